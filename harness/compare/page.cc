@@ -38,28 +38,20 @@ std::string changes_html(const Comparison& comparison) {
     return html + "</ul>";
 }
 
-// `rows`: their first two fields name what it is of.
-std::string table_html(const std::string& title, const std::vector<const char*>& heads,
-                       const std::vector<std::vector<std::string>>& rows) {
-    if (rows.empty()) {
-        return "";
-    }
-    std::string html =
-        fmt::format(R"(<section class="block"><h3>{}</h3><div class="scroll" tabindex="0" )"
-                    R"(role="region" aria-label="{}"><table class="data"><thead><tr>)",
-                    title, title);
-    for (const char* head : heads) {
-        html += fmt::format(R"(<th scope="col">{}</th>)", head);
-    }
-    html += "</tr></thead><tbody>";
-    for (const auto& row : rows) {
-        html += "<tr>";
-        for (const std::string& field : row) {
-            html += "<td>" + escape_markup(field) + "</td>";
-        }
-        html += "</tr>";
-    }
-    return html + "</tbody></table></div></section>";
+std::string row_html(const std::vector<std::string>& fields) {
+    return "<tr>" +
+           report::each_html(
+               fields, [](const auto& field) { return "<td>" + escape_markup(field) + "</td>"; }) +
+           "</tr>";
+}
+
+// Nothing where there are no rows.
+std::string section_html(const std::string& title, const std::vector<std::string>& heads,
+                         const std::vector<std::vector<std::string>>& rows) {
+    return rows.empty()
+               ? ""
+               : fmt::format(R"(<section class="block"><h3>{}</h3>{}</section>)", title,
+                             report::table_html(title, heads, report::each_html(rows, row_html)));
 }
 
 std::string run_html(const Compared& now) {
@@ -84,9 +76,9 @@ std::string run_html(const Compared& now) {
         report::badge_html(report::badge_of(now.report->run.verdict)), headline,
         verdict_text(comparison), report::plural(comparison.same_cells, "cell"),
         comparison.failing_in_both, changes_html(comparison),
-        table_html("What is not the same", {"of", "what", "before", "now"}, differences),
-        table_html("Figures whose intervals do not touch", {"cell", "figure", "before", "now"},
-                   figures),
+        section_html("What is not the same", {"of", "what", "before", "now"}, differences),
+        section_html("Figures whose intervals do not touch", {"cell", "figure", "before", "now"},
+                     figures),
         comparison.within_noise, comparison.without_interval);
 }
 
@@ -99,10 +91,7 @@ std::string page(const Report& before, const std::vector<Compared>& all) {
                     R"(pathproof</span><span>before <b>{}</b></span><span>{}</span>)"
                     R"(</header><main>)",
                     escape_markup(before.file), escape_markup(before.run.started_at));
-    for (const Compared& now : all) {
-        html += run_html(now);
-    }
-    return html + "</main></body></html>\n";
+    return html + report::each_html(all, run_html) + "</main></body></html>\n";
 }
 
 }  // namespace pathproof::compare

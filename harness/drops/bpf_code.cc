@@ -8,14 +8,9 @@ namespace {
 
 constexpr std::size_t kUnplaced = SIZE_MAX;
 
-int bits(Width width) {
-    return static_cast<int>(width);
-}
-int bits(Arithmetic operation) {
-    return static_cast<int>(operation);
-}
-int bits(Compare compare) {
-    return static_cast<int>(compare);
+template <typename Enum>
+int bits(Enum value) {
+    return static_cast<int>(value);
 }
 
 }  // namespace

@@ -57,9 +57,7 @@ Result<std::size_t> offset_of(const EventFormat& format, std::string_view field,
 }  // namespace
 
 const EventField* EventFormat::find(std::string_view field) const {
-    const auto found = std::find_if(fields.begin(), fields.end(), [&](const EventField& candidate) {
-        return candidate.name == field;
-    });
+    const auto found = std::ranges::find(fields, field, &EventField::name);
     return found == fields.end() ? nullptr : &*found;
 }
 
@@ -103,25 +101,20 @@ Result<DropEvent> drop_event(const EventFormat& format) {
                     "reason; Linux 5.17 or later is needed",
                     format.name);
     }
-    const auto packet = offset_of(format, "skbaddr", 8);
-    const auto location = offset_of(format, "location", 8);
-    const auto protocol = offset_of(format, "protocol", 2);
-    const auto reason = offset_of(format, "reason", 4);
-    for (const auto* offset : {&packet, &location, &protocol, &reason}) {
-        if (!*offset) {
-            return pass_on(offset->error());
-        }
-    }
+    const std::size_t packet = TRY(offset_of(format, "skbaddr", 8));
+    const std::size_t location = TRY(offset_of(format, "location", 8));
+    const std::size_t protocol = TRY(offset_of(format, "protocol", 2));
+    const std::size_t reason = TRY(offset_of(format, "reason", 4));
     DropEvent event{.id = format.id,
-                    .packet_offset = *packet,
-                    .location_offset = *location,
-                    .protocol_offset = *protocol,
-                    .reason_offset = *reason,
-                    .end = std::max({*packet + 8, *location + 8, *protocol + 2, *reason + 4}),
+                    .packet_offset = packet,
+                    .location_offset = location,
+                    .protocol_offset = protocol,
+                    .reason_offset = reason,
+                    .end = std::max({packet + 8, location + 8, protocol + 2, reason + 4}),
                     .reasons = format.words_of("reason")};
-    const auto unspecified =
-        std::find_if(event.reasons.begin(), event.reasons.end(),
-                     [](const auto& reason_name) { return reason_name.second == "NOT_SPECIFIED"; });
+    const auto unspecified = std::ranges::find_if(event.reasons, [](const auto& reason_name) {
+        return reason_name.second == "NOT_SPECIFIED";
+    });
     if (unspecified == event.reasons.end()) {
         return fail(ErrorCode::kKernelLacks,
                     "this kernel does not name its drop reasons in the format of skb:{}, so that "

@@ -1,6 +1,7 @@
 #include "harness/drops/summary.h"
 
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <tuple>
 
@@ -8,8 +9,7 @@ namespace pathproof::drops {
 namespace {
 
 void most_first(std::vector<DropCount>& counts) {
-    std::stable_sort(counts.begin(), counts.end(),
-                     [](const DropCount& a, const DropCount& b) { return a.packets > b.packets; });
+    std::ranges::stable_sort(counts, std::greater(), &DropCount::packets);
 }
 
 auto kind(const DropCount& count) {

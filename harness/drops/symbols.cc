@@ -69,9 +69,9 @@ std::vector<Symbol> closest(const std::string& path, const std::vector<std::uint
 
 void KernelSymbols::learn(const std::vector<std::uint64_t>& addresses) {
     std::vector<std::uint64_t> unknown;
-    std::copy_if(addresses.begin(), addresses.end(), std::back_inserter(unknown),
-                 [this](std::uint64_t address) { return !known_.contains(address); });
-    std::sort(unknown.begin(), unknown.end());
+    std::ranges::copy_if(addresses, std::back_inserter(unknown),
+                         [this](std::uint64_t address) { return !known_.contains(address); });
+    std::ranges::sort(unknown);
     unknown.erase(std::unique(unknown.begin(), unknown.end()), unknown.end());
     if (unknown.empty()) {
         return;

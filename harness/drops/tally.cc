@@ -4,6 +4,7 @@
 #include <linux/netfilter/nf_conntrack_common.h>
 
 #include <algorithm>
+#include <functional>
 
 #include "harness/netfilter/names.h"
 
@@ -108,8 +109,7 @@ DropSummary Tally::summary(KernelSymbols& symbols) const {
     for (const auto& [kind, packets] : kinds_) {
         summary.counts.push_back(named(kind, packets, symbols));
     }
-    std::stable_sort(summary.counts.begin(), summary.counts.end(),
-                     [](const DropCount& a, const DropCount& b) { return a.packets > b.packets; });
+    std::ranges::stable_sort(summary.counts, std::greater(), &DropCount::packets);
     for (const Last& drop : last_) {
         DropCount words = named(drop.kind, 1, symbols);
         summary.last.push_back({.time_ns = drop.time_ns,

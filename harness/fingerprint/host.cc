@@ -1,6 +1,7 @@
 #include "harness/fingerprint/host.h"
 
 #include <fcntl.h>
+#include <fmt/ranges.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -31,25 +32,6 @@ std::string trimmed(const std::string& text) {
                : text.substr(first, text.find_last_not_of(blanks) - first + 1);
 }
 
-Fact unread(const std::string& name, const std::string& source, int error) {
-    const bool denied = error == EACCES || error == EPERM;
-    return {.name = name,
-            .status = denied ? Fact::Status::kDenied : Fact::Status::kAbsent,
-            .source = source};
-}
-
-Fact absent(const std::string& name, const std::string& source) {
-    return unread(name, source, ENOENT);
-}
-
-// An empty value says nothing: it counts as absent.
-Fact fact(const std::string& name, const std::string& value, const std::string& source) {
-    if (value.empty()) {
-        return absent(name, source);
-    }
-    return {.name = name, .value = value, .status = Fact::Status::kRead, .source = source};
-}
-
 struct Text {
     std::string content;
     int error = 0;  // errno; 0: it was read
@@ -73,7 +55,7 @@ Text read_text(const std::string& path) {
 }
 
 std::string sysctl_path(std::string name) {
-    std::replace(name.begin(), name.end(), '.', '/');
+    std::ranges::replace(name, '.', '/');
     return "/proc/sys/" + name;
 }
 
@@ -92,8 +74,7 @@ std::string value_after(const std::string& text, const std::string& key) {
 Fact keyed_fact(const std::string& name, const Text& text, const std::string& path,
                 const std::string& key) {
     const std::string source = path + " " + key;
-    return text.error != 0 ? unread(name, source, text.error)
-                           : fact(name, value_after(text.content, key), source);
+    return fact_of(name, source, text.error, value_after(text.content, key));
 }
 
 std::string first_line(const std::string& text) {
@@ -102,15 +83,12 @@ std::string first_line(const std::string& text) {
 
 // The first line that a program prints about itself.
 Fact program_fact(const std::string& name, const std::vector<std::string>& argv) {
-    std::string source;
-    for (const std::string& word : argv) {
-        source += (source.empty() ? "" : " ") + word;
-    }
+    const std::string source = fmt::format("{}", fmt::join(argv, " "));
     const auto output = process::run_program(argv, {.timeout = std::chrono::seconds(5)});
     if (!output || output->exit_status != 0) {
-        return absent(name, source);
+        return fact_of(name, source, ENOENT, "");
     }
-    return fact(name, first_line(output->out.empty() ? output->err : output->out), source);
+    return fact_of(name, source, 0, first_line(output->out.empty() ? output->err : output->out));
 }
 
 struct KernelConfig {
@@ -145,14 +123,25 @@ KernelConfig read_config(const std::string& root, const std::string& release) {
             text.error};
 }
 
+constexpr const char* kBoardFolder = "/sys/class/dmi/id/";
+using Files = std::vector<std::pair<const char*, const char*>>;  // name of the fact, path
+
+void add_files(std::vector<Fact>& facts, const std::string& root, const std::string& folder,
+               const Files& files) {
+    for (const auto& [name, path] : files) {
+        facts.push_back(file_fact(name, folder + path, root));
+    }
+}
+
 FactGroup kernel_facts(const std::string& root) {
     FactGroup group{"Kernel", {}};
-    group.facts.push_back(file_fact("release", "/proc/sys/kernel/osrelease", root));
-    group.facts.push_back(file_fact("version", "/proc/sys/kernel/version", root));
-    group.facts.push_back(file_fact("command line", "/proc/cmdline", root));
-    group.facts.push_back(file_fact("taint flags", "/proc/sys/kernel/tainted", root));
-    group.facts.push_back(file_fact(
-        "clock source", "/sys/devices/system/clocksource/clocksource0/current_clocksource", root));
+    add_files(
+        group.facts, root, "",
+        {{"release", "/proc/sys/kernel/osrelease"},
+         {"version", "/proc/sys/kernel/version"},
+         {"command line", "/proc/cmdline"},
+         {"taint flags", "/proc/sys/kernel/tainted"},
+         {"clock source", "/sys/devices/system/clocksource/clocksource0/current_clocksource"}});
     return group;
 }
 
@@ -166,13 +155,9 @@ FactGroup config_facts(const std::string& root, const std::string& release) {
           "CONFIG_NF_NAT", "CONFIG_NETFILTER_XT_MATCH_STATISTIC", "CONFIG_NETFILTER_XT_TARGET_CT",
           "CONFIG_VXLAN", "CONFIG_VETH", "CONFIG_RPS", "CONFIG_XDP_SOCKETS", "CONFIG_TUN",
           "CONFIG_HZ"}) {
-        if (config.error != 0) {
-            group.facts.push_back(unread(option, config.source, config.error));
-            continue;
-        }
         const auto found = config.values.find(option);
-        group.facts.push_back(
-            fact(option, found == config.values.end() ? "not set" : found->second, config.source));
+        group.facts.push_back(fact_of(option, config.source, config.error,
+                                      found == config.values.end() ? "not set" : found->second));
     }
     return group;
 }
@@ -192,10 +177,10 @@ FactGroup cpu_facts(const std::string& root) {
     const Text text = read_text(root + info);
     group.facts.push_back(keyed_fact("model", text, info, "model name"));
     group.facts.push_back(keyed_fact("microcode", text, info, "microcode"));
-    group.facts.push_back(file_fact("online", "/sys/devices/system/cpu/online", root));
-    group.facts.push_back(file_fact("isolated", "/sys/devices/system/cpu/isolated", root));
-    group.facts.push_back(file_fact("frequency governor of CPU 0",
-                                    "/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor", root));
+    add_files(group.facts, root, "/sys/devices/system/cpu/",
+              {{"online", "online"},
+               {"isolated", "isolated"},
+               {"frequency governor of CPU 0", "cpu0/cpufreq/scaling_governor"}});
     const std::string folder = "/sys/devices/system/cpu/vulnerabilities";
     std::vector<std::string> names;
     std::error_code wrong;
@@ -203,10 +188,10 @@ FactGroup cpu_facts(const std::string& root) {
         names.push_back(entry.path().filename());
     }
     if (wrong) {
-        group.facts.push_back(unread("mitigations", folder, wrong.value()));
+        group.facts.push_back(fact_of("mitigations", folder, wrong.value(), ""));
         return group;
     }
-    std::sort(names.begin(), names.end());
+    std::ranges::sort(names);
     for (const std::string& name : names) {
         Fact mitigation = file_fact("mitigation: " + name, folder + "/" + name, root);
         if (mitigation.value != "Not affected") {
@@ -219,16 +204,15 @@ FactGroup cpu_facts(const std::string& root) {
 // Firmware tables (SMBIOS), without the numbers that name one machine.
 FactGroup board_facts(const std::string& root) {
     FactGroup group{"Board", {}};
-    for (const auto& [name, file] : {std::pair{"system vendor", "sys_vendor"},
-                                     {"system", "product_name"},
-                                     {"board vendor", "board_vendor"},
-                                     {"board", "board_name"},
-                                     {"board version", "board_version"},
-                                     {"BIOS vendor", "bios_vendor"},
-                                     {"BIOS version", "bios_version"},
-                                     {"BIOS date", "bios_date"}}) {
-        group.facts.push_back(file_fact(name, std::string("/sys/class/dmi/id/") + file, root));
-    }
+    add_files(group.facts, root, kBoardFolder,
+              {{"system vendor", "sys_vendor"},
+               {"system", "product_name"},
+               {"board vendor", "board_vendor"},
+               {"board", "board_name"},
+               {"board version", "board_version"},
+               {"BIOS vendor", "bios_vendor"},
+               {"BIOS version", "bios_version"},
+               {"BIOS date", "bios_date"}});
     return group;
 }
 
@@ -236,12 +220,10 @@ FactGroup board_facts(const std::string& root) {
 Fact serial_fact(const std::string& name, const std::string& path, const std::string& root,
                  std::string (*read)(std::span<const std::uint8_t>), std::size_t least = 0) {
     const Text text = read_text(root + path);
-    if (text.error != 0) {
-        return unread(name, path, text.error);
-    }
-    const std::string value =
-        read({reinterpret_cast<const std::uint8_t*>(text.content.data()), text.content.size()});
-    return text.content.size() < least ? unread(name, path, EPERM) : fact(name, value, path);
+    const bool cut = text.error == 0 && text.content.size() < least;
+    return fact_of(
+        name, path, cut ? EPERM : text.error,
+        read({reinterpret_cast<const std::uint8_t*>(text.content.data()), text.content.size()}));
 }
 
 FactGroup memory_facts(const std::string& root) {
@@ -272,13 +254,13 @@ std::string os_name(const std::string& text) {
 
 FactGroup software_facts(const EnvironmentOptions& options) {
     FactGroup group{"Software", {}};
-    group.facts.push_back(fact("pathproof", options.pathproof_version, "built in"));
-    group.facts.push_back(fact("DPDK", options.dpdk_version, "rte_version()"));
+    group.facts.push_back(fact_of("pathproof", "built in", 0, options.pathproof_version));
+    group.facts.push_back(fact_of("DPDK", "rte_version()", 0, options.dpdk_version));
     const Text release = read_text(options.root + "/etc/os-release");
-    group.facts.push_back(
-        release.error != 0
-            ? unread("operating system", "/etc/os-release", release.error)
-            : fact("operating system", os_name(release.content), "/etc/os-release PRETTY_NAME"));
+    group.facts.push_back(release.error != 0
+                              ? fact_of("operating system", "/etc/os-release", release.error, "")
+                              : fact_of("operating system", "/etc/os-release PRETTY_NAME", 0,
+                                        os_name(release.content)));
     group.facts.push_back(program_fact("iptables", {"iptables", "--version"}));
     group.facts.push_back(program_fact("iproute2", {"ip", "-V"}));
     group.facts.push_back(program_fact(
@@ -289,22 +271,29 @@ FactGroup software_facts(const EnvironmentOptions& options) {
 
 }  // namespace
 
+Fact fact_of(const std::string& name, const std::string& source, int error, std::string value) {
+    Fact fact{.name = name, .source = source};
+    if (error == EPERM || error == EACCES) {
+        fact.status = Fact::Status::kDenied;
+    } else if (error == 0 && !value.empty()) {
+        fact.status = Fact::Status::kRead;
+        fact.value = std::move(value);
+    }
+    return fact;
+}
+
 Fact file_fact(const std::string& name, const std::string& path, const std::string& root) {
     const Text text = read_text(root + path);
-    if (text.error != 0) {
-        return unread(name, path, text.error);
-    }
     const std::string value = first_line(text.content);
-    return fact(name, value.empty() ? "(empty)" : value, path);
+    return fact_of(name, path, text.error, value.empty() ? "(empty)" : value);
 }
 
 std::vector<Fact> read_serials(const std::vector<std::string>& devices, const std::string& root) {
     std::vector<Fact> facts;
-    for (const auto& [name, file] : {std::pair{"system serial number", "product_serial"},
-                                     {"chassis serial number", "chassis_serial"},
-                                     {"board serial number", "board_serial"}}) {
-        facts.push_back(file_fact(name, std::string("/sys/class/dmi/id/") + file, root));
-    }
+    add_files(facts, root, kBoardFolder,
+              {{"system serial number", "product_serial"},
+               {"chassis serial number", "chassis_serial"},
+               {"board serial number", "board_serial"}});
     for (const std::string& device : devices) {
         constexpr std::size_t kToAnyone = 64;  // pci_read_config() without CAP_SYS_ADMIN
         const bool is_pci = device.find(':') != std::string::npos;

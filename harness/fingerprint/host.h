@@ -27,6 +27,11 @@ std::vector<verdict::FactGroup> read_environment(const EnvironmentOptions& optio
 std::vector<verdict::Fact> read_serials(const std::vector<std::string>& devices,
                                         const std::string& root = "");
 
+// What was read from a source, where it could be: `error` is 0 or an errno, of which EACCES and EPERM
+// say denied. An empty value says nothing: it counts as absent.
+verdict::Fact fact_of(const std::string& name, const std::string& source, int error,
+                      std::string value);
+
 // One file as a fact: its first line, trimmed, "(empty)" when it holds nothing. ENOENT and the like
 // say absent, EACCES and EPERM say denied.
 verdict::Fact file_fact(const std::string& name, const std::string& path,

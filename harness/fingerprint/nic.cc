@@ -23,6 +23,8 @@
 #include <optional>
 
 #include "dataplane/base/file.h"
+#include "harness/fingerprint/host.h"
+#include "harness/fingerprint/serials.h"
 
 namespace pathproof::fingerprint {
 namespace {
@@ -303,17 +305,6 @@ class Ethtool {
     int error_ = 0;
 };
 
-Fact fact_of(const char* name, const std::string& source, int error, std::string value) {
-    Fact fact{.name = name, .source = source};
-    if (error == EPERM || error == EACCES) {
-        fact.status = Fact::Status::kDenied;
-    } else if (error == 0 && !value.empty()) {
-        fact.status = Fact::Status::kRead;
-        fact.value = std::move(value);
-    }
-    return fact;
-}
-
 struct Question {
     const char* name;
     const char* source;
@@ -419,15 +410,6 @@ Fact interrupts_fact(const std::string& device) {
                    fmt::format("{}", fmt::join(all, ", ")));
 }
 
-std::string trimmed(std::span<const std::uint8_t> bytes) {
-    std::string text;
-    for (const std::uint8_t byte : bytes) {
-        text += byte >= 0x20 && byte < 0x7f ? static_cast<char>(byte) : ' ';
-    }
-    text.erase(text.find_last_not_of(' ') + 1);
-    return text;
-}
-
 constexpr std::size_t kNameBytes = 16;
 struct ModuleLayout {
     std::uint8_t identifier;
@@ -459,15 +441,16 @@ std::optional<ModuleLayout> layout_of(std::span<const std::uint8_t> eeprom) {
 std::string module_text(std::span<const std::uint8_t> eeprom) {
     const auto layout = layout_of(eeprom);
     return !layout ? ""
-                   : fmt::format("{}, {} {} rev {}", layout->kind,
-                                 trimmed(eeprom.subspan(layout->vendor, kNameBytes)),
-                                 trimmed(eeprom.subspan(layout->part, kNameBytes)),
-                                 trimmed(eeprom.subspan(layout->revision, layout->revision_bytes)));
+                   : fmt::format(
+                         "{}, {} {} rev {}", layout->kind,
+                         printable_text(eeprom.subspan(layout->vendor, kNameBytes)),
+                         printable_text(eeprom.subspan(layout->part, kNameBytes)),
+                         printable_text(eeprom.subspan(layout->revision, layout->revision_bytes)));
 }
 
 std::string module_serial(std::span<const std::uint8_t> eeprom) {
     const auto layout = layout_of(eeprom);
-    return layout ? trimmed(eeprom.subspan(layout->serial, kNameBytes)) : "";
+    return layout ? printable_text(eeprom.subspan(layout->serial, kNameBytes)) : "";
 }
 
 Fact read_module_serial(const std::string& device) {

@@ -7,22 +7,12 @@ namespace {
 
 using Bytes = std::span<const std::uint8_t>;
 
-// What can be printed, without blanks at the end.
-std::string text_of(Bytes bytes) {
-    std::string text;
-    for (const std::uint8_t byte : bytes) {
-        text += byte >= 0x20 && byte < 0x7f ? static_cast<char>(byte) : ' ';
-    }
-    text.erase(text.find_last_not_of(' ') + 1);
-    return text;
-}
-
 // Two letters, a length and that many bytes, one behind the other.
 std::string keyword(Bytes fields, char first, char second) {
     constexpr std::size_t kHead = 3;
     while (fields.size() >= kHead && fields.size() - kHead >= fields[2]) {
         if (fields[0] == first && fields[1] == second) {
-            return text_of(fields.subspan(kHead, fields[2]));
+            return printable_text(fields.subspan(kHead, fields[2]));
         }
         fields = fields.subspan(kHead + fields[2]);
     }
@@ -35,6 +25,15 @@ std::uint32_t word_at(Bytes bytes, std::size_t at) {
 }
 
 }  // namespace
+
+std::string printable_text(Bytes bytes) {
+    std::string text;
+    for (const std::uint8_t byte : bytes) {
+        text += byte >= 0x20 && byte < 0x7f ? static_cast<char>(byte) : ' ';
+    }
+    text.erase(text.find_last_not_of(' ') + 1);
+    return text;
+}
 
 std::string vpd_serial(Bytes vpd) {
     constexpr std::uint8_t kLarge = 0x80;

@@ -7,6 +7,9 @@
 
 namespace pathproof::fingerprint {
 
+// What can be printed, blanks in place of other bytes, without blanks at the end.
+std::string printable_text(std::span<const std::uint8_t> bytes);
+
 // "SN" of the read-only part of vital product data (PCI Local Bus 3.0, appendix I; sysfs: vpd). Empty:
 // it has none, or is no such data.
 std::string vpd_serial(std::span<const std::uint8_t> vpd);

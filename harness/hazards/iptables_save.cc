@@ -1,6 +1,7 @@
 // The format of iptables-save(8): "*table", ":CHAIN POLICY [packets:bytes]", "-A CHAIN ...",
 // "COMMIT".
 #include <algorithm>
+#include <boost/algorithm/string.hpp>
 #include <charconv>
 #include <cstdlib>
 #include <tuple>
@@ -42,21 +43,10 @@ Words words_of(std::string_view line) {
     return words;
 }
 
-std::vector<std::string> split(const std::string& list) {
-    std::vector<std::string> parts;
-    for (std::size_t begin = 0; begin <= list.size();) {
-        const std::size_t end = std::min(list.find(',', begin), list.size());
-        parts.push_back(list.substr(begin, end - begin));
-        begin = end + 1;
-    }
+Words split(const std::string& list) {
+    Words parts;
+    boost::split(parts, list, boost::is_any_of(","));
     return parts;
-}
-
-std::string lower(std::string text) {
-    std::ranges::transform(text, text.begin(), [](char letter) {
-        return letter >= 'A' && letter <= 'Z' ? static_cast<char>(letter - 'A' + 'a') : letter;
-    });
-    return text;
 }
 
 // "0x4000/0x4000", "0x4000".
@@ -91,7 +81,10 @@ void add_ports(Condition& condition, const std::string& list) {
 }
 
 std::string protocol_name(const std::string& text) {
-    return text == "6" ? "tcp" : text == "17" ? "udp" : text == "1" ? "icmp" : lower(text);
+    return text == "6"    ? "tcp"
+           : text == "17" ? "udp"
+           : text == "1"  ? "icmp"
+                          : boost::to_lower_copy(text);
 }
 
 struct Known {
@@ -146,7 +139,9 @@ struct Reader {
             case Field::kSourcePort:
             case Field::kDestinationPort: add_ports(condition, value); break;
             case Field::kState:
-            case Field::kDestinationType: condition.words = split(lower(value)); break;
+            case Field::kDestinationType:
+                condition.words = split(boost::to_lower_copy(value));
+                break;
             case Field::kMark: std::tie(condition.mark, condition.mask) = mark_of(value); break;
             case Field::kRandom:
                 condition.field = value == "random" ? Field::kRandom : Field::kOther;
@@ -253,7 +248,7 @@ struct Reader {
 
 std::string hook_of(const std::string& chain) {
     static const char* const kHooks[] = {"PREROUTING", "INPUT", "FORWARD", "OUTPUT", "POSTROUTING"};
-    return std::ranges::find(kHooks, chain) != std::end(kHooks) ? lower(chain) : "";
+    return std::ranges::find(kHooks, chain) != std::end(kHooks) ? boost::to_lower_copy(chain) : "";
 }
 
 class SaveReader {

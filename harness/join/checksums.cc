@@ -21,7 +21,7 @@ using netfilter::Entry;
 // answers the other way round.
 const Entry* entry_after_nat(const std::vector<Entry>& entries, const Endpoint& source,
                              const Endpoint& destination) {
-    const auto found = std::find_if(entries.begin(), entries.end(), [&](const Entry& entry) {
+    const auto found = std::ranges::find_if(entries, [&](const Entry& entry) {
         return entry.original.protocol == IPPROTO_UDP && entry.reply.source == destination &&
                entry.reply.destination == source;
     });
@@ -44,7 +44,7 @@ const char* transport_name(frame::Transport transport) {
 }
 
 bool contains(const std::vector<ChecksumName>& names, ChecksumName name) {
-    return std::find(names.begin(), names.end(), name) != names.end();
+    return std::ranges::find(names, name) != names.end();
 }
 
 std::string list(const std::vector<ChecksumName>& names) {

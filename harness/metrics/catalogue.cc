@@ -6,8 +6,15 @@
 
 namespace pathproof::metrics {
 namespace family {
+namespace {
 
-const Family kKernel{"pathproof_kernel", Type::kInfo, "", "Release of the running kernel."};
+constexpr const char* kOfBackend = "service, protocol, backend";
+constexpr const char* kOfPod = "pod_namespace, pod_name";
+
+}  // namespace
+
+const Family kKernel{"pathproof_kernel", Type::kInfo, "", "Release of the running kernel.",
+                     "release"};
 const Family kUp{"pathproof_up", Type::kGauge, "",
                  "1 while the namespace can be read; 0: the other figures are the last ones read."};
 const Family kSeconds{
@@ -20,7 +27,8 @@ const Family kEntriesLimit{"pathproof_conntrack_entries_limit", Type::kGauge, ""
                            "How many entries the table may hold (nf_conntrack_max)."};
 const Family kEvents{"pathproof_conntrack_events", Type::kCounter, "",
                      "Conntrack events by kind: new, update, destroy; those found missing after "
-                     "an overrun included."};
+                     "an overrun included.",
+                     "kind"};
 const Family kEventsMissed{
     "pathproof_conntrack_events_missed", Type::kCounter, "",
     "Events lost in an overrun and found afterwards by comparing with the table."};
@@ -33,48 +41,55 @@ const Family kClashes{"pathproof_conntrack_clashes", Type::kCounter, "",
                       "were overruns."};
 const Family kClashesSettled{
     "pathproof_conntrack_clashes_settled", Type::kCounter, "",
-    "Hidden entries whose fate is known: answered in time, or gone unanswered."};
+    "Hidden entries whose fate is known: answered in time, or gone unanswered.", "fate"};
 const Family kClashesOpen{"pathproof_conntrack_clashes_open", Type::kGauge, "",
                           "Hidden entries whose fate is not known yet."};
 const Family kLateAnswers{
     "pathproof_conntrack_late_answers", Type::kCounter, "",
     "Answers that came after the entry that would have translated them: seen as new flows from a "
-    "backend. after_clash: whether that entry was a hidden one that was found."};
+    "backend. after_clash: whether that entry was a hidden one that was found.",
+    "after_clash"};
 const Family kBackendFlows{"pathproof_backend_flows", Type::kCounter, "",
                            "Flows of a service to one of its backends. With --cni-cache the "
                            "backends that are pods of this node have the labels "
-                           "backend_namespace and backend_pod as well."};
+                           "backend_namespace and backend_pod as well.",
+                           kOfBackend};
 const Family kBackendEntries{"pathproof_backend_entries", Type::kGauge, "",
-                             "Flows of a backend that are in the table now."};
+                             "Flows of a backend that are in the table now.", kOfBackend};
 const Family kBackendJudged{"pathproof_backend_judged_flows", Type::kGauge, "",
                             "Flows of the last minute or so that were answered, or waited long "
-                            "enough to say they were not."};
+                            "enough to say they were not.",
+                            kOfBackend};
 const Family kBackendUnanswered{"pathproof_backend_unanswered_flows", Type::kGauge, "",
-                                "Of the flows judged: without any answer (UNREPLIED, SYN_SENT)."};
+                                "Of the flows judged: without any answer (UNREPLIED, SYN_SENT).",
+                                kOfBackend};
 const Family kBackendRefused{"pathproof_backend_refused_flows", Type::kGauge, "",
-                             "Of the unanswered: ICMP errors or TCP resets came instead."};
+                             "Of the unanswered: ICMP errors or TCP resets came instead.",
+                             kOfBackend};
 const Family kBackendRatio{"pathproof_backend_unanswered_ratio", Type::kGauge, "ratio",
-                           "Share of unanswered flows among those judged, 0 to 1."};
+                           "Share of unanswered flows among those judged, 0 to 1.", kOfBackend};
 const Family kBackendRatioLow{"pathproof_backend_unanswered_low_ratio", Type::kGauge, "ratio",
-                              "Lower end of the share's 95 % interval."};
+                              "Lower end of the share's 95 % interval.", kOfBackend};
 const Family kBackendRatioHigh{"pathproof_backend_unanswered_high_ratio", Type::kGauge, "ratio",
-                               "Upper end of the share's 95 % interval."};
+                               "Upper end of the share's 95 % interval.", kOfBackend};
 const Family kBackendAnswer{"pathproof_backend_answer_median_seconds", Type::kGauge, "seconds",
-                            "Middle time to the first answer of the last flows timed."};
+                            "Middle time to the first answer of the last flows timed.", kOfBackend};
 const Family kBackendState{"pathproof_backend_state", Type::kStateSet, "",
-                           "What the backend's flows say of it."};
+                           "What the backend's flows say of it.",
+                           "service, protocol, backend, pathproof_backend_state"};
 const Family kBackendsLeftOut{
     "pathproof_backends_left_out", Type::kGauge, "",
     "Backends with fewer flows than those listed: the number of listed ones is bounded."};
 const Family kPodFlows{"pathproof_pod_flows", Type::kCounter, "",
-                       "Flows that the pod began, since it is known (--cni-cache)."};
+                       "Flows that the pod began, since it is known (--cni-cache).", kOfPod};
 const Family kPodUnanswered{"pathproof_pod_unanswered_flows", Type::kCounter, "",
-                            "Flows of the pod that ended without any answer."};
+                            "Flows of the pod that ended without any answer.", kOfPod};
 const Family kPodClashes{"pathproof_pod_clashes", Type::kCounter, "",
-                         "Hidden entries of resolved clashes (NAT_CLASH) of the pod's flows."};
+                         "Hidden entries of resolved clashes (NAT_CLASH) of the pod's flows.",
+                         kOfPod};
 const Family kPodLateAnswers{
     "pathproof_pod_late_answers", Type::kCounter, "",
-    "Answers to the pod that came after the entry that would have translated them."};
+    "Answers to the pod that came after the entry that would have translated them.", kOfPod};
 const Family kPodsLeftOut{
     "pathproof_pods_left_out", Type::kGauge, "",
     "Pods with fewer flows than those listed: the number of listed ones is bounded."};
@@ -89,7 +104,8 @@ const Family kDropsAvailable{"pathproof_drops_available", Type::kGauge, "",
                              "1 while the kernel's drops are counted."};
 const Family kDrops{"pathproof_drops", Type::kCounter, "",
                     "Packets that the kernel dropped, by its reason. scope: namespace, or machine "
-                    "where a packet's namespace cannot be told."};
+                    "where a packet's namespace cannot be told.",
+                    "reason, scope"};
 const Family kDropsUnspecified{
     "pathproof_drops_unspecified", Type::kCounter, "",
     "Packets freed without a reason (NOT_SPECIFIED); many of them are no loss."};
@@ -106,68 +122,46 @@ Family conntrack_counter(const std::string& counter, const std::string& meaning)
     for (const char letter : counter) {
         name += std::isalnum(static_cast<unsigned char>(letter)) ? letter : '_';
     }
-    return {.name = name,
-            .type = Type::kCounter,
-            .unit = {},
-            .help = fmt::format(
-                "nf_conntrack's counter {}: {}", counter,
-                meaning.empty() ? "its meaning on this kernel is not known." : meaning)};
+    return {
+        .name = name,
+        .type = Type::kCounter,
+        .unit = {},
+        .help = fmt::format("nf_conntrack's counter {}: {}", counter,
+                            meaning.empty() ? "its meaning on this kernel is not known." : meaning),
+        .labels = "cpu"};
 }
 
-std::vector<Documented> catalogue() {
+std::vector<Family> catalogue() {
     using namespace family;
-    const std::string backend = "service, protocol, backend";
-    const std::string pod = "pod_namespace, pod_name";
-    Family counter = conntrack_counter("COUNTER",
-                                       "one metric for each counter of this kernel, "
-                                       "such as insert_failed, drop, clash_resolve.");
-    return {
-        {kKernel, "release"},
-        {kUp, ""},
-        {kSeconds, ""},
-        {kEntries, ""},
-        {kEntriesLimit, ""},
-        {std::move(counter), "cpu"},
-        {kEvents, "kind"},
-        {kEventsMissed, ""},
-        {kEventOverruns, ""},
-        {kEventsUnreadable, ""},
-        {kClashes, ""},
-        {kClashesSettled, "fate"},
-        {kClashesOpen, ""},
-        {kLateAnswers, "after_clash"},
-        {kBackendFlows, backend},
-        {kBackendEntries, backend},
-        {kBackendJudged, backend},
-        {kBackendUnanswered, backend},
-        {kBackendRefused, backend},
-        {kBackendRatio, backend},
-        {kBackendRatioLow, backend},
-        {kBackendRatioHigh, backend},
-        {kBackendAnswer, backend},
-        {kBackendState, backend + ", pathproof_backend_state"},
-        {kBackendsLeftOut, ""},
-        {kPodFlows, pod},
-        {kPodUnanswered, pod},
-        {kPodClashes, pod},
-        {kPodLateAnswers, pod},
-        {kPodsLeftOut, ""},
-        {kCniCacheUp, ""},
-        {kCniCacheUnreadable, ""},
-        {kRefusalsWatched, ""},
-        {kDropsAvailable, ""},
-        {kDrops, "reason, scope"},
-        {kDropsUnspecified, ""},
-        {kDropsNowhere, ""},
-        {kDropEventsLost, ""},
-    };
+    const Family counter = conntrack_counter("COUNTER",
+                                             "one metric for each counter of this kernel, "
+                                             "such as insert_failed, drop, clash_resolve.");
+    return {kKernel,          kUp,
+            kSeconds,         kEntries,
+            kEntriesLimit,    counter,
+            kEvents,          kEventsMissed,
+            kEventOverruns,   kEventsUnreadable,
+            kClashes,         kClashesSettled,
+            kClashesOpen,     kLateAnswers,
+            kBackendFlows,    kBackendEntries,
+            kBackendJudged,   kBackendUnanswered,
+            kBackendRefused,  kBackendRatio,
+            kBackendRatioLow, kBackendRatioHigh,
+            kBackendAnswer,   kBackendState,
+            kBackendsLeftOut, kPodFlows,
+            kPodUnanswered,   kPodClashes,
+            kPodLateAnswers,  kPodsLeftOut,
+            kCniCacheUp,      kCniCacheUnreadable,
+            kRefusalsWatched, kDropsAvailable,
+            kDrops,           kDropsUnspecified,
+            kDropsNowhere,    kDropEventsLost};
 }
 
 std::string describe_catalogue() {
     std::string text;
-    for (const auto& [family, labels] : catalogue()) {
+    for (const Family& family : catalogue()) {
         std::string all = family.type == Type::kInfo ? "" : "netns";
-        all += (all.empty() || labels.empty() ? "" : ", ") + labels;
+        all += (all.empty() || family.labels.empty() ? "" : ", ") + family.labels;
         text += fmt::format("{}{{{}}}  {}\n    {}\n", sample_name(family), all, name(family.type),
                             family.help);
     }

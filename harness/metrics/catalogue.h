@@ -24,12 +24,8 @@ extern const Family kKernel, kUp, kSeconds, kEntries, kEntriesLimit, kEvents, kE
 // help says what it means on this kernel, or that this is not known.
 Family conntrack_counter(const std::string& counter, const std::string& meaning);
 
-struct Documented {
-    Family family;
-    std::string labels;  // beside netns: "service, protocol, backend"
-};
 // In the order in which they are exported.
-std::vector<Documented> catalogue();
+std::vector<Family> catalogue();
 
 // The catalogue as text for people.
 std::string describe_catalogue();

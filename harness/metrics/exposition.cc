@@ -73,7 +73,7 @@ void Exposition::head() {
     }
     // The older format has no escape for quotation marks here, so that none is used in either.
     std::string help = family_.help;
-    std::replace(help.begin(), help.end(), '"', '\'');
+    std::ranges::replace(help, '"', '\'');
     text_ += fmt::format("# HELP {} {}\n", named, escaped(help));
 }
 

@@ -30,6 +30,7 @@ struct Family {
     Type type = Type::kGauge;
     std::string unit;  // "seconds", then also the end of the name; empty: plain numbers
     std::string help;
+    std::string labels = {};  // beside netns, for people: "service, protocol, backend"
 };
 // The name that the samples have.
 std::string sample_name(const Family& family);

@@ -1,7 +1,9 @@
 #include "harness/metrics/snapshot_text.h"
 
 #include <algorithm>
+#include <functional>
 #include <map>
+#include <optional>
 
 #include "harness/metrics/catalogue.h"
 #include "harness/netfilter/names.h"
@@ -28,8 +30,7 @@ struct ListedPod {
 // Those with most flows stay, the others are counted.
 template <typename Listed, typename Flows>
 std::size_t leave_out(std::vector<Listed>& all, std::size_t most, Flows flows) {
-    std::stable_sort(all.begin(), all.end(),
-                     [&](const Listed& a, const Listed& b) { return flows(a) > flows(b); });
+    std::ranges::stable_sort(all, std::greater(), flows);
     const std::size_t left_out = all.size() > most ? all.size() - most : 0;
     all.resize(all.size() - left_out);
     return left_out;
@@ -74,12 +75,42 @@ class Writer {
     }
 
   private:
-    // One sample for each namespace, of what `value` gives for it.
+    // One sample for each namespace, of what `value` gives for it; none where that is nothing.
     template <typename Value>
     void each(const Family& family, Value value) {
         text_.begin(family);
         for (const Snapshot& snapshot : snapshots_) {
-            text_.sample({netns_of(snapshot)}, value(snapshot));
+            sample({netns_of(snapshot)}, std::invoke(value, snapshot));
+        }
+    }
+
+    template <typename Value>
+    void sample(const Labels& labels, const Value& value) {
+        text_.sample(labels, value);
+    }
+    template <typename Value>
+    void sample(const Labels& labels, const std::optional<Value>& value) {
+        if (value) {
+            text_.sample(labels, *value);
+        }
+    }
+
+    // One sample for each namespace of a figure of all of its `part`.
+    template <typename Part, typename Number>
+    void each(const Family& family, Part Snapshot::*part, Number Part::*number) {
+        each(family, [&](const Snapshot& snapshot) { return snapshot.*part.*number; });
+    }
+
+    using Counts = std::vector<std::pair<const char*, std::uint64_t>>;
+
+    // One sample for each namespace and value of the label, of what `counts` gives for it.
+    template <typename Give>
+    void each_kind(const Family& family, const char* label, Give counts) {
+        text_.begin(family);
+        for (const Snapshot& snapshot : snapshots_) {
+            for (const auto& [word, count] : counts(snapshot)) {
+                text_.sample({netns_of(snapshot), {.name = label, .value = word}}, count);
+            }
         }
     }
 
@@ -90,17 +121,15 @@ class Writer {
         }
         each(family::kUp,
              [](const Snapshot& snapshot) { return std::uint64_t{snapshot.failure.empty()}; });
-        each(family::kSeconds, [](const Snapshot& snapshot) { return snapshot.seconds; });
+        each(family::kSeconds, &Snapshot::seconds);
     }
 
     void write_table() {
-        each(family::kEntries, [](const Snapshot& snapshot) { return snapshot.table.entries; });
-        text_.begin(family::kEntriesLimit);
-        for (const Snapshot& snapshot : snapshots_) {
-            if (snapshot.table.maximum > 0) {
-                text_.sample({netns_of(snapshot)}, snapshot.table.maximum);
-            }
-        }
+        each(family::kEntries, &Snapshot::table, &netfilter::TableSize::entries);
+        each(family::kEntriesLimit, [](const Snapshot& snapshot) {
+            const std::uint64_t most = snapshot.table.maximum;
+            return most > 0 ? std::optional(most) : std::nullopt;
+        });
     }
 
     // Kernels differ in the counters they have, and all namespaces' samples of one stand together.
@@ -133,43 +162,27 @@ class Writer {
     }
 
     void write_events() {
-        text_.begin(family::kEvents);
-        for (const Snapshot& snapshot : snapshots_) {
-            const auto kind = [&](const char* word, std::uint64_t count) {
-                text_.sample({netns_of(snapshot), {.name = "kind", .value = word}}, count);
-            };
-            kind("new", snapshot.events.created);
-            kind("update", snapshot.events.updated);
-            kind("destroy", snapshot.events.destroyed);
-        }
-        each(family::kEventsMissed,
-             [](const Snapshot& snapshot) { return snapshot.events.missed; });
-        each(family::kEventOverruns,
-             [](const Snapshot& snapshot) { return snapshot.events.overruns; });
-        each(family::kEventsUnreadable,
-             [](const Snapshot& snapshot) { return snapshot.events.unreadable; });
+        each_kind(family::kEvents, "kind", [](const Snapshot& snapshot) {
+            return Counts{{"new", snapshot.events.created},
+                          {"update", snapshot.events.updated},
+                          {"destroy", snapshot.events.destroyed}};
+        });
+        each(family::kEventsMissed, &Snapshot::events, &monitor::EventTotals::missed);
+        each(family::kEventOverruns, &Snapshot::events, &monitor::EventTotals::overruns);
+        each(family::kEventsUnreadable, &Snapshot::events, &monitor::EventTotals::unreadable);
     }
 
     void write_clashes() {
-        each(family::kClashes, [](const Snapshot& snapshot) { return snapshot.clashes.hidden; });
-        text_.begin(family::kClashesSettled);
-        for (const Snapshot& snapshot : snapshots_) {
-            const auto fate = [&](const char* word, std::uint64_t count) {
-                text_.sample({netns_of(snapshot), {.name = "fate", .value = word}}, count);
-            };
-            fate("answered", snapshot.clashes.answered);
-            fate("unanswered", snapshot.clashes.unanswered);
-        }
-        each(family::kClashesOpen, [](const Snapshot& snapshot) { return snapshot.clashes.open; });
-        text_.begin(family::kLateAnswers);
-        for (const Snapshot& snapshot : snapshots_) {
+        each(family::kClashes, &Snapshot::clashes, &netfilter::ClashCounts::hidden);
+        each_kind(family::kClashesSettled, "fate", [](const Snapshot& snapshot) {
+            return Counts{{"answered", snapshot.clashes.answered},
+                          {"unanswered", snapshot.clashes.unanswered}};
+        });
+        each(family::kClashesOpen, &Snapshot::clashes, &netfilter::ClashCounts::open);
+        each_kind(family::kLateAnswers, "after_clash", [](const Snapshot& snapshot) {
             const std::uint64_t joined = snapshot.clashes.late_after_a_clash;
-            const auto after = [&](const char* word, std::uint64_t count) {
-                text_.sample({netns_of(snapshot), {.name = "after_clash", .value = word}}, count);
-            };
-            after("yes", joined);
-            after("no", snapshot.clashes.late_answers - joined);
-        }
+            return Counts{{"yes", joined}, {"no", snapshot.clashes.late_answers - joined}};
+        });
     }
 
     void list_backends(const Snapshot& snapshot, std::size_t most) {
@@ -215,46 +228,40 @@ class Writer {
         std::move(all.begin(), all.end(), std::back_inserter(pods_));
     }
 
-    // One sample for each backend listed.
+    // One sample for each backend listed, as each().
     template <typename Value>
     void each_backend(const Family& family, Value value) {
         text_.begin(family);
         for (const ListedBackend& backend : backends_) {
-            text_.sample(backend.labels, value(*backend.health));
+            sample(backend.labels, std::invoke(value, *backend.health));
         }
     }
 
     // The same for those with flows to judge: a share of nothing is no figure.
     template <typename Value>
     void each_judged_backend(const Family& family, Value value) {
-        text_.begin(family);
-        for (const ListedBackend& backend : backends_) {
-            if (backend.health->judged > 0) {
-                text_.sample(backend.labels, value(*backend.health));
-            }
-        }
+        each_backend(family, [&](const BackendHealth& backend) {
+            return backend.judged > 0 ? std::optional(value(backend)) : std::nullopt;
+        });
     }
 
     void write_backends() {
-        each_backend(family::kBackendFlows, [](const auto& backend) { return backend.flows; });
+        each_backend(family::kBackendFlows, &BackendHealth::flows);
         each_backend(family::kBackendEntries,
                      [](const auto& backend) { return static_cast<double>(backend.in_table); });
-        each_backend(family::kBackendJudged, [](const auto& backend) { return backend.judged; });
-        each_backend(family::kBackendUnanswered,
-                     [](const auto& backend) { return backend.unanswered; });
-        each_backend(family::kBackendRefused, [](const auto& backend) { return backend.refused; });
+        each_backend(family::kBackendJudged, &BackendHealth::judged);
+        each_backend(family::kBackendUnanswered, &BackendHealth::unanswered);
+        each_backend(family::kBackendRefused, &BackendHealth::refused);
         each_judged_backend(family::kBackendRatio,
                             [](const auto& backend) { return backend.unanswered_fraction(); });
         each_judged_backend(family::kBackendRatioLow,
                             [](const auto& backend) { return backend.unanswered_share.low; });
         each_judged_backend(family::kBackendRatioHigh,
                             [](const auto& backend) { return backend.unanswered_share.high; });
-        text_.begin(family::kBackendAnswer);
-        for (const ListedBackend& backend : backends_) {
-            if (backend.health->median_answer_ns) {
-                text_.sample(backend.labels, seconds(*backend.health->median_answer_ns));
-            }
-        }
+        each_backend(family::kBackendAnswer, [](const auto& backend) {
+            const auto& median_ns = backend.median_answer_ns;
+            return median_ns ? std::optional(seconds(*median_ns)) : std::nullopt;
+        });
         text_.begin(family::kBackendState);
         for (const ListedBackend& backend : backends_) {
             text_.states(backend.labels, kStates, state_of(backend.health->verdict));
@@ -302,12 +309,10 @@ class Writer {
     // One sample for each namespace whose drops are counted, of what `value` gives for them.
     template <typename Value>
     void each_traced(const Family& family, Value value) {
-        text_.begin(family);
-        for (const Snapshot& snapshot : snapshots_) {
-            if (snapshot.drops) {
-                text_.sample({netns_of(snapshot)}, value(*snapshot.drops));
-            }
-        }
+        each(family, [&](const Snapshot& snapshot) {
+            return snapshot.drops ? std::optional(std::invoke(value, *snapshot.drops))
+                                  : std::nullopt;
+        });
     }
 
     static Label scope_of(const drops::DropSummary& drops) {
@@ -330,12 +335,9 @@ class Writer {
                              count.packets);
             }
         }
-        each_traced(family::kDropsUnspecified,
-                    [](const drops::DropSummary& drops) { return drops.unspecified; });
-        each_traced(family::kDropsNowhere,
-                    [](const drops::DropSummary& drops) { return drops.nowhere; });
-        each_traced(family::kDropEventsLost,
-                    [](const drops::DropSummary& drops) { return drops.lost; });
+        each_traced(family::kDropsUnspecified, &drops::DropSummary::unspecified);
+        each_traced(family::kDropsNowhere, &drops::DropSummary::nowhere);
+        each_traced(family::kDropEventsLost, &drops::DropSummary::lost);
     }
 
     const std::span<const Snapshot> snapshots_;

@@ -3,6 +3,7 @@
 #include <netinet/in.h>
 
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <tuple>
 #include <unordered_set>
@@ -419,13 +420,10 @@ BackendReport BackendTable::report(std::int64_t now_ns) const {
         service.judged += health.judged;
         service.unanswered += health.unanswered;
     }
-    const auto more_flows = [](const auto& left, const auto& right) {
-        return left.flows > right.flows;
-    };
     for (ServiceHealth& service : report.services) {
-        std::stable_sort(service.backends.begin(), service.backends.end(), more_flows);
+        std::ranges::stable_sort(service.backends, std::greater(), &BackendHealth::flows);
     }
-    std::stable_sort(report.services.begin(), report.services.end(), more_flows);
+    std::ranges::stable_sort(report.services, std::greater(), &ServiceHealth::flows);
     for (const auto& [key, packets] : impl_->strays) {
         const auto& [destination, protocol, what] = key;
         report.stray_refusals.push_back({destination, protocol, what, packets});

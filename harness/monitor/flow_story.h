@@ -94,7 +94,6 @@ class FlowStory {
         bool heard = false;            // by an event
         double left_s = 0;             // of its time-out
         bool left_known = false;
-        bool reset_before = false;  // the last packet before it was a reset
     };
     struct Packets {
         std::uint64_t in = 0;

@@ -1,12 +1,12 @@
 #include "harness/monitor/monitor.h"
 
 #include <atomic>
-#include <ctime>
 #include <deque>
 #include <mutex>
 #include <thread>
 #include <utility>
 
+#include "dataplane/base/clock.h"
 #include "harness/drops/tracer.h"
 #include "harness/monitor/backend_table.h"
 #include "harness/monitor/refusal_listener.h"
@@ -22,12 +22,6 @@ using netfilter::Event;
 constexpr auto kWait = std::chrono::milliseconds(100);
 // By then the events about entries that the first dump listed have come.
 constexpr auto kSeedsSettle = std::chrono::seconds(2);
-
-std::int64_t realtime_ns() {
-    timespec now{};
-    clock_gettime(CLOCK_REALTIME, &now);
-    return std::int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
-}
 
 double seconds_between(Clock::time_point from, Clock::time_point until) {
     return std::chrono::duration<double>(until - from).count();
@@ -73,10 +67,7 @@ class Last {
 Gap gap_of(const netfilter::Gap& gap) {
     return {.from_ns = gap.from_ns,
             .until_ns = gap.until_ns,
-            .reconciled = gap.stage == netfilter::Gap::Stage::kReconciled,
-            .missed_created = gap.missed.created,
-            .missed_updated = gap.missed.updated,
-            .missed_destroyed = gap.missed.destroyed};
+            .reconciled = gap.stage == netfilter::Gap::Stage::kReconciled};
 }
 
 // What rates are made of, at one moment.

@@ -5,6 +5,8 @@
 
 #include <algorithm>
 
+#include "harness/netfilter/names.h"
+
 namespace pathproof::monitor {
 namespace {
 
@@ -72,16 +74,11 @@ std::optional<IpPacket> read_ip(Bytes bytes) {
     }
 }
 
-bool has_ports(std::uint8_t protocol) {
-    return protocol == IPPROTO_TCP || protocol == IPPROTO_UDP || protocol == IPPROTO_UDPLITE ||
-           protocol == IPPROTO_SCTP || protocol == IPPROTO_DCCP;
-}
-
 std::optional<netfilter::Tuple> tuple_of(const IpPacket& packet) {
     netfilter::Tuple tuple{.source = {packet.source, 0},
                            .destination = {packet.destination, 0},
                            .protocol = packet.protocol};
-    if (has_ports(packet.protocol)) {
+    if (netfilter::has_ports(packet.protocol)) {
         if (packet.payload.size() < 4) {
             return std::nullopt;
         }

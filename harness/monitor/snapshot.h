@@ -43,9 +43,6 @@ struct Gap {
     std::int64_t from_ns = 0;   // CLOCK_REALTIME: the last event before it
     std::int64_t until_ns = 0;  // when the state was right again, or the first event after it
     bool reconciled = false;    // the table was read again and compared
-    std::uint64_t missed_created = 0;
-    std::uint64_t missed_updated = 0;
-    std::uint64_t missed_destroyed = 0;
 };
 
 struct Snapshot {

@@ -348,8 +348,7 @@ std::uint64_t ClashTracker::forgotten_flows() const {
 }
 
 std::uint64_t ClashReport::count(Clash::Fate fate) const {
-    return static_cast<std::uint64_t>(std::count_if(
-        clashes.begin(), clashes.end(), [&](const Clash& clash) { return clash.fate == fate; }));
+    return static_cast<std::uint64_t>(std::ranges::count(clashes, fate, &Clash::fate));
 }
 
 ClashReport find_clashes(const EventLog& log) {
@@ -370,10 +369,8 @@ ClashReport find_clashes(const EventLog& log) {
     for (const Event& event : log.events) {
         tracker.take(event);
     }
-    std::stable_sort(report.late_answers.begin(), report.late_answers.end(),
-                     [](const LateAnswer& left, const LateAnswer& right) {
-                         return left.event.time_ns < right.event.time_ns;
-                     });
+    std::ranges::stable_sort(report.late_answers, {},
+                             [](const LateAnswer& late) { return late.event.time_ns; });
     return report;
 }
 

@@ -42,11 +42,9 @@ std::size_t put_entry(void* at, const NewEntry& entry) {
     const std::uint8_t family =
         entry.source.address.family == frame::Family::kIpv4 ? AF_INET : AF_INET6;
     nlmsghdr& message = begin_request(at, IPCTNL_MSG_CT_NEW, NLM_F_CREATE | NLM_F_EXCL, family);
-    constexpr std::uint32_t kAll = part::kAddresses | part::kProtocol | part::kPorts;
     const Tuple there{entry.source, entry.destination, entry.protocol, {}};
-    put_tuple(message, CTA_TUPLE_ORIG, there, kAll);
-    put_tuple(message, CTA_TUPLE_REPLY, {there.destination, there.source, there.protocol, {}},
-              kAll);
+    put_tuple(message, CTA_TUPLE_ORIG, there, all_parts(there));
+    put_tuple(message, CTA_TUPLE_REPLY, turned(there), all_parts(there));
     if (entry.translated) {
         put_translation(message, *entry.translated);
     }
@@ -56,13 +54,6 @@ std::size_t put_entry(void* at, const NewEntry& entry) {
         put_tcp_state(message);
     }
     return MNL_ALIGN(message.nlmsg_len);
-}
-
-std::uint32_t all_parts(const Tuple& tuple) {
-    const std::uint32_t rest = !tuple.icmp                        ? part::kPorts
-                               : tuple.protocol == IPPROTO_ICMPV6 ? part::kIcmpv6
-                                                                  : part::kIcmp;
-    return part::kAddresses | part::kProtocol | rest;
 }
 
 // Requests carry no NLM_F_ACK: the kernel answers those only that it refuses.

@@ -11,13 +11,6 @@
 namespace pathproof::netfilter {
 namespace {
 
-template <typename T>
-void append_known(std::string& out, const std::optional<T>& number) {
-    if (number) {
-        append_number(out, *number);
-    }
-}
-
 // RFC 4180 section 2, rules 5 to 7.
 void append_quoted(std::string& out, std::string_view text) {
     if (text.find_first_of(",\"\r\n") == std::string_view::npos) {
@@ -34,36 +27,6 @@ void append_quoted(std::string& out, std::string_view text) {
     out += '"';
 }
 
-void append_icmp(std::string& out, const Tuple& tuple, unsigned (*part)(const Tuple::Icmp&)) {
-    if (tuple.icmp) {
-        append_number(out, part(*tuple.icmp));
-    }
-}
-
-// A protocol without ports and GRE, whose keys stand here, are told apart by the column "protocol".
-void append_port(std::string& out, const Tuple& tuple, std::uint16_t port) {
-    if (!tuple.icmp) {
-        append_number(out, port);
-    }
-}
-
-void append_counter(std::string& out, const std::optional<Counters>& counters,
-                    std::uint64_t Counters::*part) {
-    if (counters) {
-        append_number(out, (*counters).*part);
-    }
-}
-
-unsigned icmp_type(const Tuple::Icmp& icmp) {
-    return icmp.type;
-}
-unsigned icmp_code(const Tuple::Icmp& icmp) {
-    return icmp.code;
-}
-unsigned icmp_id(const Tuple::Icmp& icmp) {
-    return icmp.id;
-}
-
 }  // namespace
 
 struct CsvFormat::Column {
@@ -78,6 +41,61 @@ namespace {
 using Column = CsvFormat::Column;
 constexpr auto kEvents = CsvFormat::Rows::kEvents;
 constexpr auto kEntries = CsvFormat::Rows::kEntries;
+
+// The direction that a column is of: its tuple and its counters.
+struct Original {
+    static const Tuple& tuple(const Entry& entry) { return entry.original; }
+    static const auto& counters(const Entry& entry) { return entry.original_counters; }
+};
+struct Reply {
+    static const Tuple& tuple(const Entry& entry) { return entry.reply; }
+    static const auto& counters(const Entry& entry) { return entry.reply_counters; }
+};
+
+template <typename Direction, frame::Endpoint Tuple::*end>
+void address(std::string& out, const Entry& entry, const Event*) {
+    append_ip(out, (Direction::tuple(entry).*end).address);
+}
+
+// A protocol without ports and GRE, whose keys stand here, are told apart by the column "protocol".
+template <typename Direction, frame::Endpoint Tuple::*end>
+void port(std::string& out, const Entry& entry, const Event*) {
+    const Tuple& tuple = Direction::tuple(entry);
+    if (!tuple.icmp) {
+        append_number(out, (tuple.*end).port);
+    }
+}
+
+template <typename Direction, auto Tuple::Icmp::*part>
+void icmp(std::string& out, const Entry& entry, const Event*) {
+    if (const auto& icmp = Direction::tuple(entry).icmp) {
+        append_number(out, (*icmp).*part);
+    }
+}
+
+template <typename Direction, std::uint64_t Counters::*part>
+void counter(std::string& out, const Entry& entry, const Event*) {
+    if (const auto& counters = Direction::counters(entry)) {
+        append_number(out, (*counters).*part);
+    }
+}
+
+template <auto Entry::*member>
+void number(std::string& out, const Entry& entry, const Event*) {
+    append_number(out, entry.*member);
+}
+
+template <auto Entry::*member>
+void known_number(std::string& out, const Entry& entry, const Event*) {
+    if (entry.*member) {
+        append_number(out, *(entry.*member));
+    }
+}
+
+template <std::string Entry::*member>
+void quoted(std::string& out, const Entry& entry, const Event*) {
+    append_quoted(out, entry.*member);
+}
 
 constexpr Column kColumns[] = {
     {"event", "NEW, UPDATE or DESTROY", kEvents,
@@ -98,60 +116,36 @@ constexpr Column kColumns[] = {
      [](auto& out, auto& entry, auto*) { out += protocol_name(entry.original.protocol); }},
     {"protocol_number", "IP protocol number", kEntries,
      [](auto& out, auto& entry, auto*) { append_number(out, entry.original.protocol); }},
-    {"timeout", "seconds left", kEntries,
-     [](auto& out, auto& entry, auto*) { append_known(out, entry.timeout_s); }},
-    {"state", "of TCP, SCTP and DCCP", kEntries,
-     [](auto& out, auto& entry, auto*) { out += entry.protocol_state; }},
-    {"src", "original direction: source address", kEntries,
-     [](auto& out, auto& entry, auto*) { append_ip(out, entry.original.source.address); }},
+    {"timeout", "seconds left", kEntries, known_number<&Entry::timeout_s>},
+    {"state", "of TCP, SCTP and DCCP", kEntries, quoted<&Entry::protocol_state>},
+    {"src", "original direction: source address", kEntries, address<Original, &Tuple::source>},
     {"dst", "original direction: destination address", kEntries,
-     [](auto& out, auto& entry, auto*) { append_ip(out, entry.original.destination.address); }},
+     address<Original, &Tuple::destination>},
     {"sport", "original direction: source port, or GRE key", kEntries,
-     [](auto& out, auto& entry, auto*) {
-         append_port(out, entry.original, entry.original.source.port);
-     }},
+     port<Original, &Tuple::source>},
     {"dport", "original direction: destination port, or GRE key", kEntries,
-     [](auto& out, auto& entry, auto*) {
-         append_port(out, entry.original, entry.original.destination.port);
-     }},
-    {"icmp_type", "original direction", kEntries,
-     [](auto& out, auto& entry, auto*) { append_icmp(out, entry.original, icmp_type); }},
-    {"icmp_code", "original direction", kEntries,
-     [](auto& out, auto& entry, auto*) { append_icmp(out, entry.original, icmp_code); }},
-    {"icmp_id", "original direction", kEntries,
-     [](auto& out, auto& entry, auto*) { append_icmp(out, entry.original, icmp_id); }},
+     port<Original, &Tuple::destination>},
+    {"icmp_type", "original direction", kEntries, icmp<Original, &Tuple::Icmp::type>},
+    {"icmp_code", "original direction", kEntries, icmp<Original, &Tuple::Icmp::code>},
+    {"icmp_id", "original direction", kEntries, icmp<Original, &Tuple::Icmp::id>},
     {"packets", "original direction, with nf_conntrack_acct", kEntries,
-     [](auto& out, auto& entry, auto*) {
-         append_counter(out, entry.original_counters, &Counters::packets);
-     }},
+     counter<Original, &Counters::packets>},
     {"bytes", "original direction, with nf_conntrack_acct", kEntries,
-     [](auto& out, auto& entry, auto*) {
-         append_counter(out, entry.original_counters, &Counters::bytes);
-     }},
-    {"reply_src", "reply direction: source address", kEntries,
-     [](auto& out, auto& entry, auto*) { append_ip(out, entry.reply.source.address); }},
+     counter<Original, &Counters::bytes>},
+    {"reply_src", "reply direction: source address", kEntries, address<Reply, &Tuple::source>},
     {"reply_dst", "reply direction: destination address", kEntries,
-     [](auto& out, auto& entry, auto*) { append_ip(out, entry.reply.destination.address); }},
+     address<Reply, &Tuple::destination>},
     {"reply_sport", "reply direction: source port, or GRE key", kEntries,
-     [](auto& out, auto& entry, auto*) { append_port(out, entry.reply, entry.reply.source.port); }},
+     port<Reply, &Tuple::source>},
     {"reply_dport", "reply direction: destination port, or GRE key", kEntries,
-     [](auto& out, auto& entry, auto*) {
-         append_port(out, entry.reply, entry.reply.destination.port);
-     }},
-    {"reply_icmp_type", "reply direction", kEntries,
-     [](auto& out, auto& entry, auto*) { append_icmp(out, entry.reply, icmp_type); }},
-    {"reply_icmp_code", "reply direction", kEntries,
-     [](auto& out, auto& entry, auto*) { append_icmp(out, entry.reply, icmp_code); }},
-    {"reply_icmp_id", "reply direction", kEntries,
-     [](auto& out, auto& entry, auto*) { append_icmp(out, entry.reply, icmp_id); }},
+     port<Reply, &Tuple::destination>},
+    {"reply_icmp_type", "reply direction", kEntries, icmp<Reply, &Tuple::Icmp::type>},
+    {"reply_icmp_code", "reply direction", kEntries, icmp<Reply, &Tuple::Icmp::code>},
+    {"reply_icmp_id", "reply direction", kEntries, icmp<Reply, &Tuple::Icmp::id>},
     {"reply_packets", "reply direction, with nf_conntrack_acct", kEntries,
-     [](auto& out, auto& entry, auto*) {
-         append_counter(out, entry.reply_counters, &Counters::packets);
-     }},
+     counter<Reply, &Counters::packets>},
     {"reply_bytes", "reply direction, with nf_conntrack_acct", kEntries,
-     [](auto& out, auto& entry, auto*) {
-         append_counter(out, entry.reply_counters, &Counters::bytes);
-     }},
+     counter<Reply, &Counters::bytes>},
     {"status", "status bits, hexadecimal", kEntries,
      [](auto& out, auto& entry, auto*) {
          fmt::format_to(std::back_inserter(out), "0x{:x}", entry.status);
@@ -160,62 +154,51 @@ constexpr Column kColumns[] = {
      [](auto& out, auto& entry, auto*) {
          fmt::format_to(std::back_inserter(out), "{}", fmt::join(status_names(entry.status), "|"));
      }},
-    {"mark", "connection mark", kEntries,
-     [](auto& out, auto& entry, auto*) { append_number(out, entry.mark); }},
-    {"zone", "conntrack zone", kEntries,
-     [](auto& out, auto& entry, auto*) { append_number(out, entry.zone); }},
+    {"mark", "connection mark", kEntries, number<&Entry::mark>},
+    {"zone", "conntrack zone", kEntries, number<&Entry::zone>},
     {"zone_direction", "both, original or reply: where the zone holds", kEntries,
      [](auto& out, auto& entry, auto*) { out += name(entry.zone_direction); }},
-    {"helper", "name of the helper", kEntries,
-     [](auto& out, auto& entry, auto*) { append_quoted(out, entry.helper); }},
+    {"helper", "name of the helper", kEntries, quoted<&Entry::helper>},
     {"labels", "bytes of the connection labels, hexadecimal, bit 0 in the first", kEntries,
      [](auto& out, auto& entry, auto*) {
          fmt::format_to(std::back_inserter(out), "{:02x}", fmt::join(entry.labels, ""));
      }},
-    {"secctx", "security context", kEntries,
-     [](auto& out, auto& entry, auto*) { append_quoted(out, entry.security_context); }},
+    {"secctx", "security context", kEntries, quoted<&Entry::security_context>},
     {"start_ns", "with nf_conntrack_timestamp, since the epoch", kEntries,
-     [](auto& out, auto& entry, auto*) { append_known(out, entry.started_ns); }},
+     known_number<&Entry::started_ns>},
     {"stop_ns", "with nf_conntrack_timestamp, since the epoch", kEntries,
-     [](auto& out, auto& entry, auto*) { append_known(out, entry.stopped_ns); }},
-    {"use", "references held on the entry", kEntries,
-     [](auto& out, auto& entry, auto*) { append_known(out, entry.use); }},
-    {"id", "CTA_ID", kEntries, [](auto& out, auto& entry, auto*) { append_number(out, entry.id); }},
+     known_number<&Entry::stopped_ns>},
+    {"use", "references held on the entry", kEntries, known_number<&Entry::use>},
+    {"id", "CTA_ID", kEntries, number<&Entry::id>},
 };
 
-bool has(CsvFormat::Rows rows, const Column& column) {
-    return rows == kEvents || column.rows == kEntries;
-}
-
-std::string allowed(CsvFormat::Rows rows) {
-    std::string names;
+std::vector<const Column*> columns_of(CsvFormat::Rows rows) {
+    std::vector<const Column*> columns;
     for (const Column& column : kColumns) {
-        if (has(rows, column)) {
-            names += names.empty() ? "" : ", ";
-            names += column.name;
+        if (rows == kEvents || column.rows == kEntries) {
+            columns.push_back(&column);
         }
     }
-    return names;
+    return columns;
 }
 
 }  // namespace
 
 Result<CsvFormat> CsvFormat::make(Rows rows, const std::vector<std::string>& names) {
+    const auto all = columns_of(rows);
     CsvFormat format;
     for (const std::string& wanted : names) {
-        const auto* found = std::find_if(
-            std::begin(kColumns), std::end(kColumns),
-            [&](const Column& column) { return column.name == wanted && has(rows, column); });
-        if (found == std::end(kColumns)) {
+        const auto found = std::ranges::find(all, wanted, &Column::name);
+        if (found == all.end()) {
+            std::vector<std::string_view> allowed;
+            std::ranges::transform(all, std::back_inserter(allowed), &Column::name);
             return fail(ErrorCode::kBadInput, "-o '{}': the columns of --csv are {}", wanted,
-                        allowed(rows));
+                        fmt::join(allowed, ", "));
         }
-        format.columns_.push_back(found);
+        format.columns_.push_back(*found);
     }
-    for (const Column& column : kColumns) {
-        if (names.empty() && has(rows, column)) {
-            format.columns_.push_back(&column);
-        }
+    if (names.empty()) {
+        format.columns_ = all;
     }
     return format;
 }

@@ -38,6 +38,4 @@ class CsvFormat {
 // All columns with what they hold, one line each, for --help.
 std::string csv_help();
 
-inline constexpr std::string_view kCsvLineEnd = "\r\n";
-
 }  // namespace pathproof::netfilter

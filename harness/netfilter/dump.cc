@@ -57,7 +57,7 @@ class Repeats {
     };
 
     bool was_sent(const nlmsghdr& message, std::uint32_t id) {
-        return std::any_of(before_.begin(), before_.end(), [&](const Sent& sent) {
+        return std::ranges::any_of(before_, [&](const Sent& sent) {
             return sent.message != nullptr && sent.id == id && same_flow(*sent.message, message);
         });
     }
@@ -176,12 +176,6 @@ Result<DumpSummary> run(Socket& socket, const Request& asked, DumpWork& work) {
     return summary;
 }
 
-KernelFilterSupport no_support() {
-    KernelFilterSupport support;
-    support.behaviour.fill(Behaviour::kRefuses);
-    return support;
-}
-
 Result<DumpSummary> run_in(const std::string& netns, const Filter& filter,
                            const DumpOptions& options, DumpWork& work) {
     auto socket = TRY(Socket::open(netns));
@@ -191,7 +185,7 @@ Result<DumpSummary> run_in(const std::string& netns, const Filter& filter,
     // ICMP type without answer).
     if (!summary && summary.error().code == ErrorCode::kKernelLacks && clauses_of(filter).any()) {
         auto again = TRY(Socket::open(netns));
-        return run(again, {filter, no_support(), options}, work);
+        return run(again, {filter, KernelFilterSupport(Behaviour::kRefuses), options}, work);
     }
     return summary;
 }

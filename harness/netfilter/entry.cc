@@ -19,8 +19,8 @@ const char* name(EventKind kind) {
 }
 
 std::uint64_t CpuStats::value(const std::string& counter) const {
-    const auto found = std::find_if(counters.begin(), counters.end(),
-                                    [&](const auto& named) { return named.first == counter; });
+    const auto found =
+        std::ranges::find_if(counters, [&](const auto& named) { return named.first == counter; });
     return found == counters.end() ? 0 : found->second;
 }
 
@@ -36,9 +36,8 @@ std::vector<CpuStats> delta(const std::vector<CpuStats>& before,
                             const std::vector<CpuStats>& after) {
     std::vector<CpuStats> change = after;
     for (CpuStats& cpu : change) {
-        const auto earlier =
-            std::find_if(before.begin(), before.end(),
-                         [&](const CpuStats& candidate) { return candidate.cpu == cpu.cpu; });
+        const auto earlier = std::ranges::find_if(
+            before, [&](const CpuStats& candidate) { return candidate.cpu == cpu.cpu; });
         if (earlier == before.end()) {
             continue;
         }

@@ -60,7 +60,7 @@ class Backlog {
         }
         Chunk& chunk = chunks_.back();
         std::memcpy(chunk.bytes.get() + chunk.used, &record, sizeof record);
-        std::copy(bytes.begin(), bytes.end(), chunk.bytes.get() + chunk.used + sizeof record);
+        std::ranges::copy(bytes, chunk.bytes.get() + chunk.used + sizeof record);
         chunk.used += size;
     }
 

@@ -42,7 +42,7 @@ bool matches_nat(const NatFilter& nat, const Entry& entry) {
 }
 
 bool has_labels(const std::vector<unsigned>& wanted, const std::vector<std::uint8_t>& labels) {
-    return std::all_of(wanted.begin(), wanted.end(), [&](unsigned bit) {
+    return std::ranges::all_of(wanted, [&](unsigned bit) {
         return bit / 8 < labels.size() && (labels[bit / 8] >> bit % 8 & 1) != 0;
     });
 }

@@ -179,12 +179,6 @@ bool KernelFilterSupport::use(Clause clause) const {
     return false;
 }
 
-KernelFilterSupport untried_kernel_filter() {
-    KernelFilterSupport support;
-    support.behaviour.fill(Behaviour::kNotTried);
-    return support;
-}
-
 FilterShares filter_shares(const Filter& filter, const KernelFilterSupport& support) {
     return Sorter(filter, support).sort();
 }

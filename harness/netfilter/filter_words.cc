@@ -46,13 +46,13 @@ Result<AddressRange> parse_range(std::string_view word, std::string_view text) {
     return AddressRange{*address, static_cast<std::uint8_t>(*bits)};
 }
 
-Status read_range(std::string_view word, std::string_view text, std::optional<AddressRange>& out) {
+Status read_value(std::string_view word, std::string_view text, std::optional<AddressRange>& out) {
     out = TRY(parse_range(word, text));
     return {};
 }
 
 template <typename Number>
-Status read_number(std::string_view word, std::string_view text, std::optional<Number>& out) {
+Status read_value(std::string_view word, std::string_view text, std::optional<Number>& out) {
     out = parse_number<Number>(text);
     if (!out) {
         return fail(ErrorCode::kBadInput, "filter '{}': '{}' is not a number from 0 to {}", word,
@@ -127,21 +127,12 @@ Status read_status(std::string_view word, std::string_view text, Filter& filter)
     return {};
 }
 
-std::string allowed_protocols() {
-    std::string words;
-    for (const std::string_view word : protocol_names()) {
-        words += words.empty() ? "" : ", ";
-        words += word;
-    }
-    return words;
-}
-
 Status read_protocol(std::string_view word, std::string_view text, Filter& filter) {
     filter.protocol = protocol_number(text);
     if (!filter.protocol) {
         return fail(ErrorCode::kBadInput,
                     "filter '{}': unknown protocol '{}'; allowed are {} and numbers 0 to 255", word,
-                    text, allowed_protocols());
+                    text, fmt::join(protocol_names(), ", "));
     }
     return {};
 }
@@ -164,7 +155,7 @@ Status read_state(std::string_view word, std::string_view text, Filter& filter) 
     return {};
 }
 
-Status read_text(std::string_view word, std::string_view text, std::string& out) {
+Status read_value(std::string_view word, std::string_view text, std::string& out) {
     if (text.empty()) {
         return fail(ErrorCode::kBadInput, "filter '{}': there is no name behind the '='", word);
     }
@@ -193,10 +184,16 @@ Status read_label(std::string_view word, std::string_view text, Filter& filter) 
     return {};
 }
 
-Status read_nat(std::string_view word, std::string_view text, NatFilter::Kind kind,
-                Filter& filter) {
+template <NatFilter::Kind kind>
+Status read_nat(std::string_view word, std::string_view text, Filter& filter) {
     filter.nat = NatFilter{kind, std::nullopt};
-    return text.empty() ? Status() : read_range(word, text, filter.nat->to);
+    return text.empty() ? Status() : read_value(word, text, filter.nat->to);
+}
+
+// Reads the value of a word into a member of the filter, or of one that it has.
+template <auto... path>
+Status read_into(std::string_view word, std::string_view text, Filter& filter) {
+    return read_value(word, text, (filter.*....*path));
 }
 
 // One kind of word: NAME=..., and how its value gets into the filter.
@@ -212,131 +209,83 @@ constexpr Word kWords[] = {
     {"proto", "NAME|NUMBER", "protocol; also as a bare word: udp, tcp, icmp, sctp, gre, ...",
      read_protocol},
     {"src", "ADDRESS[/PREFIX]", "source of the original direction",
-     [](auto word, auto text, Filter& filter) {
-         return read_range(word, text, filter.original.source);
-     }},
+     read_into<&Filter::original, &TupleFilter::source>},
     {"dst", "ADDRESS[/PREFIX]", "destination of the original direction",
-     [](auto word, auto text, Filter& filter) {
-         return read_range(word, text, filter.original.destination);
-     }},
+     read_into<&Filter::original, &TupleFilter::destination>},
     {"sport", "PORT", "source port of the original direction",
-     [](auto word, auto text, Filter& filter) {
-         return read_number(word, text, filter.original.source_port);
-     }},
+     read_into<&Filter::original, &TupleFilter::source_port>},
     {"dport", "PORT", "destination port of the original direction",
-     [](auto word, auto text, Filter& filter) {
-         return read_number(word, text, filter.original.destination_port);
-     }},
+     read_into<&Filter::original, &TupleFilter::destination_port>},
     {"reply-src", "ADDRESS[/PREFIX]", "source of the reply direction: the backend after DNAT",
-     [](auto word, auto text, Filter& filter) {
-         return read_range(word, text, filter.reply.source);
-     }},
+     read_into<&Filter::reply, &TupleFilter::source>},
     {"reply-dst", "ADDRESS[/PREFIX]", "destination of the reply direction",
-     [](auto word, auto text, Filter& filter) {
-         return read_range(word, text, filter.reply.destination);
-     }},
+     read_into<&Filter::reply, &TupleFilter::destination>},
     {"reply-sport", "PORT", "source port of the reply direction",
-     [](auto word, auto text, Filter& filter) {
-         return read_number(word, text, filter.reply.source_port);
-     }},
+     read_into<&Filter::reply, &TupleFilter::source_port>},
     {"reply-dport", "PORT", "destination port of the reply direction",
-     [](auto word, auto text, Filter& filter) {
-         return read_number(word, text, filter.reply.destination_port);
-     }},
-    {"addr", "ADDRESS[/PREFIX]", "any of the four addresses",
-     [](auto word, auto text, Filter& filter) {
-         return read_range(word, text, filter.any_address);
-     }},
-    {"port", "PORT", "any of the four ports",
-     [](auto word, auto text, Filter& filter) { return read_number(word, text, filter.any_port); }},
+     read_into<&Filter::reply, &TupleFilter::destination_port>},
+    {"addr", "ADDRESS[/PREFIX]", "any of the four addresses", read_into<&Filter::any_address>},
+    {"port", "PORT", "any of the four ports", read_into<&Filter::any_port>},
     {"icmp-type", "NUMBER", "ICMP or ICMPv6 type of the original direction",
-     [](auto word, auto text, Filter& filter) {
-         return read_number(word, text, filter.original.icmp_type);
-     }},
+     read_into<&Filter::original, &TupleFilter::icmp_type>},
     {"icmp-code", "NUMBER", "ICMP or ICMPv6 code of the original direction",
-     [](auto word, auto text, Filter& filter) {
-         return read_number(word, text, filter.original.icmp_code);
-     }},
+     read_into<&Filter::original, &TupleFilter::icmp_code>},
     {"icmp-id", "NUMBER", "ICMP or ICMPv6 identifier of the original direction",
-     [](auto word, auto text, Filter& filter) {
-         return read_number(word, text, filter.original.icmp_id);
-     }},
+     read_into<&Filter::original, &TupleFilter::icmp_id>},
     {"reply-icmp-type", "NUMBER", "the same of the reply direction",
-     [](auto word, auto text, Filter& filter) {
-         return read_number(word, text, filter.reply.icmp_type);
-     }},
+     read_into<&Filter::reply, &TupleFilter::icmp_type>},
     {"reply-icmp-code", "NUMBER", "the same of the reply direction",
-     [](auto word, auto text, Filter& filter) {
-         return read_number(word, text, filter.reply.icmp_code);
-     }},
+     read_into<&Filter::reply, &TupleFilter::icmp_code>},
     {"reply-icmp-id", "NUMBER", "the same of the reply direction",
-     [](auto word, auto text, Filter& filter) {
-         return read_number(word, text, filter.reply.icmp_id);
-     }},
+     read_into<&Filter::reply, &TupleFilter::icmp_id>},
     {"src-nat", "ADDRESS[/PREFIX]", "source translated to it; as a bare word: to any address",
-     [](auto word, auto text, Filter& filter) {
-         return read_nat(word, text, NatFilter::Kind::kSource, filter);
-     }},
+     read_nat<NatFilter::Kind::kSource>},
     {"dst-nat", "ADDRESS[/PREFIX]", "destination translated to it; as a bare word: to any address",
-     [](auto word, auto text, Filter& filter) {
-         return read_nat(word, text, NatFilter::Kind::kDestination, filter);
-     }},
-    {"any-nat", "ADDRESS[/PREFIX]", "either of the two",
-     [](auto word, auto text, Filter& filter) {
-         return read_nat(word, text, NatFilter::Kind::kAny, filter);
-     }},
+     read_nat<NatFilter::Kind::kDestination>},
+    {"any-nat", "ADDRESS[/PREFIX]", "either of the two", read_nat<NatFilter::Kind::kAny>},
     {"orig-zone", "NUMBER", "zone that holds for the original direction",
-     [](auto word, auto text, Filter& filter) {
-         return read_number(word, text, filter.original.zone);
-     }},
+     read_into<&Filter::original, &TupleFilter::zone>},
     {"reply-zone", "NUMBER", "zone that holds for the reply direction",
-     [](auto word, auto text, Filter& filter) {
-         return read_number(word, text, filter.reply.zone);
-     }},
+     read_into<&Filter::reply, &TupleFilter::zone>},
     {"zone", "NUMBER", "conntrack zone, whichever direction it holds for",
-     [](auto word, auto text, Filter& filter) { return read_number(word, text, filter.zone); }},
+     read_into<&Filter::zone>},
     {"mark", "VALUE[/MASK]", "connection mark", read_mark},
     {"status", "[!]NAME,...",
      "status bits set or (with !) not set: assured, !seen_reply, nat_clash, ...", read_status},
     {"state", "NAME", "of TCP, SCTP or DCCP: ESTABLISHED, SYN_SENT, ...", read_state},
-    {"helper", "NAME", "its helper: ftp, sip, ...",
-     [](auto word, auto text, Filter& filter) { return read_text(word, text, filter.helper); }},
+    {"helper", "NAME", "its helper: ftp, sip, ...", read_into<&Filter::helper>},
     {"label", "BIT|NAME", "a connection label that is set; may be given again for more",
      read_label},
-    {"secctx", "TEXT", "security context",
-     [](auto word, auto text, Filter& filter) {
-         return read_text(word, text, filter.security_context);
-     }},
-    {"id", "NUMBER", "CTA_ID",
-     [](auto word, auto text, Filter& filter) { return read_number(word, text, filter.id); }},
+    {"secctx", "TEXT", "security context", read_into<&Filter::security_context>},
+    {"id", "NUMBER", "CTA_ID", read_into<&Filter::id>},
 };
 
-std::string allowed_words() {
-    std::string words;
-    for (const Word& known : kWords) {
-        words += fmt::format("{}{}=", words.empty() ? "" : ", ", known.name);
-    }
-    return words + " and the bare words ipv4, ipv6, src-nat, dst-nat, any-nat, " +
-           allowed_protocols();
+const Word* find_word(std::string_view name) {
+    const auto* found = std::ranges::find(kWords, name, &Word::name);
+    return found == std::end(kWords) ? nullptr : found;
+}
+
+Failure unknown_word(std::string_view word) {
+    std::vector<std::string_view> names;
+    std::ranges::transform(kWords, std::back_inserter(names), &Word::name);
+    return fail(ErrorCode::kBadInput,
+                "unknown filter word '{}'; allowed are {}= and the bare words ipv4, ipv6, src-nat, "
+                "dst-nat, any-nat, {}",
+                word, fmt::join(names, "=, "), fmt::join(protocol_names(), ", "));
 }
 
 Status read_bare_word(std::string_view word, Filter& filter) {
     if (word == "ipv4" || word == "ipv6") {
         return read_family(word, word, filter);
     }
-    if (word == "src-nat" || word == "dst-nat" || word == "any-nat") {
-        return read_nat(word, {},
-                        word[0] == 's'   ? NatFilter::Kind::kSource
-                        : word[0] == 'd' ? NatFilter::Kind::kDestination
-                                         : NatFilter::Kind::kAny,
-                        filter);
+    if (const Word* known = find_word(word); known != nullptr && word.ends_with("-nat")) {
+        return known->read(word, {}, filter);
     }
     const auto protocols = protocol_names();
-    if (std::find(protocols.begin(), protocols.end(), word) != protocols.end()) {
+    if (std::ranges::find(protocols, word) != protocols.end()) {
         return read_protocol(word, word, filter);
     }
-    return fail(ErrorCode::kBadInput, "unknown filter word '{}'; allowed are {}", word,
-                allowed_words());
+    return unknown_word(word);
 }
 
 Status read_word(std::string_view word, Filter& filter) {
@@ -345,11 +294,9 @@ Status read_word(std::string_view word, Filter& filter) {
         return read_bare_word(word, filter);
     }
     const std::string_view key = word.substr(0, equals);
-    const auto* known = std::find_if(std::begin(kWords), std::end(kWords),
-                                     [&](const Word& candidate) { return candidate.name == key; });
-    if (known == std::end(kWords)) {
-        return fail(ErrorCode::kBadInput, "unknown filter word '{}'; allowed are {}", word,
-                    allowed_words());
+    const Word* known = find_word(key);
+    if (known == nullptr) {
+        return unknown_word(word);
     }
     const std::string_view value = word.substr(equals + 1);
     if (value.empty() && key.ends_with("-nat")) {

@@ -303,14 +303,4 @@ void FlowTable::each(const std::function<void(Flow&)>& visit) {
     }
 }
 
-void FlowTable::each(const std::function<void(const Flow&)>& visit) const {
-    for (const FlowPool* pool : {&narrow_, &wide_}) {
-        for (std::uint32_t number = 0; number < pool->used(); ++number) {
-            if (const Flow& flow = pool->at(number); flow.live) {
-                visit(flow);
-            }
-        }
-    }
-}
-
 }  // namespace pathproof::netfilter

@@ -108,7 +108,6 @@ class FlowTable {
 
     // In no order; the visitor may erase the flow that it is given.
     void each(const std::function<void(Flow&)>& visit);
-    void each(const std::function<void(const Flow&)>& visit) const;
 
   private:
     const FlowPool& pool(const Flow& flow) const { return flow.wide ? wide_ : narrow_; }

@@ -1,5 +1,6 @@
-#include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include <initializer_list>
 #include <nlohmann/json.hpp>
 
 #include "harness/netfilter/entry.h"
@@ -82,25 +83,18 @@ void take_counters(const json& in, const char* key, std::optional<Counters>& cou
     }
 }
 
-ZoneDirection zone_direction_from(const json& in) {
-    const auto text = in.value("zone_direction", std::string("both"));
-    for (const ZoneDirection direction :
-         {ZoneDirection::kBoth, ZoneDirection::kOriginal, ZoneDirection::kReply}) {
-        if (text == name(direction)) {
-            return direction;
+// The one of these that the text names.
+template <typename Enum>
+Enum named(const json& in, const char* key, const std::string& text,
+           std::initializer_list<Enum> all) {
+    std::vector<std::string_view> names;
+    for (const Enum each : all) {
+        if (text == name(each)) {
+            return each;
         }
+        names.emplace_back(name(each));
     }
-    refuse(in, fmt::format("'zone_direction': '{}' is none of both, original, reply", text));
-}
-
-EventKind kind_from(const json& in) {
-    const auto text = in.at("event").get<std::string>();
-    for (const EventKind kind : {EventKind::kNew, EventKind::kUpdate, EventKind::kDestroy}) {
-        if (text == name(kind)) {
-            return kind;
-        }
-    }
-    refuse(in, fmt::format("'event': '{}' is none of NEW, UPDATE, DESTROY", text));
+    refuse(in, fmt::format("'{}': '{}' is none of {}", key, text, fmt::join(names, ", ")));
 }
 
 void put_words(json& out, const Entry& entry) {
@@ -156,7 +150,9 @@ void from_json(const json& in, Entry& entry) {
     entry.reply = tuple_from(in.at("reply"));
     entry.status = in.at("status").get<std::uint32_t>();
     entry.zone = in.value("zone", std::uint16_t{0});
-    entry.zone_direction = zone_direction_from(in);
+    entry.zone_direction =
+        named(in, "zone_direction", in.value("zone_direction", std::string("both")),
+              {ZoneDirection::kBoth, ZoneDirection::kOriginal, ZoneDirection::kReply});
     entry.mark_reported = in.contains("mark");
     entry.mark = in.value("mark", std::uint32_t{0});
     take(in, "timeout", entry.timeout_s);
@@ -187,7 +183,8 @@ void to_json(json& out, const Event& event) {
 
 void from_json(const json& in, Event& event) {
     event = Event{};
-    event.kind = kind_from(in);
+    event.kind = named(in, "event", in.at("event").get<std::string>(),
+                       {EventKind::kNew, EventKind::kUpdate, EventKind::kDestroy});
     event.time_ns = in.at("time_ns").get<std::int64_t>();
     event.entry = in.at("entry").get<Entry>();
     event.cause_port = in.value("cause_port", std::uint32_t{0});

@@ -137,8 +137,7 @@ std::uint8_t kernel_family(const Filter& filter) {
 }
 
 Clauses clauses_of(const Filter& filter) {
-    KernelFilterSupport all;
-    all.behaviour.fill(Behaviour::kSelects);
+    const KernelFilterSupport all(Behaviour::kSelects);
     Clauses clauses;
     const auto note = [&](Clause clause, bool wanted) {
         clauses.set(static_cast<std::size_t>(clause), wanted);

@@ -42,7 +42,9 @@ enum class Behaviour : std::uint8_t {
 const char* name(Behaviour behaviour);
 
 struct KernelFilterSupport {
-    std::array<Behaviour, kClauses> behaviour{};
+    explicit KernelFilterSupport(Behaviour of_each) { behaviour.fill(of_each); }
+
+    std::array<Behaviour, kClauses> behaviour;
 
     Behaviour of(Clause clause) const { return behaviour[static_cast<std::size_t>(clause)]; }
     Behaviour& of(Clause clause) { return behaviour[static_cast<std::size_t>(clause)]; }
@@ -50,9 +52,6 @@ struct KernelFilterSupport {
     // that leaves out what it should give.
     bool use(Clause clause) const;
 };
-
-// Of a kernel about which nothing was tried.
-KernelFilterSupport untried_kernel_filter();
 
 // Who selects by what: words as parse_filter() reads them.
 struct FilterShares {

@@ -78,8 +78,8 @@ Behaviour judge(const Filter& filter, const std::vector<Entry>& all,
         return Behaviour::kRefuses;
     }
     const auto matching = [&](const std::vector<Entry>& entries) {
-        return std::count_if(entries.begin(), entries.end(),
-                             [&](const Entry& entry) { return matches(filter, entry); });
+        return std::ranges::count_if(entries,
+                                     [&](const Entry& entry) { return matches(filter, entry); });
     };
     if (matching(*given) < matching(all)) {
         return Behaviour::kInverts;
@@ -118,8 +118,7 @@ const std::vector<Trial>& trials() {
 
 // Only one clause, and the protocol when it needs that.
 KernelFilterSupport only(Clause clause, const KernelFilterSupport& known) {
-    KernelFilterSupport support;
-    support.behaviour.fill(Behaviour::kRefuses);
+    KernelFilterSupport support(Behaviour::kRefuses);
     if (clause > Clause::kProtocol) {
         support.of(Clause::kProtocol) = known.of(Clause::kProtocol);
     }
@@ -136,7 +135,7 @@ void note(KernelFilterSupport& support, Clause clause, Behaviour behaviour) {
 }
 
 KernelFilterSupport try_all(const Clauses& wanted) {
-    KernelFilterSupport support = untried_kernel_filter();
+    KernelFilterSupport support(Behaviour::kNotTried);
     auto socket = Socket::open({});
     if (!socket) {
         return support;
@@ -165,7 +164,7 @@ KernelFilterSupport try_all(const Clauses& wanted) {
 }  // namespace
 
 KernelFilterSupport probe_kernel_filter(const Clauses& wanted) {
-    KernelFilterSupport support = untried_kernel_filter();
+    KernelFilterSupport support(Behaviour::kNotTried);
     // A thread may leave its namespace alone; the new one ends with it.
     std::thread scratch([&] {
         if (unshare(CLONE_NEWNET) == 0) {
@@ -179,7 +178,7 @@ KernelFilterSupport probe_kernel_filter(const Clauses& wanted) {
 KernelFilterSupport kernel_filter_support(const Filter& filter) {
     static std::mutex mutex;
     static Clauses tried;
-    static KernelFilterSupport known = untried_kernel_filter();
+    static KernelFilterSupport known(Behaviour::kNotTried);
     const std::scoped_lock lock(mutex);
     Clauses wanted = clauses_of(filter) & ~tried;
     if (wanted.none()) {

@@ -16,11 +16,6 @@ namespace {
 constexpr std::uint8_t kEchoRequest = 8;
 constexpr std::uint8_t kEchoRequestV6 = 128;
 
-bool has_ports(std::uint8_t protocol) {
-    return protocol == IPPROTO_TCP || protocol == IPPROTO_UDP || protocol == IPPROTO_UDPLITE ||
-           protocol == IPPROTO_SCTP || protocol == IPPROTO_DCCP;
-}
-
 // "id=7".
 Result<std::uint16_t> parse_echo_id(const std::string& word) {
     std::uint16_t id = 0;
@@ -107,9 +102,7 @@ Result<std::optional<Entry>> Lookup::find(const Tuple& tuple, std::uint16_t zone
     alignas(nlmsghdr) char buffer[4096];
     nlmsghdr& request =
         begin_request(buffer, IPCTNL_MSG_CT_GET, NLM_F_ACK, ipv4 ? AF_INET : AF_INET6);
-    put_tuple(request, CTA_TUPLE_ORIG, tuple,
-              part::kAddresses | part::kProtocol |
-                  (tuple.icmp ? (ipv4 ? part::kIcmp : part::kIcmpv6) : part::kPorts));
+    put_tuple(request, CTA_TUPLE_ORIG, tuple, all_parts(tuple));
     if (zone != 0) {
         mnl_attr_put_u16(&request, CTA_ZONE, htons(zone));
     }

@@ -25,18 +25,18 @@ constexpr std::array kProtocols{
     ProtocolWord{IPPROTO_GRE, "gre"},         ProtocolWord{IPPROTO_DCCP, "dccp"},
 };
 
+using States = std::array<std::string_view, 10>;
+
 // enum tcp_conntrack; SYN_SENT2 took the place of LISTEN.
-constexpr std::array<std::string_view, 10> kTcpStates{
-    "NONE",       "SYN_SENT", "SYN_RECV",  "ESTABLISHED", "FIN_WAIT",
-    "CLOSE_WAIT", "LAST_ACK", "TIME_WAIT", "CLOSE",       "SYN_SENT2"};
+constexpr States kTcpStates{"NONE",       "SYN_SENT", "SYN_RECV",  "ESTABLISHED", "FIN_WAIT",
+                            "CLOSE_WAIT", "LAST_ACK", "TIME_WAIT", "CLOSE",       "SYN_SENT2"};
 // enum sctp_conntrack.
-constexpr std::array<std::string_view, 10> kSctpStates{
+constexpr States kSctpStates{
     "NONE",          "CLOSED",        "COOKIE_WAIT",       "COOKIE_ECHOED",  "ESTABLISHED",
     "SHUTDOWN_SENT", "SHUTDOWN_RECD", "SHUTDOWN_ACK_SENT", "HEARTBEAT_SENT", "HEARTBEAT_ACKED"};
 // enum ct_dccp_states.
-constexpr std::array<std::string_view, 10> kDccpStates{"NONE",   "REQUEST",  "RESPOND", "PARTOPEN",
-                                                       "OPEN",   "CLOSEREQ", "CLOSING", "TIMEWAIT",
-                                                       "IGNORE", "INVALID"};
+constexpr States kDccpStates{"NONE",     "REQUEST", "RESPOND",  "PARTOPEN", "OPEN",
+                             "CLOSEREQ", "CLOSING", "TIMEWAIT", "IGNORE",   "INVALID"};
 
 constexpr std::array kStatusBits{
     StatusBit{"EXPECTED", 1u << 0},       StatusBit{"SEEN_REPLY", 1u << 1},
@@ -49,9 +49,8 @@ constexpr std::array kStatusBits{
     StatusBit{"OFFLOAD", 1u << 14},       StatusBit{"HW_OFFLOAD", 1u << 15},
 };
 
-template <std::size_t N>
-std::string_view state_name(const std::array<std::string_view, N>& names, std::uint8_t state) {
-    return state < N ? names[state] : names[0];
+std::string_view state_name(const States& names, std::uint8_t state) {
+    return state < names.size() ? names[state] : names[0];
 }
 
 std::string canonical(std::string_view word) {
@@ -67,19 +66,19 @@ std::string canonical(std::string_view word) {
 }  // namespace
 
 std::string_view protocol_name(std::uint8_t protocol) {
-    for (const ProtocolWord& known : kProtocols) {
-        if (known.number == protocol) {
-            return known.word;
-        }
-    }
-    return "unknown";
+    const auto* known = std::ranges::find(kProtocols, protocol, &ProtocolWord::number);
+    return known == kProtocols.end() ? "unknown" : known->word;
+}
+
+bool has_ports(std::uint8_t protocol) {
+    return protocol == IPPROTO_TCP || protocol == IPPROTO_UDP || protocol == IPPROTO_UDPLITE ||
+           protocol == IPPROTO_SCTP || protocol == IPPROTO_DCCP;
 }
 
 std::optional<std::uint8_t> protocol_number(std::string_view word) {
-    for (const ProtocolWord& known : kProtocols) {
-        if (known.word == word) {
-            return known.number;
-        }
+    const auto* known = std::ranges::find(kProtocols, word, &ProtocolWord::word);
+    if (known != kProtocols.end()) {
+        return known->number;
     }
     std::uint8_t number = 0;
     const auto [end, problem] = std::from_chars(word.data(), word.data() + word.size(), number);
@@ -91,9 +90,7 @@ std::optional<std::uint8_t> protocol_number(std::string_view word) {
 
 std::vector<std::string_view> protocol_names() {
     std::vector<std::string_view> words;
-    for (const ProtocolWord& known : kProtocols) {
-        words.push_back(known.word);
-    }
+    std::ranges::transform(kProtocols, std::back_inserter(words), &ProtocolWord::word);
     return words;
 }
 
@@ -109,22 +106,19 @@ std::string_view dccp_state_name(std::uint8_t state) {
 
 std::vector<std::string_view> protocol_state_names() {
     std::vector<std::string_view> names;
-    const auto add = [&](const auto& states) {
-        for (const std::string_view state : states) {
-            if (std::find(names.begin(), names.end(), state) == names.end()) {
+    for (const auto* states : {&kTcpStates, &kSctpStates, &kDccpStates}) {
+        for (const std::string_view state : *states) {
+            if (std::ranges::find(names, state) == names.end()) {
                 names.push_back(state);
             }
         }
-    };
-    add(kTcpStates);
-    add(kSctpStates);
-    add(kDccpStates);
+    }
     return names;
 }
 
 std::optional<std::string_view> protocol_state_name(std::string_view word) {
     const auto names = protocol_state_names();
-    const auto found = std::find(names.begin(), names.end(), canonical(word));
+    const auto found = std::ranges::find(names, canonical(word));
     return found == names.end() ? std::nullopt : std::optional(*found);
 }
 
@@ -145,13 +139,8 @@ std::vector<std::string> status_names(std::uint32_t status) {
 }
 
 std::optional<std::uint32_t> status_bit(std::string_view word) {
-    const std::string wanted = canonical(word);
-    for (const StatusBit& known : kStatusBits) {
-        if (known.name == wanted) {
-            return known.bit;
-        }
-    }
-    return std::nullopt;
+    const auto* known = std::ranges::find(kStatusBits, canonical(word), &StatusBit::name);
+    return known == kStatusBits.end() ? std::nullopt : std::optional(known->bit);
 }
 
 std::string_view name(ZoneDirection direction) {

@@ -21,11 +21,10 @@ namespace {
 // Since 6.14; newer than the headers we may be built with.
 constexpr std::uint16_t kTimestampEvent = 27;
 
+// Leaves the number alone when the attribute is shorter.
 template <typename T>
-void keep(const std::optional<T>& read, T& out) {
-    if (read) {
-        out = *read;
-    }
+void read_number(const nlattr& attribute, T& out) {
+    out = load_be<T>(attribute).value_or(out);
 }
 
 void read_address(const nlattr& attribute, frame::Family family, frame::IpAddress& out) {
@@ -40,22 +39,13 @@ void read_address(const nlattr& attribute, frame::Family family, frame::IpAddres
 bool read_addresses(const nlattr& parent, Tuple& out) {
     bool found = false;
     each_nested(parent, [&](std::uint16_t type, const nlattr& attribute) {
-        switch (type) {
-            case CTA_IP_V4_SRC:
-                read_address(attribute, frame::Family::kIpv4, out.source.address);
-                break;
-            case CTA_IP_V4_DST:
-                read_address(attribute, frame::Family::kIpv4, out.destination.address);
-                break;
-            case CTA_IP_V6_SRC:
-                read_address(attribute, frame::Family::kIpv6, out.source.address);
-                break;
-            case CTA_IP_V6_DST:
-                read_address(attribute, frame::Family::kIpv6, out.destination.address);
-                break;
-            default: return;
+        const bool source = type == CTA_IP_V4_SRC || type == CTA_IP_V6_SRC;
+        const bool ipv4 = type == CTA_IP_V4_SRC || type == CTA_IP_V4_DST;
+        if (source || ipv4 || type == CTA_IP_V6_DST) {
+            read_address(attribute, ipv4 ? frame::Family::kIpv4 : frame::Family::kIpv6,
+                         (source ? out.source : out.destination).address);
+            found = true;
         }
-        found = true;
     });
     return found;
 }
@@ -65,19 +55,15 @@ void read_protocol(const nlattr& parent, Tuple& out) {
     bool has_icmp = false;
     each_nested(parent, [&](std::uint16_t type, const nlattr& attribute) {
         switch (type) {
-            case CTA_PROTO_NUM: keep(load_be<std::uint8_t>(attribute), out.protocol); return;
-            case CTA_PROTO_SRC_PORT:
-                keep(load_be<std::uint16_t>(attribute), out.source.port);
-                return;
-            case CTA_PROTO_DST_PORT:
-                keep(load_be<std::uint16_t>(attribute), out.destination.port);
-                return;
+            case CTA_PROTO_NUM: read_number(attribute, out.protocol); return;
+            case CTA_PROTO_SRC_PORT: read_number(attribute, out.source.port); return;
+            case CTA_PROTO_DST_PORT: read_number(attribute, out.destination.port); return;
             case CTA_PROTO_ICMP_ID:
-            case CTA_PROTO_ICMPV6_ID: keep(load_be<std::uint16_t>(attribute), icmp.id); break;
+            case CTA_PROTO_ICMPV6_ID: read_number(attribute, icmp.id); break;
             case CTA_PROTO_ICMP_TYPE:
-            case CTA_PROTO_ICMPV6_TYPE: keep(load_be<std::uint8_t>(attribute), icmp.type); break;
+            case CTA_PROTO_ICMPV6_TYPE: read_number(attribute, icmp.type); break;
             case CTA_PROTO_ICMP_CODE:
-            case CTA_PROTO_ICMPV6_CODE: keep(load_be<std::uint8_t>(attribute), icmp.code); break;
+            case CTA_PROTO_ICMPV6_CODE: read_number(attribute, icmp.code); break;
             default: return;
         }
         has_icmp = true;
@@ -146,9 +132,9 @@ void read_counters(const nlattr& parent, std::optional<Counters>& out) {
     Counters counters;
     each_nested(parent, [&](std::uint16_t type, const nlattr& attribute) {
         if (type == CTA_COUNTERS_PACKETS) {
-            keep(load_be<std::uint64_t>(attribute), counters.packets);
+            read_number(attribute, counters.packets);
         } else if (type == CTA_COUNTERS_BYTES) {
-            keep(load_be<std::uint64_t>(attribute), counters.bytes);
+            read_number(attribute, counters.bytes);
         }
     });
     out = counters;
@@ -193,19 +179,19 @@ void clear(Entry& entry) {
 
 void read_plain_attribute(std::uint16_t type, const nlattr& attribute, Entry& out) {
     switch (type) {
-        case CTA_STATUS: keep(load_be<std::uint32_t>(attribute), out.status); break;
+        case CTA_STATUS: read_number(attribute, out.status); break;
         case CTA_PROTOINFO: read_protocol_info(attribute, out.protocol_state); break;
         case CTA_HELP: read_text(attribute, CTA_HELP_NAME, out.helper); break;
         case CTA_TIMEOUT: out.timeout_s = load_be<std::uint32_t>(attribute); break;
         case CTA_MARK:
-            keep(load_be<std::uint32_t>(attribute), out.mark);
+            read_number(attribute, out.mark);
             out.mark_reported = true;
             break;
         case CTA_COUNTERS_ORIG: read_counters(attribute, out.original_counters); break;
         case CTA_COUNTERS_REPLY: read_counters(attribute, out.reply_counters); break;
         case CTA_USE: out.use = load_be<std::uint32_t>(attribute); break;
-        case CTA_ID: keep(load_be<std::uint32_t>(attribute), out.id); break;
-        case CTA_ZONE: keep(load_be<std::uint16_t>(attribute), out.zone); break;
+        case CTA_ID: read_number(attribute, out.id); break;
+        case CTA_ZONE: read_number(attribute, out.zone); break;
         case CTA_SECCTX: read_text(attribute, CTA_SECCTX_NAME, out.security_context); break;
         case CTA_TIMESTAMP: read_timestamps(attribute, out); break;
         case CTA_LABELS: read_labels(attribute, out.labels); break;

@@ -131,10 +131,6 @@ Result<Planted> plant_here() {
     return planted;
 }
 
-std::uint64_t rise(const CpuStats& stats, const std::string& counter) {
-    return stats.value(counter);
-}
-
 }  // namespace
 
 bool needs_no_module(std::string_view proc_modules) {
@@ -169,9 +165,9 @@ const Result<Planted>& planted_packets() {
 }
 
 bool counts_as_known(const Planted& planted) {
-    return rise(planted.refused, "insert_failed") == 1 && rise(planted.refused, "drop") == 1 &&
-           rise(planted.refused, "invalid") == 0 && rise(planted.invalid, "insert_failed") == 0 &&
-           rise(planted.invalid, "drop") == 0 && rise(planted.invalid, "invalid") == 1;
+    return planted.refused.value("insert_failed") == 1 && planted.refused.value("drop") == 1 &&
+           planted.refused.value("invalid") == 0 && planted.invalid.value("insert_failed") == 0 &&
+           planted.invalid.value("drop") == 0 && planted.invalid.value("invalid") == 1;
 }
 
 void put_measured(std::vector<CounterMeaning>& meanings, const Result<Planted>& planted) {
@@ -190,8 +186,8 @@ void put_measured(std::vector<CounterMeaning>& meanings, const Result<Planted>& 
         const std::string read = counts_as_known(*planted) ? meaning.text : "";
         meaning.text = fmt::format(
             "{}{}measured here: +{} with a packet refused for a clash, +{} with an invalid packet",
-            read, read.empty() ? "" : "; ", rise(planted->refused, meaning.counter),
-            rise(planted->invalid, meaning.counter));
+            read, read.empty() ? "" : "; ", planted->refused.value(meaning.counter),
+            planted->invalid.value(meaning.counter));
     }
 }
 

@@ -73,8 +73,8 @@ struct Sign {
 constexpr Sign kSigns[] = {{"clash_resolve", {5, 10}}, {"chaintoolong", {5, 15}}};
 
 bool has_counter(const CpuStats& stats, std::string_view wanted) {
-    return std::any_of(stats.counters.begin(), stats.counters.end(),
-                       [&](const auto& counter) { return counter.first == wanted; });
+    return std::ranges::any_of(stats.counters,
+                               [&](const auto& counter) { return counter.first == wanted; });
 }
 
 // The release as it is read, or the one whose counters these are if that is later.

@@ -95,28 +95,17 @@ void append_word(Pen& pen, std::string_view word, unsigned number) {
 }
 
 void append_ports(Pen& pen, const Tuple& tuple) {
-    switch (tuple.protocol) {
-        case IPPROTO_TCP:
-        case IPPROTO_UDP:
-        case IPPROTO_UDPLITE:
-        case IPPROTO_SCTP:
-        case IPPROTO_DCCP:
-            pen.field("sport=", tuple.source.port);
-            pen.field("dport=", tuple.destination.port);
-            break;
-        case IPPROTO_GRE:
-            pen.field("srckey=", fmt::format("0x{:x}", tuple.source.port));
-            pen.field("dstkey=", fmt::format("0x{:x}", tuple.destination.port));
-            break;
-        case IPPROTO_ICMP:
-        case IPPROTO_ICMPV6: {
-            const Tuple::Icmp icmp = tuple.icmp.value_or(Tuple::Icmp{});
-            pen.field("type=", icmp.type);
-            pen.field("code=", icmp.code);
-            pen.field("id=", icmp.id);
-            break;
-        }
-        default: break;
+    if (has_ports(tuple.protocol)) {
+        pen.field("sport=", tuple.source.port);
+        pen.field("dport=", tuple.destination.port);
+    } else if (tuple.protocol == IPPROTO_GRE) {
+        pen.field("srckey=", fmt::format("0x{:x}", tuple.source.port));
+        pen.field("dstkey=", fmt::format("0x{:x}", tuple.destination.port));
+    } else if (tuple.protocol == IPPROTO_ICMP || tuple.protocol == IPPROTO_ICMPV6) {
+        const Tuple::Icmp icmp = tuple.icmp.value_or(Tuple::Icmp{});
+        pen.field("type=", icmp.type);
+        pen.field("code=", icmp.code);
+        pen.field("id=", icmp.id);
     }
 }
 

@@ -32,6 +32,14 @@ inline constexpr std::uint32_t kIcmp = kIcmpType | kIcmpCode | kIcmpId;
 inline constexpr std::uint32_t kIcmpv6 = kIcmpv6Type | kIcmpv6Code | kIcmpv6Id;
 }  // namespace part
 
+// All of them that a tuple of its protocol has.
+inline std::uint32_t all_parts(const Tuple& tuple) {
+    const std::uint32_t rest = !tuple.icmp                        ? part::kPorts
+                               : tuple.protocol == IPPROTO_ICMPV6 ? part::kIcmpv6
+                                                                  : part::kIcmp;
+    return part::kAddresses | part::kProtocol | rest;
+}
+
 inline void put_ip(nlmsghdr& request, std::uint16_t v4, std::uint16_t v6,
                    const frame::IpAddress& ip) {
     const bool ipv4 = ip.family == frame::Family::kIpv4;

@@ -52,12 +52,12 @@ struct Watcher::Impl {
         if (options.state == WatchOptions::State::kNone) {
             return {};
         }
-        const auto read = dump(options.netns, stable, [&](const Entry& entry) {
+        TRY(dump(options.netns, stable, [&](const Entry& entry) {
             reconciler.initial(entry);
             return Next::kContinue;
-        });
+        }));
         listener->request_mark(kInitialMark);
-        return read ? Status() : Status(pass_on(read.error()));
+        return {};
     }
 
     EventSink sink_for(const WatchSink& sink) {
@@ -229,10 +229,9 @@ struct Watcher::Impl {
         while (polled && gap && std::chrono::steady_clock::now() < until) {
             polled = poll(50ms, sink);
         }
-        auto stopped = listener->stop(
-            {.event = [&](const Event& event) { on_event(event, sink); },
-             .overrun = [&](const Overrun& overrun) { on_last_overrun(overrun, sink); },
-             .mark = [&](std::uint64_t number) { on_mark(number, sink); }});
+        EventSink last = sink_for(sink);
+        last.overrun = [&](const Overrun& overrun) { on_last_overrun(overrun, sink); };
+        const Status stopped = listener->stop(last);
         if (gap) {
             leave_open("watching ended", sink);
         }
@@ -307,7 +306,7 @@ const std::string& Watcher::unheard() const {
 }
 
 void Watcher::each_flow(const std::function<void(const Entry&)>& visit) const {
-    const FlowTable& flows = impl_->reconciler.flows();
+    FlowTable& flows = impl_->reconciler.flows();
     flows.each([&](const Flow& flow) { visit(flows.entry(flow)); });
 }
 

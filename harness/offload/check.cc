@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <iterator>
 
 #include "harness/offload/evidence.h"
 
@@ -97,9 +98,7 @@ Cell make_cell(const RowsRun& run, const Findings& findings, profile::Direction 
         cell.verdict = CellVerdict::kFail;
         cell.cause = defects.front()->title;
         std::vector<std::string> words;
-        for (const Defect* defect : defects) {
-            words.push_back(defect->signature());
-        }
+        std::ranges::transform(defects, std::back_inserter(words), &Defect::signature);
         cell.reason = fmt::format("{}", fmt::join(words, ", "));
     } else if (count.frames == 0) {
         cell.verdict = CellVerdict::kSkip;
@@ -146,10 +145,7 @@ std::string example_of(const Defect& defect, const RowsRun& run) {
     if (defect.rows.empty()) {
         return {};
     }
-    const std::size_t row = defect.rows.front();
-    return matrix::describe(defect.direction == profile::Direction::kTransmit
-                                ? run.sent[row].row
-                                : run.received[row].row);
+    return matrix::describe(run.row(defect.direction, defect.rows.front()));
 }
 
 verdict::Proof defects_proof(const Findings& findings, const RowsRun& run) {
@@ -159,9 +155,8 @@ verdict::Proof defects_proof(const Findings& findings, const RowsRun& run) {
     for (const Defect& defect : findings.defects) {
         const bool valued = defect.wire_value != defect.right_value;
         std::vector<std::string> errata;
-        for (const verdict::KnownErratum& erratum : defect.errata) {
-            errata.push_back(erratum.id);
-        }
+        std::ranges::transform(defect.errata, std::back_inserter(errata),
+                               &verdict::KnownErratum::id);
         proof.rows.push_back({defect.signature(), defect.where, std::to_string(defect.frames),
                               valued ? fmt::format("0x{:04x}", defect.wire_value) : "",
                               valued ? fmt::format("0x{:04x}", defect.right_value) : "",
@@ -208,9 +203,7 @@ void conclude(verdict::ScenarioResult& result, const Findings& findings, const R
         result.headline = fmt::format("No defect in {} frames.", frames);
     } else {
         std::vector<std::string> words;
-        for (const Defect& defect : findings.defects) {
-            words.push_back(defect.signature());
-        }
+        std::ranges::transform(findings.defects, std::back_inserter(words), &Defect::signature);
         result.headline = fmt::format("{} {} in {} frames: {}.", findings.defects.size(),
                                       findings.defects.size() == 1 ? "defect" : "defects", frames,
                                       fmt::join(words, "; "));

@@ -32,13 +32,6 @@ std::string file_name(const Defect& defect) {
     return name;
 }
 
-const matrix::Row& row_of(const Defect& defect, const matrix::Specimen& specimen,
-                          const RowsRun& run) {
-    return defect.direction == profile::Direction::kTransmit
-               ? run.sent.at(specimen.label.row).row
-               : run.received.at(specimen.label.row).row;
-}
-
 std::vector<const matrix::Specimen*> on_the_wire(const Defect& defect) {
     std::vector<const matrix::Specimen*> all;
     if (!defect.specimen.wire.empty()) {
@@ -55,7 +48,7 @@ std::string explanation(const Defect& defect, const RowsRun& run) {
     std::string text = fmt::format("{}\nwhere: {}\n", defect.signature(), defect.where);
     std::size_t number = 0;
     for (const matrix::Specimen* specimen : on_the_wire(defect)) {
-        const matrix::Row& row = row_of(defect, *specimen, run);
+        const matrix::Row& row = run.row(defect.direction, specimen->label.row);
         judge::Evidence evidence{.tunnels = matrix::tunnels_of(row)};
         evidence.handed_over = specimen->handed;
         text += fmt::format("\nframe {}, of the row: {}\n{}", ++number, matrix::describe(row),
@@ -68,7 +61,7 @@ std::string page(const Defect& defect, const RowsRun& run) {
     std::string text = explanation(defect, run);
     if (defect.specimen.wire.empty()) {
         text += fmt::format("\nnothing came of the row: {}\n",
-                            matrix::describe(row_of(defect, defect.specimen, run)));
+                            matrix::describe(run.row(defect.direction, defect.specimen.label.row)));
     }
     text += fmt::format("\non the wire\n{}\nintended\n{}", dump(defect.specimen.wire),
                         dump(defect.specimen.intended));

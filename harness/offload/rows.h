@@ -13,6 +13,7 @@
 #include "dataplane/matrix/rx_cell.h"
 #include "dataplane/matrix/tx_cell.h"
 #include "harness/offload/batch.h"
+#include "harness/profile/errata.h"
 #include "harness/tester/client.h"
 
 namespace pathproof::offload {
@@ -71,6 +72,11 @@ struct RowsRun {
     std::vector<std::string> objections;
 
     std::uint64_t frames() const;  // judged
+    // A row that the port under test sent or received.
+    const matrix::Row& row(profile::Direction direction, std::size_t number) const {
+        return direction == profile::Direction::kTransmit ? sent.at(number).row
+                                                          : received.at(number).row;
+    }
 };
 
 // Told after each batch: rows done, of how many.

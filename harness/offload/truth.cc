@@ -295,9 +295,7 @@ void add_finding(verdict::TruthRow& row, const Findings& findings) {
                             ? "the port offers it and what leaves is wrong"
                             : "the port offers it and what it says, or hands on, is wrong");
     }
-    for (const std::string& part : parts) {
-        row.finding += row.finding.empty() ? part : "; " + part;
-    }
+    row.finding = fmt::format("{}", fmt::join(parts, "; "));
     if (!any(row, Observed::kWrong)) {
         return;
     }
@@ -395,13 +393,10 @@ std::vector<const Defect*> defects_in(const RowsRun& run, const Findings& findin
                                       profile::Direction direction, std::size_t condition) {
     std::vector<const Defect*> shown;
     for (const Defect& defect : findings.defects) {
-        const bool sent = defect.direction == profile::Direction::kTransmit;
-        if (sent != (direction == profile::Direction::kTransmit)) {
-            continue;
-        }
-        const bool here = std::ranges::any_of(defect.rows, [&](std::size_t row) {
-            return condition_of(sent ? run.sent[row].row : run.received[row].row) == condition;
-        });
+        const bool here =
+            defect.direction == direction && std::ranges::any_of(defect.rows, [&](std::size_t row) {
+                return condition_of(run.row(direction, row)) == condition;
+            });
         if (here) {
             shown.push_back(&defect);
         }
@@ -422,21 +417,22 @@ verdict::TruthTable truth_table(const RowsRun& run, const Findings& findings,
         }
     }
     std::ranges::sort(offloads.begin() + 1, offloads.end());
-    for (const std::string& offload : offloads) {
-        verdict::TruthRow row = sent_row(run, offload);
-        const bool there = offload == kNoOffload || has(device.tx_offloads, offload);
+    const auto add = [&](verdict::TruthRow row, bool there,
+                         const std::vector<profile::OffloadExpectation>* expectations) {
         row.advertised = there ? "on" : "not there";
-        row.expected = settings.profile ? expected_of(settings.profile->dpdk_tx, offload) : "";
+        row.expected = expectations != nullptr ? expected_of(*expectations, row.offload) : "";
         add_finding(row, findings);
         table.rows.push_back(std::move(row));
+    };
+    const auto& profile = settings.profile;
+    for (const std::string& offload : offloads) {
+        add(sent_row(run, offload), offload == kNoOffload || has(device.tx_offloads, offload),
+            profile ? &profile->dpdk_tx : nullptr);
     }
     for (const char* offload : {"IPV4_CKSUM", "UDP_CKSUM", "TCP_CKSUM", "SCTP_CKSUM",
                                 "OUTER_IPV4_CKSUM", "OUTER_UDP_CKSUM"}) {
-        verdict::TruthRow row = claims_row(run, offload);
-        row.advertised = has(device.rx_offloads, offload) ? "on" : "not there";
-        row.expected = settings.profile ? expected_of(settings.profile->dpdk_rx, offload) : "";
-        add_finding(row, findings);
-        table.rows.push_back(std::move(row));
+        add(claims_row(run, offload), has(device.rx_offloads, offload),
+            profile ? &profile->dpdk_rx : nullptr);
     }
     table.rows.push_back(delivery_row(run));
     add_finding(table.rows.back(), findings);

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "harness/profile/lists.h"
+
 namespace pathproof::profile {
 namespace {
 
@@ -83,15 +85,12 @@ Kind judge(const OffloadExpectation& expectation, Offer offer, Holds in_range) {
 }
 
 const Feature* find(const std::vector<Feature>& features, const std::string& wanted) {
-    const auto found = std::find_if(features.begin(), features.end(),
-                                    [&](const Feature& feature) { return feature.name == wanted; });
+    const auto found = std::ranges::find(features, wanted, &Feature::name);
     return found == features.end() ? nullptr : &*found;
 }
 
 bool claims_name(const std::vector<OffloadExpectation>& claims, const std::string& feature) {
-    return std::any_of(claims.begin(), claims.end(), [&](const OffloadExpectation& expectation) {
-        return expectation.name == feature;
-    });
+    return std::ranges::find(claims, feature, &OffloadExpectation::name) != claims.end();
 }
 
 std::string source_of(const Profile& profile, const std::string& key) {
@@ -111,16 +110,12 @@ Finding finding_of(const Profile& profile, const OffloadExpectation& expectation
             .source = source_of(profile, expectation.source)};
 }
 
-bool has(const std::vector<std::string>& all, const std::string& one) {
-    return std::find(all.begin(), all.end(), one) != all.end();
-}
-
 void compare_dpdk_side(const Profile& profile, const char* side,
                        const std::vector<OffloadExpectation>& claims,
                        const std::vector<std::string>& offers, const Running& running,
                        std::vector<Finding>& findings) {
     for (const OffloadExpectation& claim : claims) {
-        const bool there = has(offers, claim.name);
+        const bool there = lists(offers, claim.name);
         const Kind kind = judge(claim, {there, there}, holds(claim.dpdk, running.dpdk));
         findings.push_back(finding_of(profile, claim, kind, there ? "offered" : "not offered"));
         findings.back().feature = fmt::format("{} {}", side, claim.name);
@@ -202,7 +197,7 @@ std::vector<Finding> compare_limits(const std::vector<Limit>& limits, const Live
 }
 
 bool agrees(const std::vector<Finding>& findings) {
-    return std::none_of(findings.begin(), findings.end(), [](const Finding& finding) {
+    return std::ranges::none_of(findings, [](const Finding& finding) {
         return finding.kind == Kind::kMissing || finding.kind == Kind::kUnexpected ||
                finding.kind == Kind::kBroken;
     });

@@ -35,9 +35,8 @@ std::string driver_of(const DeviceIdentity& identity) {
 // Letters, digits and hyphens, fit for a file's name.
 std::string id_of(const DeviceIdentity& identity) {
     std::string id = driver_of(identity);
-    std::replace_if(
-        id.begin(), id.end(),
-        [](char letter) { return !std::isalnum(static_cast<unsigned char>(letter)); }, '-');
+    std::ranges::replace_if(
+        id, [](char letter) { return !std::isalnum(static_cast<unsigned char>(letter)); }, '-');
     return (id.empty() ? "device" : id) + "-draft";
 }
 
@@ -45,7 +44,7 @@ bool paravirtual(const std::string& driver) {
     constexpr std::array<std::string_view, 10> kDrivers{
         "virtio_net", "net_virtio", "vmxnet3",    "net_vmxnet3", "ena",
         "net_ena",    "hv_netvsc",  "net_netvsc", "gve",         "net_gve"};
-    return std::find(kDrivers.begin(), kDrivers.end(), driver) != kDrivers.end();
+    return std::ranges::find(kDrivers, driver) != kDrivers.end();
 }
 
 const char* evidence_of(const DeviceIdentity& identity) {
@@ -72,12 +71,12 @@ std::string ethtool_claims(const std::vector<agent::Feature>& features) {
                 fmt::format("{} = {{ expect = \"absent\", source = \"probe\" }}\n", feature.name));
         }
     }
-    std::sort(lines.begin(), lines.end());
+    std::ranges::sort(lines);
     return fmt::format("\n[offload.ethtool]\n{}", fmt::join(lines, ""));
 }
 
 std::string dpdk_claims(const char* side, std::vector<std::string> names) {
-    std::sort(names.begin(), names.end());
+    std::ranges::sort(names);
     std::string text = fmt::format("\n[offload.dpdk.{}]\n", side);
     for (const std::string& name : names) {
         text += fmt::format("{} = {{ expect = \"required\", source = \"probe\" }}\n", name);

@@ -20,9 +20,7 @@ std::string number_of(const std::string& id) {
 }  // namespace
 
 Evidence Erratum::evidence() const {
-    const auto best =
-        std::min_element(sources.begin(), sources.end(),
-                         [](const Source& a, const Source& b) { return a.evidence < b.evidence; });
+    const auto best = std::ranges::min_element(sources, {}, &Source::evidence);
     return best == sources.end() ? Evidence::kChangelog : best->evidence;
 }
 
@@ -34,8 +32,7 @@ Result<std::vector<Erratum>> load_errata(const std::string& directory) {
         auto erratum = TRY(parse_erratum(text, path));
         errata.push_back(std::move(erratum));
     }
-    std::sort(errata.begin(), errata.end(),
-              [](const Erratum& a, const Erratum& b) { return a.id < b.id; });
+    std::ranges::sort(errata, {}, &Erratum::id);
     return errata;
 }
 

@@ -12,11 +12,10 @@ namespace pathproof::profile {
 namespace {
 
 bool looks_like(const Erratum& erratum, const Signature& seen) {
-    return std::any_of(
-        erratum.signatures.begin(), erratum.signatures.end(), [&](const Signature& known) {
-            return known.direction == seen.direction && layer_covers(known.layer, seen.layer) &&
-                   same_name(known.name, seen.name);
-        });
+    return std::ranges::any_of(erratum.signatures, [&](const Signature& known) {
+        return known.direction == seen.direction && layer_covers(known.layer, seen.layer) &&
+               same_name(known.name, seen.name);
+    });
 }
 
 std::string key_of(const std::string& condition) {
@@ -32,23 +31,21 @@ bool contradict(const std::string& wanted, const std::string& held) {
 }
 
 bool contradicted(const Erratum& erratum, const std::vector<std::string>& held) {
-    return std::any_of(
-        erratum.conditions.begin(), erratum.conditions.end(), [&](const std::string& wanted) {
-            return std::any_of(held.begin(), held.end(),
-                               [&](const std::string& one) { return contradict(wanted, one); });
-        });
+    return std::ranges::any_of(erratum.conditions, [&](const std::string& wanted) {
+        return std::ranges::any_of(held,
+                                   [&](const std::string& one) { return contradict(wanted, one); });
+    });
 }
 
 bool known_key(const std::vector<std::string>& held, const std::string& wanted) {
-    return std::any_of(held.begin(), held.end(),
-                       [&](const std::string& one) { return key_of(one) == key_of(wanted); });
+    return std::ranges::any_of(
+        held, [&](const std::string& one) { return key_of(one) == key_of(wanted); });
 }
 
 std::vector<std::string> unknown_conditions(const Erratum& erratum,
                                             const std::vector<std::string>& held) {
-    std::vector<std::string> open;
-    std::copy_if(erratum.conditions.begin(), erratum.conditions.end(), std::back_inserter(open),
-                 [&](const std::string& wanted) { return !known_key(held, wanted); });
+    std::vector<std::string> open = erratum.conditions;
+    std::erase_if(open, [&](const std::string& wanted) { return known_key(held, wanted); });
     return open;
 }
 
@@ -57,7 +54,7 @@ bool port_fits(const Affected& affected, const std::optional<std::uint16_t>& por
         return true;
     }
     const auto has = [&](const std::vector<std::uint16_t>& ports) {
-        return std::find(ports.begin(), ports.end(), *port) != ports.end();
+        return std::ranges::find(ports, *port) != ports.end();
     };
     return (affected.only_ports.empty() || has(affected.only_ports)) && !has(affected.except_ports);
 }
@@ -78,7 +75,7 @@ struct Judgement {
 // A stable release of a series that the entry does not speak of.
 bool perhaps_mended(const VersionRange& range, const Version& version) {
     return range.fixed_in && version.patch > 0 &&
-           std::none_of(range.backports.begin(), range.backports.end(), [&](const Version& known) {
+           std::ranges::none_of(range.backports, [&](const Version& known) {
                return known.major == version.major && known.minor == version.minor;
            });
 }
@@ -217,8 +214,7 @@ std::vector<ErratumMatch> match_errata(const std::vector<Erratum>& errata,
                                  .sources = erratum.sources};
         ranked.push_back({match, judgement->named, open.size()});
     }
-    std::stable_sort(ranked.begin(), ranked.end(),
-                     [](const Ranked& a, const Ranked& b) { return a.key() < b.key(); });
+    std::ranges::stable_sort(ranked, {}, &Ranked::key);
     std::vector<ErratumMatch> matches;
     for (Ranked& one : ranked) {
         matches.push_back(std::move(one.match));

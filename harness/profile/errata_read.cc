@@ -32,8 +32,8 @@ Source read_source(TomlReader& reader, const toml::table& table) {
     Source source{.reference = reader.required_text(table, "reference"),
                   .url = reader.optional_text(table, "url"),
                   .says = reader.required_text(table, "says")};
-    constexpr Evidence kWords[] = {Evidence::kSource, Evidence::kThread, Evidence::kChangelog};
-    source.evidence = kWords[reader.word(table, "evidence", {"source", "thread", "changelog"})];
+    source.evidence = reader.one_of(table, "evidence",
+                                    {Evidence::kSource, Evidence::kThread, Evidence::kChangelog});
     if (!source.url.empty() && !source.url.starts_with("https://")) {
         reader.complain(table.get("url")->source(),
                         "'url' wants an address that begins with https://");

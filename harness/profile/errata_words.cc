@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 #include <string_view>
 
 #include "harness/profile/errata.h"
@@ -67,7 +68,7 @@ constexpr auto kConditions = std::to_array<Condition>({
 
 template <typename Words>
 bool has(const Words& words, std::string_view word) {
-    return std::find(words.begin(), words.end(), word) != words.end();
+    return std::ranges::find(words, word) != words.end();
 }
 
 // "STALE(sport)": the name and its argument.
@@ -181,13 +182,10 @@ std::string to_text(const Signature& signature) {
 Status check_condition(const std::string& word) {
     const std::size_t equals = word.find('=');
     const std::string key = word.substr(0, equals);
-    const auto* condition = std::find_if(kConditions.begin(), kConditions.end(),
-                                         [&](const Condition& one) { return one.key == key; });
+    const auto* condition = std::ranges::find(kConditions, key, &Condition::key);
     if (condition == kConditions.end() || equals == std::string::npos) {
         std::vector<std::string_view> keys;
-        for (const Condition& one : kConditions) {
-            keys.push_back(one.key);
-        }
+        std::ranges::transform(kConditions, std::back_inserter(keys), &Condition::key);
         return fail(ErrorCode::kBadInput, "'{}' is no condition; write key=value with one of {}",
                     word, fmt::join(keys, ", "));
     }

@@ -113,15 +113,15 @@ static_assert(std::is_sorted(kDpdkRxNames.begin(), kDpdkRxNames.end()));
 }  // namespace
 
 bool is_feature_name(const std::string& name) {
-    return std::binary_search(kNames.begin(), kNames.end(), name);
+    return std::ranges::binary_search(kNames, name);
 }
 
 bool is_dpdk_tx_offload(const std::string& name) {
-    return std::binary_search(kDpdkTxNames.begin(), kDpdkTxNames.end(), name);
+    return std::ranges::binary_search(kDpdkTxNames, name);
 }
 
 bool is_dpdk_rx_offload(const std::string& name) {
-    return std::binary_search(kDpdkRxNames.begin(), kDpdkRxNames.end(), name);
+    return std::ranges::binary_search(kDpdkRxNames, name);
 }
 
 }  // namespace pathproof::profile

@@ -44,8 +44,7 @@ Result<std::vector<Profile>> load_each(const std::string& directory, std::vector
                     "there is no profile in {}; PATHPROOF_PROFILES names another folder",
                     directory);
     }
-    std::sort(profiles.begin(), profiles.end(),
-              [](const Profile& a, const Profile& b) { return a.id < b.id; });
+    std::ranges::sort(profiles, {}, &Profile::id);
     return profiles;
 }
 

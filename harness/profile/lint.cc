@@ -109,7 +109,7 @@ std::vector<std::string> lint_errata(const std::vector<Profile>& profiles,
             named.push_back(quirk.erratum);
         }
         for (const std::string& id : named) {
-            if (!id.empty() && std::find(known.begin(), known.end(), id) == known.end()) {
+            if (!id.empty() && std::ranges::find(known, id) == known.end()) {
                 found.push_back(fmt::format("{}: there is no erratum '{}'", profile.file, id));
             }
         }

@@ -9,7 +9,7 @@ namespace pathproof::profile {
 
 // Nothing, which is what stands where a device does not tell, is in no list.
 inline bool lists(const std::vector<std::string>& all, const std::string& one) {
-    return !one.empty() && std::find(all.begin(), all.end(), one) != all.end();
+    return !one.empty() && std::ranges::find(all, one) != all.end();
 }
 
 }  // namespace pathproof::profile

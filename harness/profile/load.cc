@@ -111,10 +111,9 @@ OffloadExpectation ProfileReader::read_offload(const toml::key& key, const toml:
     const toml::table& table = *node.as_table();
     reader_.allow_only(table,
                        {"expect", "default", "why", "when", "kernel", "dpdk", "erratum", "source"});
-    constexpr Expectation kWords[] = {Expectation::kRequired, Expectation::kOptional,
-                                      Expectation::kAbsent, Expectation::kBroken};
-    claim.expect =
-        kWords[reader_.word(table, "expect", {"required", "optional", "absent", "broken"})];
+    claim.expect = reader_.one_of(table, "expect",
+                                  {Expectation::kRequired, Expectation::kOptional,
+                                   Expectation::kAbsent, Expectation::kBroken});
     if (table.contains("default")) {
         claim.on_by_default = reader_.word(table, "default", {"off", "on"}) == 1;
     }
@@ -269,9 +268,7 @@ Profile ProfileReader::read(const std::string& file) {
     profile_.file = file;
     profile_.id = reader_.required_text(root_, "id");
     profile_.title = reader_.required_text(root_, "title");
-    profile_.maturity = reader_.word(root_, "status", {"draft", "verified"}) == 1
-                            ? Maturity::kVerified
-                            : Maturity::kDraft;
+    profile_.maturity = reader_.one_of(root_, "status", {Maturity::kDraft, Maturity::kVerified});
     constexpr const char* kClasses[] = {"physical", "virtual", "simulated"};
     profile_.evidence_class =
         kClasses[reader_.word(root_, "evidence_class", {"physical", "virtual", "simulated"})];

@@ -14,7 +14,7 @@ namespace pathproof::profile {
 void TomlReader::allow_only(const toml::table& table,
                             std::initializer_list<std::string_view> allowed) {
     for (const auto& [key, node] : table) {
-        if (std::find(allowed.begin(), allowed.end(), key.str()) == allowed.end()) {
+        if (std::ranges::find(allowed, key.str()) == allowed.end()) {
             complain(key.source(), "unknown key '{}'; allowed here: {}", key.str(),
                      fmt::join(allowed.begin(), allowed.end(), ", "));
         }
@@ -49,17 +49,19 @@ const toml::table* TomlReader::optional_section(const toml::table& table, std::s
     return node == nullptr ? nullptr : as_table(*node, key);
 }
 
+const toml::array& TomlReader::list(const toml::table& table, std::string_view key,
+                                    std::string_view of) {
+    static const toml::array kNone;
+    const toml::node* node = table.get(key);
+    if (node != nullptr && !node->is_array()) {
+        complain(node->source(), "'{}' wants a list of {}", key, of);
+    }
+    return node == nullptr || !node->is_array() ? kNone : *node->as_array();
+}
+
 void TomlReader::each_table(const toml::table& table, std::string_view key,
                             const std::function<void(const toml::table&)>& read) {
-    const toml::node* node = table.get(key);
-    if (node == nullptr) {
-        return;
-    }
-    if (!node->is_array()) {
-        complain(node->source(), "'{}' wants a list of tables: [[{}]]", key, key);
-        return;
-    }
-    for (const toml::node& item : *node->as_array()) {
+    for (const toml::node& item : list(table, key, fmt::format("tables: [[{}]]", key))) {
         if (const toml::table* entry = as_table(item, key); entry != nullptr) {
             read(*entry);
         }
@@ -86,32 +88,23 @@ std::string TomlReader::optional_text(const toml::table& table, std::string_view
 }
 
 std::size_t TomlReader::word(const toml::table& table, std::string_view key,
-                             std::initializer_list<std::string_view> words) {
+                             const std::vector<std::string_view>& words) {
     const toml::node* node = require(table, key);
     const std::string found = text(node, key);
-    const auto* position = std::find(words.begin(), words.end(), found);
+    const auto position = std::ranges::find(words, found);
     if (position != words.end()) {
         return static_cast<std::size_t>(position - words.begin());
     }
     if (node != nullptr) {
-        complain(node->source(), "'{}' is '{}'; it may be: {}", key, found,
-                 fmt::join(words.begin(), words.end(), ", "));
+        complain(node->source(), "'{}' is '{}'; it may be: {}", key, found, fmt::join(words, ", "));
     }
     return 0;
 }
 
 std::vector<std::string> TomlReader::texts(const toml::table& table, std::string_view key,
                                            const CheckText& check) {
-    const toml::node* node = table.get(key);
-    if (node == nullptr) {
-        return {};
-    }
-    if (!node->is_array()) {
-        complain(node->source(), "'{}' wants a list of texts", key);
-        return {};
-    }
     std::vector<std::string> all;
-    for (const toml::node& item : *node->as_array()) {
+    for (const toml::node& item : list(table, key, "texts")) {
         all.push_back(text(&item, key));
         if (check) {
             check(item, all.back());
@@ -141,16 +134,8 @@ std::optional<std::uint64_t> TomlReader::number(const toml::table& table, std::s
 
 std::vector<std::uint64_t> TomlReader::numbers(const toml::table& table, std::string_view key,
                                                std::uint64_t most) {
-    const toml::node* node = table.get(key);
-    if (node == nullptr) {
-        return {};
-    }
-    if (!node->is_array()) {
-        complain(node->source(), "'{}' wants a list of numbers", key);
-        return {};
-    }
     std::vector<std::uint64_t> all;
-    for (const toml::node& item : *node->as_array()) {
+    for (const toml::node& item : list(table, key, "numbers")) {
         all.push_back(checked_number(item, key, most));
     }
     return all;
@@ -235,7 +220,7 @@ Result<std::vector<std::string>> toml_files(const std::string& directory, std::s
                     "cannot list the {} in {}: {}; PATHPROOF_PROFILES names another folder", what,
                     directory, wrong.message());
     }
-    std::sort(paths.begin(), paths.end());
+    std::ranges::sort(paths);
     return paths;
 }
 

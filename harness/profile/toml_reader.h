@@ -53,7 +53,16 @@ class TomlReader {
     std::string optional_text(const toml::table& table, std::string_view key);
     // One of a few words; its position among them.
     std::size_t word(const toml::table& table, std::string_view key,
-                     std::initializer_list<std::string_view> words);
+                     const std::vector<std::string_view>& words);
+    // One of these, by its name().
+    template <typename Enum>
+    Enum one_of(const toml::table& table, std::string_view key, std::initializer_list<Enum> all) {
+        std::vector<std::string_view> names;
+        for (const Enum one : all) {
+            names.emplace_back(name(one));
+        }
+        return all.begin()[word(table, key, names)];
+    }
     // A list of texts, each given to `check` with its place; a missing list is empty.
     using CheckText = std::function<void(const toml::node& node, const std::string& text)>;
     std::vector<std::string> texts(const toml::table& table, std::string_view key,
@@ -71,6 +80,8 @@ class TomlReader {
     std::optional<Version> version(const toml::table& table, std::string_view key);
 
   private:
+    // A list, which may be missing; an empty one after a complaint.
+    const toml::array& list(const toml::table& table, std::string_view key, std::string_view of);
     std::optional<Version> version_of(const toml::node& node, std::string_view key);
     std::uint64_t checked_number(const toml::node& node, std::string_view key, std::uint64_t most);
 

@@ -59,7 +59,7 @@ bool VersionRange::contains(const Version& version) const {
     if (fixed_in && version >= *fixed_in) {
         return false;
     }
-    return std::none_of(backports.begin(), backports.end(), [&](const Version& repaired) {
+    return std::ranges::none_of(backports, [&](const Version& repaired) {
         return version.major == repaired.major && version.minor == repaired.minor &&
                version.patch >= repaired.patch;
     });

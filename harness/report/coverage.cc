@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 
+#include "harness/report/html_parts.h"
 #include "harness/report/text.h"
 
 namespace pathproof::report {
@@ -14,6 +16,11 @@ using namespace verdict;
 constexpr std::initializer_list<Became> kAll = {
     Became::kFailed, Became::kUnstable,    Became::kNoVerdict, Became::kSkipped,
     Became::kNotRun, Became::kNotTestable, Became::kPassed};
+
+bool ran(Became became) {
+    return became == Became::kFailed || became == Became::kUnstable ||
+           became == Became::kNoVerdict || became == Became::kPassed;
+}
 
 Became became(const Cell& cell) {
     switch (cell.verdict) {
@@ -86,8 +93,11 @@ std::size_t Coverage::count(Became became) const {
 }
 
 std::size_t Coverage::executed() const {
-    return count(Became::kFailed) + count(Became::kUnstable) + count(Became::kNoVerdict) +
-           count(Became::kPassed);
+    std::size_t sum = 0;
+    for (const Part& part : parts) {
+        sum += ran(part.became) ? part.cells.size() : 0;
+    }
+    return sum;
 }
 
 Coverage coverage_of(const ScenarioResult& scenario) {
@@ -128,9 +138,7 @@ std::string coverage_text(const Coverage& coverage) {
     std::string left;
     for (const Became so : kAll) {
         const std::size_t count = coverage.count(so);
-        const bool ran = so == Became::kFailed || so == Became::kUnstable ||
-                         so == Became::kNoVerdict || so == Became::kPassed;
-        std::string& line = ran ? executed : left;
+        std::string& line = ran(so) ? executed : left;
         if (count != 0) {
             line += fmt::format("{}{} {}", line.empty() ? "" : ", ", count, name(so));
         }
@@ -158,16 +166,11 @@ std::string coverage_html(const RunResult& run) {
             lists += part_html(scenario, part);
         }
     }
-    std::string heads;
-    for (const Became so : kAll) {
-        heads += fmt::format(R"(<th scope="col">{}</th>)", name(so));
-    }
-    return R"(<section class="block" id="coverage"><h3>What was planned, and what became of it</h3>)"
-           R"(<div class="scroll" tabindex="0" role="region" aria-label="What was planned">)"
-           R"(<table class="data"><thead><tr><th scope="col">scenario</th>)"
-           R"(<th scope="col">planned</th><th scope="col">executed</th>)" +
-           heads + "</tr></thead><tbody>" + rows +
-           R"(</tbody></table></div><ul class="coverage">)" + lists + "</ul></section>";
+    std::vector<std::string> heads = {"scenario", "planned", "executed"};
+    std::ranges::transform(kAll, std::back_inserter(heads), [](Became so) { return name(so); });
+    return R"(<section class="block" id="coverage"><h3>What was planned, and what became of it</h3>)" +
+           table_html("What was planned", heads, rows) + R"(<ul class="coverage">)" + lists +
+           "</ul></section>";
 }
 
 }  // namespace pathproof::report

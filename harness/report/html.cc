@@ -47,14 +47,14 @@ std::string class_html(const RunResult& run) {
 }
 
 bool has_unnamed_failure(const RunResult& run) {
-    return std::any_of(run.scenarios.begin(), run.scenarios.end(), [](const auto& scenario) {
+    return std::ranges::any_of(run.scenarios, [](const auto& scenario) {
         return is_failure(scenario.verdict) && scenario.cause.empty();
     });
 }
 
 bool has_failure(const RunResult& run) {
-    return std::any_of(run.scenarios.begin(), run.scenarios.end(),
-                       [](const auto& scenario) { return is_failure(scenario.verdict); });
+    return std::ranges::any_of(run.scenarios,
+                               [](const auto& scenario) { return is_failure(scenario.verdict); });
 }
 
 std::string what_speaks_against(const RunResult& run) {
@@ -69,18 +69,16 @@ std::string what_speaks_against(const RunResult& run) {
 
 // What the words on the tiles mean: only those that occur.
 std::string lead_of(const RunResult& run) {
-    const auto truths =
-        std::count_if(run.scenarios.begin(), run.scenarios.end(),
-                      [](const ScenarioResult& scenario) { return is_truth(scenario.verdict); });
+    const auto truths = std::ranges::count_if(
+        run.scenarios, [](const ScenarioResult& scenario) { return is_truth(scenario.verdict); });
     std::string lead;
     if (truths < static_cast<std::ptrdiff_t>(run.scenarios.size())) {
         lead =
             "A scenario sets up a known failure on purpose and looks whether this system shows it. "
             "REPRODUCED means that it does.";
-        const bool exposed = std::any_of(run.scenarios.begin(), run.scenarios.end(),
-                                         [](const ScenarioResult& scenario) {
-                                             return scenario.verdict == ScenarioVerdict::kExposed;
-                                         });
+        const bool exposed = std::ranges::any_of(run.scenarios, [](const ScenarioResult& scenario) {
+            return scenario.verdict == ScenarioVerdict::kExposed;
+        });
         lead += exposed ? " EXPOSED means that it happens here and harmed nobody." : "";
     }
     if (truths != 0) {
@@ -108,7 +106,7 @@ std::string overview_html(const RunResult& run) {
 
 std::string masthead_html(const RunResult& run) {
     std::string when = run.started_at;
-    std::replace(when.begin(), when.end(), 'T', ' ');
+    std::ranges::replace(when, 'T', ' ');
     if (!when.empty() && when.back() == 'Z') {
         when.replace(when.size() - 1, 1, " UTC");
     }
@@ -133,14 +131,6 @@ std::string repeat_html(const RunResult& run) {
         escape_markup(run.version), escape_markup(run.started_at));
 }
 
-std::string scenarios_html(const RunResult& run) {
-    std::string html;
-    for (const ScenarioResult& scenario : run.scenarios) {
-        html += scenario_html(scenario);
-    }
-    return html;
-}
-
 std::string environment_section_html(const RunResult& run) {
     return R"(<section class="page" id="environment"><h2>Environment</h2><p class="lead">What this run ran on. )"
            R"(Each value stands with its source; a value that could not be read says so.</p><div class="groups">)" +
@@ -153,7 +143,7 @@ constexpr std::string (*kPageSections[])(const RunResult& run) = {
     class_html,
     overview_html,
     coverage_html,
-    scenarios_html,
+    [](const RunResult& run) { return each_html(run.scenarios, scenario_html); },
     [](const RunResult& run) { return run.prices ? prices_html(*run.prices) : std::string(); },
     repeat_html,
     environment_section_html,
@@ -162,9 +152,8 @@ constexpr std::string (*kPageSections[])(const RunResult& run) = {
 }  // namespace
 
 std::string meaning(const RunResult& run) {
-    const bool known =
-        std::all_of(run.scenarios.begin(), run.scenarios.end(),
-                    [](const ScenarioResult& scenario) { return !is_truth(scenario.verdict); });
+    const bool known = std::ranges::all_of(
+        run.scenarios, [](const ScenarioResult& scenario) { return !is_truth(scenario.verdict); });
     switch (run.verdict) {
         case RunVerdict::kQualified: return "Nothing that this run looked for went wrong.";
         case RunVerdict::kQualifiedWithExceptions:

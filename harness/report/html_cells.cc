@@ -18,8 +18,7 @@ std::vector<std::string> probes_of(const std::vector<Cell>& cells) {
     std::vector<std::string> probes;
     for (const Cell& cell : cells) {
         for (const Measure& measure : cell.measures) {
-            const bool known =
-                std::find(probes.begin(), probes.end(), measure.name) != probes.end();
+            const bool known = std::ranges::find(probes, measure.name) != probes.end();
             if (measure.value.is_boolean() && !known) {
                 probes.push_back(measure.name);
             }
@@ -29,12 +28,8 @@ std::vector<std::string> probes_of(const std::vector<Cell>& cells) {
 }
 
 const Measure* find_measure(const Cell& cell, const std::string& measure_name) {
-    for (const Measure& measure : cell.measures) {
-        if (measure.name == measure_name) {
-            return &measure;
-        }
-    }
-    return nullptr;
+    const auto found = std::ranges::find(cell.measures, measure_name, &Measure::name);
+    return found == cell.measures.end() ? nullptr : &*found;
 }
 
 std::string mark_html(const Measure& measure) {
@@ -177,9 +172,8 @@ std::string tally(const Matrix& matrix) {
     for (CellVerdict verdict :
          {CellVerdict::kFail, CellVerdict::kUnstable, CellVerdict::kError,
           CellVerdict::kInconclusive, CellVerdict::kSkip, CellVerdict::kPass}) {
-        const auto count =
-            std::count_if(matrix.cells.begin(), matrix.cells.end(),
-                          [&](const auto& entry) { return entry.second->verdict == verdict; });
+        const auto count = std::ranges::count_if(
+            matrix.cells, [&](const auto& entry) { return entry.second->verdict == verdict; });
         if (count > 0) {
             text += fmt::format("{}{} {}", text.empty() ? "" : ", ", count, name(verdict));
         }
@@ -200,8 +194,8 @@ std::string grid_reasons(const Matrix& matrix) {
             continue;
         }
         const std::string key = name(cell->verdict) + cell->reason + cell->known;
-        auto group = std::find_if(groups.begin(), groups.end(),
-                                  [&](const auto& candidate) { return candidate.first == key; });
+        auto group = std::ranges::find_if(
+            groups, [&](const auto& candidate) { return candidate.first == key; });
         if (group == groups.end()) {
             group = groups.insert(groups.end(), {key, {}});
         }
@@ -226,37 +220,29 @@ std::string grid_reasons(const Matrix& matrix) {
 
 // All figures of the grid's cells, one row a cell: what the marks leave out.
 std::string figures_html(const Matrix& matrix) {
-    std::vector<std::pair<std::string, std::string>> columns;  // name, label
+    std::vector<std::string> columns;  // names of measures
+    std::vector<std::string> heads = {"cell", "verdict"};
     for (const auto& [place, cell] : matrix.cells) {
         for (const Measure& measure : cell->measures) {
-            const std::pair column{measure.name, measure.label};
-            const bool known = std::any_of(columns.begin(), columns.end(), [&](const auto& other) {
-                return other.first == column.first;
-            });
-            if (!known) {
-                columns.push_back(column);
+            if (std::ranges::find(columns, measure.name) == columns.end()) {
+                columns.push_back(measure.name);
+                heads.push_back(escape_markup(measure.label));
             }
         }
     }
-    std::string html = fmt::format(
-        R"(<details class="figures"><summary>Every figure of these {}</summary>)"
-        R"(<div class="scroll" tabindex="0" role="region" aria-label="Figures of every cell">)"
-        R"(<table class="data"><thead><tr><th scope="col">cell</th><th scope="col">verdict</th>)",
-        plural(matrix.cells.size(), "cell"));
-    for (const auto& column : columns) {
-        html += fmt::format(R"(<th scope="col">{}</th>)", escape_markup(column.second));
-    }
-    html += "</tr></thead><tbody>";
+    std::string rows;
     for (const auto& [place, cell] : matrix.cells) {
-        html += fmt::format(R"(<tr><th scope="row">{}</th><td>{}{}</td>)", escape_markup(cell->id),
+        rows += fmt::format(R"(<tr><th scope="row">{}</th><td>{}{}</td>)", escape_markup(cell->id),
                             badge_html(badge_of(cell->verdict)), standing_html(*cell));
-        for (const auto& column : columns) {
-            const Measure* measure = find_measure(*cell, column.first);
-            html += "<td>" + (measure == nullptr ? "" : measure_html(*measure)) + "</td>";
+        for (const std::string& column : columns) {
+            const Measure* measure = find_measure(*cell, column);
+            rows += "<td>" + (measure == nullptr ? "" : measure_html(*measure)) + "</td>";
         }
-        html += "</tr>";
+        rows += "</tr>";
     }
-    return html + "</tbody></table></div></details>";
+    return fmt::format(
+        R"(<details class="figures"><summary>Every figure of these {}</summary>{}</details>)",
+        plural(matrix.cells.size(), "cell"), table_html("Figures of every cell", heads, rows));
 }
 
 std::string constants_text(const Matrix& matrix) {
@@ -304,16 +290,11 @@ std::pair<const Cell*, const Cell*> before_and_after(const ScenarioResult& scena
 std::string compared_toggles(const Cell& cell, const Cell& other) {
     std::string html;
     for (const auto& toggle : cell.toggles) {
-        const bool same =
-            std::find(other.toggles.begin(), other.toggles.end(), toggle) != other.toggles.end();
+        const bool same = std::ranges::find(other.toggles, toggle) != other.toggles.end();
         const std::string text = markup_with_code(toggle.first + ": " + toggle.second);
         html += same ? "<span>" + text + "</span>" : "<strong>" + text + "</strong>";
     }
     return html.empty() ? escape_markup(cell.id) : html;
-}
-
-bool is_zero(const Measure& measure) {
-    return measure.value.is_zero();
 }
 
 // Zeros say that something did not happen: they are there, but folded away.
@@ -321,7 +302,7 @@ std::string measures_html(const std::vector<Measure>& measures) {
     std::string shown;
     std::string zeros;
     for (const Measure& measure : measures) {
-        (is_zero(measure) ? zeros : shown) +=
+        (measure.value.is_zero() ? zeros : shown) +=
             fmt::format("<div><dt>{}</dt><dd>{}</dd></div>", escape_markup(measure.label),
                         measure_html(measure));
     }
@@ -417,7 +398,7 @@ std::string before_after_html(const ScenarioResult& scenario) {
         badge_html(badge_of(after->verdict)), compared_toggles(*after, *before));
     for (const Measure& measure : before->measures) {
         const Measure* cured = find_measure(*after, measure.name);
-        if (is_zero(measure) && cured != nullptr && is_zero(*cured)) {
+        if (measure.value.is_zero() && cured != nullptr && cured->value.is_zero()) {
             continue;
         }
         html += fmt::format(R"(<tr><th scope="row">{}</th><td>{}</td><td>{}</td></tr>)",

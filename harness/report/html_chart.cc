@@ -239,8 +239,8 @@ std::string chart_html(const Chart& chart) {
     if (!chart.curves.empty()) {
         return html + curves_html(chart, unit) + "</figure>";
     }
-    const bool has_whiskers = std::any_of(chart.bars.begin(), chart.bars.end(),
-                                          [](const Bar& bar) { return bar.interval.has_value(); });
+    const bool has_whiskers =
+        std::ranges::any_of(chart.bars, [](const Bar& bar) { return bar.interval.has_value(); });
     for (const Bar& bar : chart.bars) {
         html += bar_html(bar, maximum, unit);
     }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "harness/verdict/result.h"
 
@@ -19,6 +20,20 @@ Badge badge_of(verdict::CellVerdict verdict);
 Badge badge_of(verdict::ScenarioVerdict verdict);
 Badge badge_of(verdict::RunVerdict verdict);
 std::string badge_html(const Badge& badge);
+
+// What `html` makes of each of them, one behind the other.
+template <typename List, typename Html>
+std::string each_html(const List& list, const Html& html) {
+    std::string all;
+    for (const auto& one : list) {
+        all += html(one);
+    }
+    return all;
+}
+
+// A table of these heads (markup) and rows (tr elements), which a reader may scroll sideways.
+std::string table_html(const std::string& label, const std::vector<std::string>& heads,
+                       const std::string& rows);
 
 // A measure as a table field or list item: value, interval and note, a probe as a mark.
 std::string measure_html(const verdict::Measure& measure);

@@ -2,6 +2,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
+#include <span>
 
 #include "harness/report/html_parts.h"
 #include "harness/report/text.h"
@@ -18,46 +20,28 @@ bool linkable(const std::string& path) {
     if (path.empty() || path.front() == '/' || path.find("..") != std::string::npos) {
         return false;
     }
-    return std::all_of(path.begin(), path.end(), [](char byte) {
+    return std::ranges::all_of(path, [](char byte) {
         return (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z') ||
                (byte >= '0' && byte <= '9') || byte == '/' || byte == '.' || byte == '_' ||
                byte == '-';
     });
 }
 
-std::string table_head(const Proof& proof) {
-    std::string html = R"(<table class="data"><thead><tr>)";
-    for (const std::string& column : proof.columns) {
-        html += fmt::format(R"(<th scope="col">{}</th>)", markup_with_code(column));
-    }
-    return html + "</tr></thead><tbody>";
+std::string row_html(const std::vector<std::string>& fields) {
+    return "<tr>" +
+           each_html(fields,
+                     [](const auto& field) { return "<td>" + markup_with_code(field) + "</td>"; }) +
+           "</tr>";
 }
 
-std::string table_rows(const Proof& proof, std::size_t from, std::size_t to) {
-    std::string html;
-    for (std::size_t at = from; at < to; ++at) {
-        html += "<tr>";
-        for (const std::string& field : proof.rows[at]) {
-            html += "<td>" + markup_with_code(field) + "</td>";
-        }
-        html += "</tr>";
-    }
-    return html;
-}
-
-std::string scrolled(const std::string& label, const std::string& table) {
-    return fmt::format(R"(<div class="scroll" tabindex="0" role="region" aria-label="{}">{}</div>)",
-                       escape_markup(label), table);
+std::string paragraph_html(const std::string& text) {
+    return "<p>" + markup_with_code(text) + "</p>";
 }
 
 std::string card(const char* kind, const std::string& title, const std::string& text,
                  const std::string& foot) {
-    std::string paragraphs;
-    for (const std::string& line : lines_of(text)) {
-        paragraphs += "<p>" + markup_with_code(line) + "</p>";
-    }
-    return fmt::format(R"(<div class="card {}"><h3>{}</h3>{}{}</div>)", kind, title, paragraphs,
-                       foot);
+    return fmt::format(R"(<div class="card {}"><h3>{}</h3>{}{}</div>)", kind, title,
+                       each_html(lines_of(text), paragraph_html), foot);
 }
 
 std::string cause_and_cure(const ScenarioResult& scenario) {
@@ -91,11 +75,8 @@ std::string explanation_html(const ScenarioResult& scenario) {
     if (scenario.explanation.empty()) {
         return "";
     }
-    std::string html = R"(<section class="block prose"><h3>How it comes about</h3>)";
-    for (const std::string& paragraph : scenario.explanation) {
-        html += "<p>" + markup_with_code(paragraph) + "</p>";
-    }
-    return html + "</section>";
+    return R"(<section class="block prose"><h3>How it comes about</h3>)" +
+           each_html(scenario.explanation, paragraph_html) + "</section>";
 }
 
 std::string repetitions_html(const ScenarioResult& scenario) {
@@ -140,20 +121,9 @@ std::string head_html(const ScenarioResult& scenario) {
 }
 
 std::string charts_html(const ScenarioResult& scenario) {
-    std::string charts;
-    for (const Chart& chart : scenario.charts) {
-        charts += chart_html(chart);
-    }
+    const std::string charts = each_html(scenario.charts, chart_html);
     return charts.empty() ? ""
                           : R"(<section class="block"><h3>In figures</h3>)" + charts + "</section>";
-}
-
-std::string proofs_html(const ScenarioResult& scenario) {
-    std::string html;
-    for (const Proof& proof : scenario.proofs) {
-        html += proof_html(proof);
-    }
-    return html;
 }
 
 // In their order; one that has nothing to say is empty. A new section is a row here.
@@ -168,7 +138,7 @@ constexpr std::string (*kScenarioSections[])(const ScenarioResult& scenario) = {
         return scenario.calibration ? calibration_html(*scenario.calibration) : std::string();
     },
     charts_html,
-    proofs_html,
+    [](const ScenarioResult& scenario) { return each_html(scenario.proofs, proof_html); },
     explanation_html,
     controls_html,
     foot_html,
@@ -251,18 +221,30 @@ std::string evidence_html(const std::vector<EvidenceFile>& files) {
     return html + "</ul>";
 }
 
+std::string table_html(const std::string& label, const std::vector<std::string>& heads,
+                       const std::string& rows) {
+    const auto head_of = [](const std::string& head) {
+        return fmt::format(R"(<th scope="col">{}</th>)", head);
+    };
+    return fmt::format(
+        R"(<div class="scroll" tabindex="0" role="region" aria-label="{}">)"
+        R"(<table class="data"><thead><tr>{}</tr></thead><tbody>{}</tbody></table></div>)",
+        escape_markup(label), each_html(heads, head_of), rows);
+}
+
 std::string proof_html(const Proof& proof) {
-    const std::size_t shown = std::min(kRowsShown, proof.rows.size());
+    std::vector<std::string> heads;
+    std::ranges::transform(proof.columns, std::back_inserter(heads), markup_with_code);
+    const auto rows = std::span(proof.rows);
+    const auto shown = rows.first(std::min(kRowsShown, rows.size()));
+    const auto others = rows.subspan(shown.size());
     std::string html =
-        fmt::format(R"(<section class="block proof"><h3>{}</h3>)", markup_with_code(proof.title));
-    html +=
-        scrolled(proof.title, table_head(proof) + table_rows(proof, 0, shown) + "</tbody></table>");
-    if (shown < proof.rows.size()) {
-        html += fmt::format(
-            "<details><summary>The other {}</summary>{}</details>",
-            plural(proof.rows.size() - shown, "row"),
-            scrolled(proof.title, table_head(proof) + table_rows(proof, shown, proof.rows.size()) +
-                                      "</tbody></table>"));
+        fmt::format(R"(<section class="block proof"><h3>{}</h3>{})", markup_with_code(proof.title),
+                    table_html(proof.title, heads, each_html(shown, row_html)));
+    if (!others.empty()) {
+        html += fmt::format("<details><summary>The other {}</summary>{}</details>",
+                            plural(others.size(), "row"),
+                            table_html(proof.title, heads, each_html(others, row_html)));
     }
     if (!proof.conclusion.empty()) {
         html += fmt::format(R"(<p class="conclusion">{}</p>)", markup_with_code(proof.conclusion));
@@ -290,12 +272,9 @@ std::string environment_html(const std::vector<FactGroup>& groups) {
 }
 
 std::string scenario_html(const ScenarioResult& scenario) {
-    std::string html =
-        fmt::format(R"(<section class="scenario" id="{}">)", escape_markup(scenario.id));
-    for (const auto section : kScenarioSections) {
-        html += section(scenario);
-    }
-    return html + "</section>";
+    return fmt::format(
+        R"(<section class="scenario" id="{}">{}</section>)", escape_markup(scenario.id),
+        each_html(kScenarioSections, [&](const auto section) { return section(scenario); }));
 }
 
 }  // namespace pathproof::report

@@ -1,6 +1,9 @@
 // The offload truth table and the calibration of the instrument on the page.
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <iterator>
+
 #include "harness/report/html_parts.h"
 #include "harness/report/text.h"
 
@@ -49,16 +52,12 @@ std::string observation_html(const Observation& seen, const std::string& target)
         look.tone, escape_markup(hint), look.symbol, linked(escape_markup(words), target), counts);
 }
 
-std::string errata_html(const std::vector<KnownErratum>& errata) {
-    std::string html;
-    for (const KnownErratum& erratum : errata) {
-        html += fmt::format(
-            R"(<p class="erratum"><b>{}</b> {} <small>{}</small> Workaround: {} <small>{}</small></p>)",
-            escape_markup(erratum.id), markup_with_code(erratum.title),
-            escape_markup(erratum.certainty), markup_with_code(erratum.workaround),
-            markup_with_code(erratum.source));
-    }
-    return html;
+std::string erratum_html(const KnownErratum& erratum) {
+    return fmt::format(
+        R"(<p class="erratum"><b>{}</b> {} <small>{}</small> Workaround: {} <small>{}</small></p>)",
+        escape_markup(erratum.id), markup_with_code(erratum.title),
+        escape_markup(erratum.certainty), markup_with_code(erratum.workaround),
+        markup_with_code(erratum.source));
 }
 
 std::string findings_html(const TruthTable& table) {
@@ -66,7 +65,7 @@ std::string findings_html(const TruthTable& table) {
     for (const TruthRow& row : table.rows) {
         if (!row.finding.empty() || !row.errata.empty()) {
             html += fmt::format("<li><code>{}</code> {}{}</li>", escape_markup(row.offload),
-                                markup_with_code(row.finding), errata_html(row.errata));
+                                markup_with_code(row.finding), each_html(row.errata, erratum_html));
         }
     }
     return html.empty() ? "" : R"(<ul class="findings">)" + html + "</ul>";
@@ -83,32 +82,27 @@ std::string observations_html(const TruthTable& table, const TruthRow& row,
     return html;
 }
 
-std::string table_html(const TruthTable& table, const ScenarioResult& scenario) {
-    std::string html = fmt::format(
-        R"(<section class="block truth"><h3>{}</h3><p class="lead">{}. What the profile expects, what the driver )"
-        R"(says, what the wire showed.</p><div class="scroll" tabindex="0" role="region" aria-label="{}">)"
-        R"(<table class="data"><thead><tr><th scope="col">offload</th><th scope="col">profile</th>)"
-        R"(<th scope="col">driver</th>)",
-        markup_with_code(table.title), markup_with_code(table.device), escape_markup(table.title));
-    for (const std::string& condition : table.conditions) {
-        html += fmt::format(R"(<th scope="col">{}</th>)", markup_with_code(condition));
-    }
-    html += "</tr></thead><tbody>";
+std::string truth_table_html(const TruthTable& table, const ScenarioResult& scenario) {
+    std::vector<std::string> heads = {"offload", "profile", "driver"};
+    std::ranges::transform(table.conditions, std::back_inserter(heads), markup_with_code);
+    std::string rows;
     for (const TruthRow& row : table.rows) {
-        html += fmt::format(
+        rows += fmt::format(
             R"(<tr><th scope="row">{} <small>{}</small></th><td>{}</td><td>{}</td>{}</tr>)",
             escape_markup(row.offload), escape_markup(row.direction),
             row.expected.empty() ? R"(<span class="missing">not said</span>)"
                                  : escape_markup(row.expected),
             escape_markup(row.advertised), observations_html(table, row, scenario));
     }
-    html += "</tbody></table></div>";
-    html +=
+    return fmt::format(
+        R"(<section class="block truth"><h3>{}</h3><p class="lead">{}. What the profile expects, what the driver )"
+        R"(says, what the wire showed.</p>{})"
         R"(<p class="legend"><span class="mark ok">✓</span> right <span class="mark no">✕</span> wrong, )"
-        R"(with its name ◐ left unfinished by design ⊘ refused ○ no claim made – not tested</p>)";
-    html += findings_html(table);
-    return html +
-           fmt::format(R"(<p class="foot">{}</p></section>)", markup_with_code(table.excluded));
+        R"(with its name ◐ left unfinished by design ⊘ refused ○ no claim made – not tested</p>)"
+        R"({}<p class="foot">{}</p></section>)",
+        markup_with_code(table.title), markup_with_code(table.device),
+        table_html(table.title, heads, rows), findings_html(table),
+        markup_with_code(table.excluded));
 }
 
 std::string score_html(Score score) {
@@ -117,46 +111,39 @@ std::string score_html(Score score) {
     return fmt::format(R"(<td><span class="mark {}">{}</span> {}</td>)", tone, symbol, name(score));
 }
 
-std::string rows_html(const std::vector<CalibrationRow>& rows) {
-    std::string html;
-    for (const CalibrationRow& row : rows) {
-        html += fmt::format(
-            R"(<tr><th scope="row">{}</th><td>{}</td>{}{}{}<td>{}</td><td>{}</td><td>{}</td><td>{}</td></tr>)",
-            escape_markup(row.id), escape_markup(row.fault), score_html(row.detected),
-            score_html(row.named), score_html(row.located), escape_markup(row.given_name),
-            format_number(static_cast<double>(row.changed)),
-            format_number(static_cast<double>(row.caught)), markup_with_code(row.note));
-    }
-    return html;
+std::string calibration_row_html(const CalibrationRow& row) {
+    return fmt::format(
+        R"(<tr><th scope="row">{}</th><td>{}</td>{}{}{}<td>{}</td><td>{}</td><td>{}</td><td>{}</td></tr>)",
+        escape_markup(row.id), escape_markup(row.fault), score_html(row.detected),
+        score_html(row.named), score_html(row.located), escape_markup(row.given_name),
+        format_number(static_cast<double>(row.changed)),
+        format_number(static_cast<double>(row.caught)), markup_with_code(row.note));
 }
 
 std::string group_html(const char* title, const std::vector<CalibrationRow>& rows) {
     if (rows.empty()) {
         return "";
     }
-    return fmt::format(
-        R"(<details><summary>{} ({})</summary><div class="scroll" tabindex="0" role="region" aria-label="{}">)"
-        R"(<table class="data"><thead><tr><th scope="col">id</th><th scope="col">planted</th>)"
-        R"(<th scope="col">detected</th><th scope="col">named</th><th scope="col">located</th>)"
-        R"(<th scope="col">name given</th><th scope="col">frames changed</th>)"
-        R"(<th scope="col">frames caught</th><th scope="col">note</th></tr></thead><tbody>{}</tbody></table></div></details>)",
-        title, rows.size(), title, rows_html(rows));
+    return fmt::format(R"(<details><summary>{} ({})</summary>{}</details>)", title, rows.size(),
+                       table_html(title,
+                                  {"id", "planted", "detected", "named", "located", "name given",
+                                   "frames changed", "frames caught", "note"},
+                                  each_html(rows, calibration_row_html)));
 }
 
 std::string confusion_html(const std::vector<Calibration::Confusion>& confusion) {
     if (confusion.empty()) {
         return "";
     }
-    std::string html =
-        R"(<details><summary>Confusion matrix: planted mechanism and name given</summary>)"
-        R"(<div class="scroll" tabindex="0" role="region" aria-label="Confusion matrix"><table class="data">)"
-        R"(<thead><tr><th scope="col">planted</th><th scope="col">named</th><th scope="col">times</th></tr></thead><tbody>)";
-    for (const Calibration::Confusion& entry : confusion) {
-        html += fmt::format("<tr><td>{}</td><td>{}</td><td>{}</td></tr>",
-                            escape_markup(entry.planted), escape_markup(entry.given),
-                            format_number(static_cast<double>(entry.count)));
-    }
-    return html + "</tbody></table></div></details>";
+    const auto row_of = [](const Calibration::Confusion& entry) {
+        return fmt::format("<tr><td>{}</td><td>{}</td><td>{}</td></tr>",
+                           escape_markup(entry.planted), escape_markup(entry.given),
+                           format_number(static_cast<double>(entry.count)));
+    };
+    return R"(<details><summary>Confusion matrix: planted mechanism and name given</summary>)" +
+           table_html("Confusion matrix", {"planted", "named", "times"},
+                      each_html(confusion, row_of)) +
+           "</details>";
 }
 
 // "48 of 48": those that the score applies to.
@@ -173,11 +160,8 @@ std::string score_text(const std::vector<CalibrationRow>& rows, Score Calibratio
 }  // namespace
 
 std::string truth_tables_html(const ScenarioResult& scenario) {
-    std::string html;
-    for (const TruthTable& table : scenario.truth_tables) {
-        html += table_html(table, scenario);
-    }
-    return html;
+    return each_html(scenario.truth_tables,
+                     [&](const TruthTable& table) { return truth_table_html(table, scenario); });
 }
 
 std::string calibration_html(const Calibration& calibration) {

@@ -28,31 +28,6 @@ const char* name(Fact::Status status) {
     return "absent";
 }
 
-// The last value of each enum that a report has, all by their names.
-template <typename Enum>
-inline constexpr Enum kLast = Enum{};
-template <>
-inline constexpr CellVerdict kLast<CellVerdict> = CellVerdict::kUnstable;
-template <>
-inline constexpr ScenarioVerdict kLast<ScenarioVerdict> = ScenarioVerdict::kNotRun;
-template <>
-inline constexpr RunVerdict kLast<RunVerdict> = RunVerdict::kIncomplete;
-template <>
-inline constexpr Cell::Role kLast<Cell::Role> = Cell::Role::kDemonstration;
-template <>
-inline constexpr Bar::Kind kLast<Bar::Kind> = Bar::Kind::kNeutral;
-template <>
-inline constexpr Fact::Status kLast<Fact::Status> = Fact::Status::kDenied;
-template <>
-inline constexpr Observed kLast<Observed> = Observed::kNotTested;
-template <>
-inline constexpr CalibrationRow::Score kLast<CalibrationRow::Score> =
-    CalibrationRow::Score::kNotApplicable;
-template <>
-inline constexpr Effect kLast<Effect> = Effect::kDoesNotApply;
-template <>
-inline constexpr CostVerdict kLast<CostVerdict> = CostVerdict::kNotMeasured;
-
 // Lists of strings and what else the library takes as it is.
 template <typename T>
 concept Plain = std::is_arithmetic_v<T> || std::same_as<T, std::string> ||
@@ -80,6 +55,12 @@ class Writer {
     }
     // Whether the field stands in the document.
     bool has(const char*, bool there) const { return there; }
+    template <typename T>
+    void optional(const char* key, bool there, const T& value) {
+        if (there) {
+            (*this)(key, value);
+        }
+    }
 
     template <typename T>
     static ordered_json write(const T& value) {
@@ -150,6 +131,7 @@ class Writer {
 class Reader {
   public:
     static constexpr bool kReads = true;
+    static constexpr int kMostValues = 16;  // of an enum
 
     explicit Reader(const ordered_json& from) : from_(from) {}
 
@@ -163,13 +145,20 @@ class Reader {
     template <typename T>
     void derived(const char*, const T&) {}
     bool has(const char* key, bool) const { return from_.contains(key); }
+    template <typename T>
+    void optional(const char* key, bool, T& value) {
+        if (has(key, true)) {
+            (*this)(key, value);
+        }
+    }
 
     template <typename T>
     static void read(const ordered_json& from, T& value) {
         if constexpr (Plain<T>) {
             from.get_to(value);
         } else if constexpr (std::is_enum_v<T>) {
-            for (int each = 0; each <= static_cast<int>(kLast<T>); ++each) {
+            // The first of its name: what is no value of the enum has the name of one that is.
+            for (int each = kMostValues; each-- > 0;) {
                 value = from == name(static_cast<T>(each)) ? static_cast<T>(each) : value;
             }
         } else {
@@ -252,15 +241,9 @@ void fields(auto& archive, Runs& all) {
 void fields(auto& archive, Cell& all) {
     archive("id", all.id, "toggles", all.toggles, "role", all.role, "verdict", all.verdict,
             "reason", all.reason, "cause", all.cause);
-    if (archive.has("known", !all.known.empty())) {
-        archive("known", all.known);
-    }
-    if (archive.has("new", all.fresh)) {
-        archive("new", all.fresh);
-    }
-    if (archive.has("runs", all.runs.has_value())) {
-        archive("runs", all.runs);
-    }
+    archive.optional("known", !all.known.empty(), all.known);
+    archive.optional("new", all.fresh, all.fresh);
+    archive.optional("runs", all.runs.has_value(), all.runs);
     archive("measures", all.measures, "evidence", all.evidence);
 }
 
@@ -352,14 +335,10 @@ void fields(auto& archive, ScenarioResult& all) {
     archive("proofs", all.proofs, "charts", all.charts, "truth_tables", all.truth_tables,
             "calibration", all.calibration, "unexplained", all.unexplained, "evidence",
             all.evidence, "seconds", all.seconds);
-    if (archive.has("planned", !all.planned.empty())) {
-        archive("planned", all.planned);
-    }
+    archive.optional("planned", !all.planned.empty(), all.planned);
     if (archive.has("repetitions", !all.repetitions.empty())) {
         archive("repetitions", all.repetitions);
-        if (archive.has("kept", true)) {
-            archive("kept", all.kept);
-        }
+        archive.optional("kept", true, all.kept);
     }
 }
 
@@ -378,27 +357,17 @@ void fields(auto& archive, FactGroup& all) {
 void fields(auto& archive, RunOptions& all) {
     archive("command", all.command, "lab", all.lab, "profile", all.profile, "scenarios",
             all.scenarios, "cells", all.cells);
-    if (archive.has("of_scenarios", true)) {
-        archive("of_scenarios", all.of_scenarios);
-    }
+    archive.optional("of_scenarios", true, all.of_scenarios);
     archive("repeat", all.repeat, "no_hugepages", all.no_hugepages);
-    if (archive.has("serials", all.serials)) {
-        archive("serials", all.serials);
-    }
-    if (archive.has("prices", true)) {
-        archive("prices", all.prices);
-    }
+    archive.optional("serials", all.serials, all.serials);
+    archive.optional("prices", true, all.prices);
     archive("device", all.device, "netns", all.netns, "tester", all.tester, "tester_netns",
             all.tester_netns, "quick", all.quick);
     // Reports before 2026-12 have two options of scenarios beside the others.
     std::uint64_t pairs = 0;
     bool full = false;
-    if (archive.has("pairs", false)) {
-        archive("pairs", pairs);
-    }
-    if (archive.has("full", false)) {
-        archive("full", full);
-    }
+    archive.optional("pairs", false, pairs);
+    archive.optional("full", false, full);
     if (pairs != 0) {
         all.of_scenarios["pairs"] = pairs;
     }
@@ -441,12 +410,8 @@ void fields(auto& archive, RunResult& all) {
             all.repeat_command, "seed", all.seed, "lab", all.lab, "profile", all.profile, "version",
             all.version, "started_at", all.started_at, "seconds", all.seconds, "environment",
             all.environment, "scenarios", all.scenarios);
-    if (archive.has("options", !all.options.command.empty())) {
-        archive("options", all.options);
-    }
-    if (archive.has("prices", all.prices != nullptr)) {
-        archive("prices", all.prices);
-    }
+    archive.optional("options", !all.options.command.empty(), all.options);
+    archive.optional("prices", all.prices != nullptr, all.prices);
 }
 
 template <typename T>

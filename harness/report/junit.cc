@@ -20,10 +20,6 @@ std::string property(const std::string& name, const std::string& value) {
                        escape_markup(value));
 }
 
-std::string measure_value(const Measure& measure) {
-    return measure.value.text();
-}
-
 std::string properties_of(const Cell& cell) {
     std::string all;
     for (const auto& [axis, value] : cell.toggles) {
@@ -34,7 +30,7 @@ std::string properties_of(const Cell& cell) {
     }
     all += property("verdict", name(cell.verdict));
     for (const Measure& measure : cell.measures) {
-        all += property("measure." + measure.name, measure_value(measure));
+        all += property("measure." + measure.name, measure.value.text());
     }
     if (cell.runs) {
         all += property("repetitions", std::to_string(cell.runs->n));

@@ -22,10 +22,6 @@ std::string on_a_line(const std::string& text) {
     return line;
 }
 
-bool is_red(Outcome outcome) {
-    return outcome == Outcome::kFailure || outcome == Outcome::kError;
-}
-
 std::string case_line(std::size_t number, const Case& one) {
     const std::string said = on_a_line(message_of(one));
     std::string text;

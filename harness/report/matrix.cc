@@ -32,8 +32,7 @@ std::vector<std::string> commonest_axes(const std::vector<Cell>& cells) {
         ++counts[axis_names(cell)];
     }
     const auto most =
-        std::max_element(counts.begin(), counts.end(),
-                         [](const auto& a, const auto& b) { return a.second < b.second; });
+        std::ranges::max_element(counts, {}, [](const auto& axes) { return axes.second; });
     return most == counts.end() ? std::vector<std::string>() : most->first;
 }
 
@@ -46,7 +45,7 @@ std::vector<Axis> collect_axes(const std::vector<const Cell*>& members) {
         for (std::size_t at = 0; at < axes.size(); ++at) {
             Values& values = axes[at].values;
             const std::string& value = cell->toggles[at].second;
-            if (std::find(values.begin(), values.end(), value) == values.end()) {
+            if (std::ranges::find(values, value) == values.end()) {
                 values.push_back(value);
             }
         }
@@ -90,7 +89,7 @@ Values values_of(const Cell& cell, const std::vector<std::string>& axes) {
 }
 
 std::size_t position(const std::vector<Values>& all, const Values& wanted) {
-    return static_cast<std::size_t>(std::find(all.begin(), all.end(), wanted) - all.begin());
+    return static_cast<std::size_t>(std::ranges::find(all, wanted) - all.begin());
 }
 
 std::vector<std::string> names_of(const std::vector<Axis>& axes) {

@@ -35,18 +35,14 @@ std::string plain_name(const std::string& text) {
     return plain.empty() ? "no-name" : plain;
 }
 
-bool is_fail(Outcome outcome) {
-    return outcome == Outcome::kFailure || outcome == Outcome::kError;
-}
-
 const char* word(Outcome outcome) {
-    return is_fail(outcome) ? "fail" : outcome == Outcome::kSkipped ? "skip" : "pass";
+    return is_red(outcome) ? "fail" : outcome == Outcome::kSkipped ? "skip" : "pass";
 }
 
 // What another run of a failed cell came to, where there was one.
 std::optional<std::string> retry_of(const Case& one) {
     const std::optional<Runs>& runs = one.cell->runs;
-    if (!is_fail(one.outcome) || !runs || runs->n < 2) {
+    if (!is_red(one.outcome) || !runs || runs->n < 2) {
         return std::nullopt;
     }
     return one.cell->verdict == CellVerdict::kUnstable ? "pass" : "fail";
@@ -80,7 +76,7 @@ ordered_json test_of(const ScenarioResult& scenario, int exit_code, const std::s
     for (const Case& one : cases_of(scenario, exit_code)) {
         counts.add(one.outcome);
         cells.push_back({{"test", plain_name(one.cell->id)}, {"result", word(one.outcome)}});
-        if (is_fail(one.outcome)) {
+        if (is_red(one.outcome)) {
             const auto again = retry_of(one);
             if (again) {
                 cells.back()["retry"] = *again;

@@ -34,6 +34,10 @@ Outcome outcome_of(const Cell& cell, Role role, int exit_code) {
 
 }  // namespace
 
+bool is_red(Outcome outcome) {
+    return outcome == Outcome::kFailure || outcome == Outcome::kError;
+}
+
 std::vector<Case> cases_of(const ScenarioResult& scenario, int exit_code) {
     std::vector<Case> cases;
     for (const Cell& cell : scenario.cells) {

@@ -11,6 +11,7 @@
 namespace pathproof::report {
 
 enum class Outcome { kPassed, kFailure, kError, kSkipped };
+bool is_red(Outcome outcome);  // a failure or an error
 
 // A cell or control of a scenario. A failure that a baseline knows is skipped; so is, in a run that
 // ends with 0, what is no failure of the system or is unstable.

@@ -2,6 +2,7 @@
 
 #include "harness/report/coverage.h"
 #include "harness/report/html.h"
+#include "harness/report/html_parts.h"
 #include "harness/report/prices.h"
 #include "harness/report/report.h"
 #include "harness/report/text.h"
@@ -14,38 +15,14 @@ using namespace verdict;
 constexpr std::size_t kWidth = 100;
 constexpr std::size_t kLabel = 9;  // "  cause  "
 
-enum class Tone { kGood, kBad, kWarn };
-
-Tone tone_of(RunVerdict verdict) {
-    switch (verdict) {
-        case RunVerdict::kQualified: return Tone::kGood;
-        case RunVerdict::kNotQualified: return Tone::kBad;
-        case RunVerdict::kQualifiedWithExceptions:
-        case RunVerdict::kIncomplete: return Tone::kWarn;
-    }
-    return Tone::kWarn;
-}
-
-Tone tone_of(ScenarioVerdict verdict) {
-    switch (verdict) {
-        case ScenarioVerdict::kNotReproduced:
-        case ScenarioVerdict::kNoDefectFound: return Tone::kGood;
-        case ScenarioVerdict::kReproduced:
-        case ScenarioVerdict::kDefectFound: return Tone::kBad;
-        case ScenarioVerdict::kExposed:
-        case ScenarioVerdict::kInconclusive:
-        case ScenarioVerdict::kNotRun: return Tone::kWarn;
-    }
-    return Tone::kWarn;
-}
-
 // ECMA-48 section 8.3.117 (SGR): bold and a colour.
-std::string painted(const char* words, Tone tone, Colour colour) {
+std::string painted(const Badge& badge, Colour colour) {
     if (colour == Colour::kNone) {
-        return words;
+        return badge.word;
     }
-    const int number = tone == Tone::kGood ? 32 : tone == Tone::kBad ? 31 : 33;
-    return fmt::format("\033[1;{}m{}\033[0m", number, words);
+    const std::string_view tone = badge.tone;
+    const int number = tone == "good" ? 32 : tone == "bad" ? 31 : 33;
+    return fmt::format("\033[1;{}m{}\033[0m", number, badge.word);
 }
 
 std::string labelled(const char* label, const std::string& text) {
@@ -58,9 +35,8 @@ std::string labelled(const char* label, const std::string& text) {
 }
 
 std::string of_scenario(const ScenarioResult& scenario, Colour colour) {
-    std::string text =
-        fmt::format("\n{}  {}\n", wrap(scenario.id, kWidth, 0),
-                    painted(name(scenario.verdict), tone_of(scenario.verdict), colour));
+    std::string text = fmt::format("\n{}  {}\n", wrap(scenario.id, kWidth, 0),
+                                   painted(badge_of(scenario.verdict), colour));
     text += labelled("cells", coverage_text(coverage_of(scenario)));
     if (!scenario.part.empty()) {
         text += labelled("part", "only the cells that match " + scenario.part + " were run");
@@ -93,9 +69,8 @@ std::string of_scenario(const ScenarioResult& scenario, Colour colour) {
 }  // namespace
 
 std::string summary(const RunResult& run, Colour colour) {
-    std::string text =
-        fmt::format("{}  {}\n", painted(name(run.verdict), tone_of(run.verdict), colour),
-                    subject_of(run.evidence_class));
+    std::string text = fmt::format("{}  {}\n", painted(badge_of(run.verdict), colour),
+                                   subject_of(run.evidence_class));
     text += wrap(meaning(run), kWidth, 0) + "\n";
     for (const std::string& reason : run.reasons) {
         text += "  - " + wrap(reason, kWidth, 4) + "\n";

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <boost/algorithm/string.hpp>
 #include <cmath>
 
 namespace pathproof::report {
@@ -65,7 +66,7 @@ bool allowed_in_markup(const Character& character) {
 
 std::size_t characters(std::string_view text) {
     return static_cast<std::size_t>(
-        std::count_if(text.begin(), text.end(), [](char byte) { return (byte & 0xC0) != 0x80; }));
+        std::ranges::count_if(text, [](char byte) { return (byte & 0xC0) != 0x80; }));
 }
 
 std::string with_thousands(long long value) {
@@ -217,13 +218,7 @@ std::string wrap(std::string_view text, std::size_t width, std::size_t indent) {
 
 std::vector<std::string> lines_of(const std::string& text) {
     std::vector<std::string> lines;
-    std::size_t begin = 0;
-    for (std::size_t end = text.find('\n'); end != std::string::npos;
-         end = text.find('\n', begin)) {
-        lines.push_back(text.substr(begin, end - begin));
-        begin = end + 1;
-    }
-    lines.push_back(text.substr(begin));
+    boost::split(lines, text, boost::is_any_of("\n"));
     return lines;
 }
 

@@ -15,8 +15,8 @@ bool printable(char c) {
 }
 
 std::string clean(std::string text) {
-    std::replace_if(
-        text.begin(), text.end(), [](char c) { return !printable(c); }, '?');
+    std::ranges::replace_if(
+        text, [](char c) { return !printable(c); }, '?');
     return text;
 }
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 #include <tuple>
 
 #include "harness/netfilter/names.h"
@@ -148,14 +149,11 @@ std::vector<const Health*> sorted(const std::vector<Health>& list, const ViewSta
     for (const Health& health : list) {
         order.push_back(&health);
     }
-    std::sort(order.begin(), order.end(), [&](const Health* a, const Health* b) {
-        const auto key = [&](const Health* health) {
-            return std::tuple(-weight(*health, state.sort), health->address);
-        };
-        return key(a) < key(b);
+    std::ranges::sort(order, {}, [&](const Health* health) {
+        return std::tuple(-weight(*health, state.sort), health->address);
     });
     if (state.order == ViewState::Order::kReversed) {
-        std::reverse(order.begin(), order.end());
+        std::ranges::reverse(order);
     }
     return order;
 }
@@ -314,8 +312,7 @@ Section clash_section(const Snapshot& snapshot, const ViewState& state, std::siz
     for (const netfilter::LateAnswer& late : snapshot.last_late_answers) {
         all.push_back(happening_of(late, columns));
     }
-    std::stable_sort(all.begin(), all.end(),
-                     [](const Happening& a, const Happening& b) { return a.time_ns > b.time_ns; });
+    std::ranges::stable_sort(all, std::greater(), &Happening::time_ns);
     for (const Happening& happening : all) {
         add_matching(section.rows, happening.line, state.filter);
     }

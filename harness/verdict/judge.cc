@@ -29,8 +29,8 @@ std::vector<const Cell*> cells_of(const ScenarioResult& scenario, Role role) {
 }
 
 std::size_t count(const std::vector<const Cell*>& cells, CellVerdict verdict) {
-    return static_cast<std::size_t>(std::count_if(
-        cells.begin(), cells.end(), [&](const Cell* cell) { return cell->verdict == verdict; }));
+    return static_cast<std::size_t>(
+        std::ranges::count_if(cells, [&](const Cell* cell) { return cell->verdict == verdict; }));
 }
 
 std::size_t count_failing(const std::vector<const Cell*>& cells) {
@@ -140,7 +140,7 @@ void find_gaps(const ScenarioResult& scenario, Reasons& found) {
                                     scenario.id, scenario.unexplained));
     }
     const auto skipped = [](const Cell& cell) { return cell.verdict == CellVerdict::kSkip; };
-    if (std::all_of(scenario.cells.begin(), scenario.cells.end(), skipped)) {
+    if (std::ranges::all_of(scenario.cells, skipped)) {
         found.push_back(
             fmt::format("{}: nothing was executed{}", scenario.id, because(scenario.headline)));
     } else if (scenario.verdict == ScenarioVerdict::kInconclusive) {
@@ -190,17 +190,14 @@ std::string exception_of(const ScenarioResult& scenario) {
 }
 
 std::string nothing_found(const std::vector<ScenarioResult>& scenarios) {
-    const auto truths =
-        std::count_if(scenarios.begin(), scenarios.end(),
-                      [](const ScenarioResult& scenario) { return is_truth(scenario.verdict); });
-    const auto run =
-        std::count_if(scenarios.begin(), scenarios.end(), [](const ScenarioResult& scenario) {
-            return scenario.verdict != ScenarioVerdict::kNotRun;
-        });
-    const bool controlled =
-        std::any_of(scenarios.begin(), scenarios.end(), [](const ScenarioResult& scenario) {
-            return count(cells_of(scenario, Role::kControl), CellVerdict::kPass) > 0;
-        });
+    const auto truths = std::ranges::count_if(
+        scenarios, [](const ScenarioResult& scenario) { return is_truth(scenario.verdict); });
+    const auto run = std::ranges::count_if(scenarios, [](const ScenarioResult& scenario) {
+        return scenario.verdict != ScenarioVerdict::kNotRun;
+    });
+    const bool controlled = std::ranges::any_of(scenarios, [](const ScenarioResult& scenario) {
+        return count(cells_of(scenario, Role::kControl), CellVerdict::kPass) > 0;
+    });
     const char* what = truths == 0     ? "no scenario reproduced its failure"
                        : truths == run ? "no defect was found"
                                        : "no scenario reproduced its failure or found a defect";

@@ -234,8 +234,8 @@ BOOST_AUTO_TEST_CASE(a_counter_says_what_it_means_here_or_that_this_is_not_known
 BOOST_AUTO_TEST_CASE(every_metric_that_is_exported_is_in_the_catalogue) {
     std::set<std::string> documented{"pathproof_conntrack_insert_failed",
                                      "pathproof_conntrack_drop"};
-    for (const Documented& entry : catalogue()) {
-        BOOST_TEST(documented.insert(entry.family.name).second, entry.family.name);
+    for (const Family& family : catalogue()) {
+        BOOST_TEST(documented.insert(family.name).second, family.name);
     }
     std::istringstream lines(to_text(std::vector{snapshot("n")}, {}));
     std::set<std::string> exported{"pathproof_conntrack_COUNTER"};
