@@ -2,8 +2,6 @@
 
 #include <netinet/in.h>
 
-#include <algorithm>
-
 #include "dataplane/frame/checksum.h"
 #include "dataplane/frame/view.h"
 #include "dataplane/softnic/bytes.h"

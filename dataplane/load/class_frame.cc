@@ -8,7 +8,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstring>
-#include <string_view>
 
 #include "dataplane/base/be.h"
 #include "dataplane/frame/dns.h"

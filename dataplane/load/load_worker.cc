@@ -1,7 +1,6 @@
 #include "dataplane/load/load_worker.h"
 
 #include <algorithm>
-#include <numeric>
 
 #include "dataplane/load/thread_time.h"
 

@@ -4,7 +4,6 @@
 #include <rte_ether.h>
 
 #include <algorithm>
-#include <cmath>
 #include <set>
 #include <utility>
 

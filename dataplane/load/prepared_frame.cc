@@ -4,7 +4,6 @@
 #include <rte_mbuf.h>
 #include <rte_udp.h>
 
-#include <array>
 #include <cstring>
 
 #include "dataplane/base/be.h"

@@ -6,7 +6,6 @@
 #include <emmintrin.h>
 
 #include <cstdint>
-#include <vector>
 
 #include "dataplane/base/result.h"
 #include "dataplane/frame/checksum.h"

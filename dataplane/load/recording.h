@@ -3,7 +3,6 @@
 
 #include <atomic>
 #include <cstdint>
-#include <span>
 #include <string>
 #include <vector>
 

@@ -4,7 +4,6 @@
 #include <cstdint>
 #include <optional>
 #include <string>
-#include <vector>
 
 #include "dataplane/matrix/covering.h"
 #include "dataplane/matrix/dimensions.h"

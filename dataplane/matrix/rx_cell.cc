@@ -1,7 +1,6 @@
 #include "dataplane/matrix/rx_cell.h"
 
 #include <algorithm>
-#include <array>
 
 #include "dataplane/judge/segment_audit.h"
 #include "dataplane/judge/verifier.h"

@@ -1,8 +1,6 @@
 // A load with what its trials say of it, as results name it.
 #pragma once
 
-#include <optional>
-
 #include "dataplane/search/classify.h"
 
 namespace pathproof::search {

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <string>
-#include <vector>
 
 #include "dataplane/base/result.h"
 #include "dataplane/search/trial.h"

@@ -2,7 +2,6 @@
 // of them.
 #pragma once
 
-#include <string>
 #include <vector>
 
 #include "dataplane/search/bound.h"

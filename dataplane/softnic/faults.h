@@ -20,7 +20,6 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "dataplane/base/result.h"
 #include "dataplane/softnic/engine.h"

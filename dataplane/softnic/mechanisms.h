@@ -6,7 +6,6 @@
 #include <optional>
 #include <span>
 #include <string_view>
-#include <vector>
 
 #include "dataplane/softnic/faults.h"
 #include "dataplane/softnic/receive_stage.h"

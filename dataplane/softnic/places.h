@@ -1,7 +1,6 @@
 // The software NIC's own parser: where the headers of a frame lie. It goes one tunnel deep.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <optional>
 

@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <cmath>
 
 #include "dataplane/traffic/pair_run.h"
 #include "dataplane/traffic/responder.h"

@@ -5,7 +5,6 @@
 #include <rte_udp.h>
 #include <rte_vxlan.h>
 
-#include <algorithm>
 #include <cstring>
 
 #include "dataplane/base/be.h"

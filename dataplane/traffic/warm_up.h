@@ -10,7 +10,6 @@
 // /proc/net/stat/rt_cache.
 #pragma once
 
-#include <cstdint>
 #include <optional>
 
 #include "dataplane/base/result.h"

@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <sstream>
-#include <vector>
 
 #include "dataplane/base/file.h"
 #include "harness/process/cpu_time.h"

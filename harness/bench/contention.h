@@ -2,7 +2,6 @@
 // about the program under test.
 #pragma once
 
-#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>

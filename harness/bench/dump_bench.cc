@@ -1,6 +1,5 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
-#include <set>
 
 #include "harness/bench/inspect_bench.h"
 #include "harness/bench/measured_program.h"

@@ -1,7 +1,6 @@
 #include <algorithm>
 #include <csignal>
 #include <nlohmann/json.hpp>
-#include <optional>
 
 #include "harness/bench/inspect_bench.h"
 #include "harness/bench/listener_probe.h"

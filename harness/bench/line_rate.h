@@ -4,7 +4,6 @@
 
 #include <cstdint>
 #include <map>
-#include <vector>
 
 #include "harness/bench/experiment.h"
 

@@ -3,7 +3,6 @@
 #include <linux/netfilter/nfnetlink_compat.h>
 #include <linux/netlink.h>
 
-#include <fstream>
 #include <sstream>
 #include <thread>
 

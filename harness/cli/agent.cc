@@ -2,7 +2,6 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
-#include <cerrno>
 
 #include "harness/cli/commands.h"
 #include "harness/host/service.h"

@@ -3,7 +3,6 @@
 
 #include <atomic>
 #include <chrono>
-#include <mutex>
 #include <string>
 
 #include "harness/scenario/scenario.h"

@@ -3,7 +3,6 @@
 #include <chrono>
 #include <memory>
 #include <nlohmann/json.hpp>
-#include <optional>
 
 #include "harness/cli/commands.h"
 #include "harness/cli/generate/number_checks.h"

@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <deque>
 #include <map>
-#include <tuple>
 
 #include "harness/drops/event_format.h"
 #include "harness/drops/packet_program.h"

@@ -9,7 +9,6 @@
 #include <cerrno>
 #include <filesystem>
 #include <map>
-#include <optional>
 #include <span>
 #include <sstream>
 

@@ -39,6 +39,10 @@ void CpioWriter::file(const std::string& path, std::string_view content, std::ui
     add(path, {.mode = S_IFREG | mode}, content);
 }
 
+void CpioWriter::link(const std::string& path, const std::string& target) {
+    add(path, {.mode = S_IFLNK | 0777}, target);
+}
+
 void CpioWriter::character_device(const std::string& path, std::uint32_t major,
                                   std::uint32_t minor) {
     add(path, {.mode = S_IFCHR | 0600, .major = major, .minor = minor}, "");

@@ -15,6 +15,7 @@ class CpioWriter {
     // is not added again.
     void folder(const std::string& path);
     void file(const std::string& path, std::string_view content, std::uint32_t mode = 0644);
+    void link(const std::string& path, const std::string& target);
     void character_device(const std::string& path, std::uint32_t major, std::uint32_t minor);
 
     // The archive with its end. Nothing is added any more.

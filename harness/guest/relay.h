@@ -3,7 +3,6 @@
 // a byte each.
 #pragma once
 
-#include <cstdint>
 #include <functional>
 #include <string>
 #include <string_view>

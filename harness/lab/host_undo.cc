@@ -1,7 +1,6 @@
 #include "harness/lab/host_undo.h"
 
 #include <algorithm>
-#include <cstdlib>
 
 #include "harness/lab/device_place.h"
 #include "harness/lab/netns_identity.h"

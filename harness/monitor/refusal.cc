@@ -3,8 +3,6 @@
 #include <fmt/format.h>
 #include <netinet/in.h>
 
-#include <algorithm>
-
 #include "harness/netfilter/names.h"
 
 namespace pathproof::monitor {

@@ -1,7 +1,6 @@
 // A conntrack entry, an event about one, and per-CPU statistics, as plain values in host order.
 #pragma once
 
-#include <chrono>
 #include <cstdint>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>

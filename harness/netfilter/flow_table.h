@@ -2,7 +2,6 @@
 // an index.
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <functional>

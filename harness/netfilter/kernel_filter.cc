@@ -9,7 +9,6 @@
 
 #include <cerrno>
 #include <cstring>
-#include <initializer_list>
 #include <memory>
 
 #include "harness/netfilter/tuple_message.h"

@@ -7,7 +7,6 @@
 #include <linux/netfilter/nfnetlink_conntrack.h>
 #include <netinet/in.h>
 
-#include <algorithm>
 #include <array>
 #include <cstring>
 #include <optional>

@@ -2,7 +2,6 @@
 // that is refused for a clash, and one that cannot be tracked.
 #pragma once
 
-#include <string>
 #include <string_view>
 #include <vector>
 

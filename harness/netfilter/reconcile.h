@@ -9,7 +9,6 @@
 // it, however old it is.
 #pragma once
 
-#include <cstdint>
 #include <functional>
 #include <unordered_map>
 

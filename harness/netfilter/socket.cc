@@ -12,8 +12,6 @@
 #include <cerrno>
 #include <cstring>
 #include <limits>
-#include <optional>
-#include <string_view>
 #include <vector>
 
 #include "harness/netfilter/netlink.h"

@@ -1,6 +1,5 @@
 #include "harness/netfilter/watcher.h"
 
-#include <ctime>
 #include <optional>
 #include <thread>
 #include <utility>

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <string>
-#include <string_view>
 
 #include "dataplane/port/port.h"
 #include "harness/agent/client.h"

@@ -4,7 +4,6 @@
 #include <rte_mbuf_core.h>
 
 #include <algorithm>
-#include <optional>
 
 #include "dataplane/matrix/claims.h"
 #include "dataplane/port/device.h"

@@ -1,7 +1,6 @@
 // What a cure costs: loads that are run with it and without it in turn, and the figures of each.
 #pragma once
 
-#include <functional>
 #include <map>
 #include <string>
 #include <vector>

@@ -4,8 +4,6 @@
 #include <sys/types.h>
 
 #include <memory>
-#include <optional>
-#include <string>
 #include <vector>
 
 #include "dataplane/base/result.h"

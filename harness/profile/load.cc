@@ -1,7 +1,5 @@
 // Profiles from TOML.
 #include <algorithm>
-#include <initializer_list>
-#include <string_view>
 
 #include "harness/profile/profile.h"
 #include "harness/profile/toml_reader.h"

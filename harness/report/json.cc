@@ -1,7 +1,5 @@
 #include "harness/report/json.h"
 
-#include <map>
-
 #include "harness/process/json_text.h"
 
 namespace pathproof::report {

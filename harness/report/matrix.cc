@@ -1,7 +1,6 @@
 #include "harness/report/matrix.h"
 
 #include <algorithm>
-#include <set>
 
 namespace pathproof::report {
 namespace {

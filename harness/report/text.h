@@ -1,7 +1,6 @@
 // Strings for people: safe in markup, wrapped for a terminal, numbers short enough to read.
 #pragma once
 
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>

@@ -1,7 +1,6 @@
 // What the user has chosen to see, and what keys do to it.
 #pragma once
 
-#include <cstdint>
 #include <optional>
 #include <string>
 

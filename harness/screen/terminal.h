@@ -3,7 +3,6 @@
 
 #include <chrono>
 #include <memory>
-#include <optional>
 
 #include "dataplane/base/result.h"
 #include "harness/screen/lines.h"

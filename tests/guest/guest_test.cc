@@ -72,6 +72,7 @@ BOOST_AUTO_TEST_CASE(an_archive_is_what_cpio_unpacks) {
     writer.file("/lib/modules/odd.ko", odd);
     writer.file("/init", "#!", 0755);
     writer.file("/init", "another");  // the first one stays
+    writer.link("/bin", "usr/bin");
     writer.character_device("/dev/console", 5, 1);
     const std::string archive = writer.finish();
     BOOST_TEST(archive.size() % 4 == 0u);
@@ -80,8 +81,8 @@ BOOST_AUTO_TEST_CASE(an_archive_is_what_cpio_unpacks) {
     const auto listed = process::run_program({"busybox", "cpio", "-tv"}, {.input = archive});
     BOOST_REQUIRE_MESSAGE(listed, why(listed));
     BOOST_TEST(listed->exit_status == 0, listed->err);
-    for (const char* line :
-         {"drwxr-xr-x", "crw-------", "lib/modules/odd.ko", "4099", "-rwxr-xr-x"}) {
+    for (const char* line : {"drwxr-xr-x", "crw-------", "lib/modules/odd.ko", "4099", "-rwxr-xr-x",
+                             "bin -> usr/bin"}) {
         BOOST_TEST(says(listed->out, line), line << " in\n" << listed->out);
     }
     const auto unpacked = process::run_checked(

@@ -83,13 +83,24 @@ void check_nothing_left() {
 Forked::Forked(const std::function<void(const Say&)>& work) {
     std::array<int, 2> ends{-1, -1};
     BOOST_REQUIRE(pipe(ends.data()) == 0);
+    // What the tests were started with (nohup, a shell's background), and what they ignore themselves, must not
+    // make a run deaf: a signal that is sent before it is up waits.
+    sigset_t held;
+    sigset_t before;
+    sigemptyset(&held);
+    for (const int number : {SIGINT, SIGTERM, SIGHUP, SIGPIPE}) {
+        sigaddset(&held, number);
+    }
+    sigprocmask(SIG_BLOCK, &held, &before);
     pid_ = fork();
-    BOOST_REQUIRE(pid_ >= 0);
     if (pid_ == 0) {
-        // What the tests were started with (nohup, a shell's background) must not make a run deaf.
         for (const int number : {SIGINT, SIGTERM, SIGHUP, SIGPIPE}) {
             std::signal(number, SIG_DFL);
         }
+    }
+    sigprocmask(SIG_SETMASK, &before, nullptr);
+    BOOST_REQUIRE(pid_ >= 0);
+    if (pid_ == 0) {
         close(ends[0]);
         work([&](const std::string& text) {
             const std::string line = text + "\n";
@@ -148,10 +159,6 @@ Started::Started(const std::string& words, const std::string& folder, const std:
           const int file = open((folder + "/said").c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
           dup2(file, STDOUT_FILENO);
           dup2(file, STDERR_FILENO);
-          // Not as nohup(1), or a shell behind '&', leaves them.
-          for (const int number : {SIGINT, SIGTERM, SIGHUP, SIGPIPE}) {
-              std::signal(number, SIG_DFL);
-          }
           if (chdir(folder.c_str()) == 0) {
               execl("/bin/sh", "sh", "-c", command.c_str(), nullptr);
           }

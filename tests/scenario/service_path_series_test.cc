@@ -68,7 +68,7 @@ void count(const json& scenario, const std::set<std::string>& own, Tally& tally)
 }
 
 std::map<std::string, Tally> series() {
-    const int runs = std::atoi(variable("PATHPROOF_SERIES", "2").c_str());
+    const int runs = std::atoi(variable("PATHPROOF_SERIES", "1").c_str());
     const std::string only = variable("PATHPROOF_SERIES_ONLY", "");
     std::map<std::string, Tally> tallies;
     for (int run = 0; run < runs; ++run) {

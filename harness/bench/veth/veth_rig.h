@@ -3,7 +3,6 @@
 #pragma once
 
 #include <string>
-#include <vector>
 
 #include "dataplane/base/result.h"
 #include "dataplane/frame/address.h"

@@ -5,9 +5,7 @@
 #include <cmath>
 #include <cstring>
 #include <filesystem>
-#include <memory>
 #include <nlohmann/json.hpp>
-#include <numeric>
 
 #include "dataplane/base/clock.h"
 #include "dataplane/base/new_file.h"

@@ -1,7 +1,6 @@
 // What `pathproof generate` tells of a run, for people and for scripts.
 #pragma once
 
-#include <cstdint>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>

@@ -1,7 +1,6 @@
 // Tells how a run is going while it goes: a line every second, and metrics for whoever asks.
 #pragma once
 
-#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>

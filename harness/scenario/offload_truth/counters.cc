@@ -3,7 +3,6 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <map>
 
 #include "dataplane/frame/template.h"
 #include "dataplane/judge/rx_verdict.h"

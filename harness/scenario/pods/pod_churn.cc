@@ -8,7 +8,6 @@
 #include <netinet/in.h>
 
 #include <atomic>
-#include <set>
 #include <thread>
 
 #include "dataplane/frame/view.h"

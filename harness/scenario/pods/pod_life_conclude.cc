@@ -1,4 +1,3 @@
-#include <map>
 
 #include "dataplane/base/pattern.h"
 #include "harness/scenario/measures.h"

@@ -1,5 +1,4 @@
 // What is said of dns-tcp-limit: each clause from a value that is not zero.
-#include <array>
 #include <set>
 
 #include "harness/scenario/measures.h"

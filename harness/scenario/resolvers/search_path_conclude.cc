@@ -1,5 +1,4 @@
 // What is said of search-path: each clause from a value that is not zero.
-#include <cmath>
 
 #include "harness/scenario/measures.h"
 #include "harness/scenario/resolvers/resolver_trail.h"
