@@ -3,6 +3,10 @@
 // Worker 0 sends the first member's queries (all of them unless the plan says kTwoPorts) and reads
 // every client port; worker 1 sends the second member's and plays the responder. With one worker it
 // does both. Each queue thus belongs to one lcore, and no record has two writers.
+//
+// Not a source of the load run (load/load_run.h), with which it shares clock, pace, ports and judges: there
+// each sender keeps to its own schedule, and is late alone. The two lcores of a pair agree on each departure,
+// so that a pair leaves together on a busy machine too, and what is kept is a record of every query.
 #pragma once
 
 #include <atomic>

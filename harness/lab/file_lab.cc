@@ -122,11 +122,13 @@ Status bind_ports(const LabFile& file, Journal& journal) {
 }
 
 Result<std::unique_ptr<Lab>> make_file_lab(const std::string& path) {
-    return make_lab(path, TRY(load_lab_file(path)));
+    LabFile file = TRY(load_lab_file(path));
+    return make_lab(path, std::move(file));
 }
 
 Result<std::unique_ptr<Lab>> make_net_config_lab(const std::string& path) {
-    return make_lab(path, TRY(load_net_config(path)));
+    LabFile file = TRY(load_net_config(path));
+    return make_lab(path, std::move(file));
 }
 
 }  // namespace pathproof::lab

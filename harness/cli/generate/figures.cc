@@ -23,18 +23,4 @@ std::vector<load::WrongField> wrong_fields(const load::TrialReport& report) {
     return fields;
 }
 
-load::ClassTotals all_classes(const load::TrialReport& report) {
-    load::ClassTotals all;
-    for (const load::ClassTotals& one : report.intake.classes) {
-        all.unique += one.unique;
-        all.duplicates += one.duplicates;
-        all.reordered += one.reordered;
-        all.late += one.late;
-        all.wrong += one.wrong;
-        all.damaged += one.damaged;
-        all.latency.merge(one.latency);
-    }
-    return all;
-}
-
 }  // namespace pathproof::cli

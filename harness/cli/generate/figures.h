@@ -25,9 +25,6 @@ std::vector<ClassFigures> class_figures(const load::TrialReport& report);
 // Of the fields that were not as they had to be, in how many frames, most first.
 std::vector<load::WrongField> wrong_fields(const load::TrialReport& report);
 
-// All classes as one.
-load::ClassTotals all_classes(const load::TrialReport& report);
-
 inline double us(std::int64_t ns) {
     return static_cast<double>(ns) / 1e3;
 }

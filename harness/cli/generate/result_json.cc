@@ -132,7 +132,7 @@ json hand_over_json(const load::HandOver& handed) {
 }
 
 void add_arrivals(json& out, const TrialReport& report) {
-    const load::ClassTotals all = all_classes(report);
+    const load::ClassTotals all = load::all_classes(report.intake);
     out.update({{"answers", answers_json(report, all)},
                 {"classes", classes_json(report)},
                 {"reordering", reordering_json(report)},

@@ -199,7 +199,7 @@ std::vector<std::string> GenerateResult::remarks() const {
             missing, expects == load::IntakePlan::Expects::kAnswers ? "unanswered" : "not back",
             waited, timeout_s));
     }
-    const judge::LatencyHistogram times = all_classes(report).latency;
+    const judge::LatencyHistogram times = load::all_classes(report.intake).latency;
     constexpr std::int64_t kLong = 1'000'000'000;
     if (times.max_ns() >= kLong) {
         double below = 0;  // share of the times
