@@ -9,6 +9,7 @@
 
 using namespace std::chrono_literals;
 using nlohmann::json;
+using pathproof::Pattern;
 
 std::string Planter::name_of(const std::string& role) const {
     std::error_code none;
