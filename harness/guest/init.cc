@@ -98,6 +98,8 @@ void run_init() {
     if (has_program()) {
         run_program_of_guest();
     }
+    // By itself the table of so small a machine takes 4096 entries, fewer than a cell of a NAT box has flows.
+    set("net/netfilter/nf_conntrack_max", "65536");
     raise_links();
     const int state = wait_for(start_agent(port_named(kPortName)));
     go_off(fmt::format("the agent ended ({} {})", WIFSIGNALED(state) ? "signal" : "exit status",
