@@ -61,7 +61,7 @@ Result<verdict::ScenarioResult> run_cells_of(scenario::Context& context, const P
         scenario::Measured measured;
         scenario::Context inner{context.lab, context.journal, context.progress,
                                 options,     context.profile, measured};
-        result = scenario->run(inner);
+        result = scenario::run_scenario(*scenario, inner);
         if (result && told(probe, *result, cells)) {
             break;
         }

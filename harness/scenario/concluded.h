@@ -70,23 +70,29 @@ std::vector<std::string> ids_of(const std::vector<What>& cells) {
     return ids;
 }
 
-// Runs those of the cells that are asked for on a bench (made of the context by open(), it has a
+// Of a plan's cells.
+template <auto plan>
+std::vector<std::string> ids() {
+    return ids_of(plan());
+}
+
+// Runs those cells of a plan that are asked for on a bench (made of the context by open(), it has a
 // measure()), up to the first that cannot be measured, and concludes. What the kernel lacks for the
 // bench (kKernelLacks) makes all cells SKIP.
-template <typename Bench, typename What>
-Result<verdict::ScenarioResult> run_cells(Context& context, const char* id,
-                                          std::vector<What> plan) {
-    std::erase_if(plan, [&](const What& cell) { return !asked_for(context.options, cell.id); });
-    context.progress.begin(id, plan.size());
+template <typename Bench, auto plan>
+Result<verdict::ScenarioResult> run_cells(Context& context) {
+    auto asked = plan();
+    std::erase_if(asked, [&](const auto& cell) { return !asked_for(context.options, cell.id); });
+    context.progress.begin(context.scenario->id, asked.size());
     auto bench = Bench::open(context);
     if (!bench && bench.error().code == ErrorCode::kKernelLacks) {
-        return not_run(*find_scenario(id), bench.error().message);
+        return not_run(*context.scenario, bench.error().message);
     }
     if (!bench) {
         return pass_on(bench.error());
     }
-    std::vector<decltype((*bench)->measure(plan.front()))> cells;
-    for (const What& what : plan) {
+    std::vector<decltype((*bench)->measure(asked.front()))> cells;
+    for (const auto& what : asked) {
         context.progress.step(what.id);
         cells.push_back((*bench)->measure(what));
         verdict::Cell cell = conclude(what, cells.back().seen);

@@ -46,6 +46,12 @@ struct OptionRow {
     const char* with = nullptr;
 };
 
+inline constexpr OptionRow kResolvers{"resolvers",
+                                      "Go's resolver and systemd-resolved too, where they are "
+                                      "(packages golang-go, systemd-resolved); of dns-race with "
+                                      "--map",
+                                      {}};
+
 // Of the offload truth table: all pairs of the matrix's dimensions, or all triples and each feature
 // on alone as well.
 enum class MatrixSize { kQuick, kFull };
@@ -85,6 +91,8 @@ class Progress {
     virtual void step(const std::string& what) = 0;
 };
 
+struct Scenario;
+
 struct Context {
     lab::Lab& lab;
     lab::Journal& journal;
@@ -94,6 +102,7 @@ struct Context {
     Measured& measured;  // to be told each cell once it is measured, and facts of devices
     // Of the scenarios that this run had before: the verdict by the id.
     std::map<std::string, verdict::ScenarioVerdict> earlier = {};
+    const Scenario* scenario = nullptr;  // that runs: run_scenario() says it
 };
 
 struct Scenario {
@@ -131,24 +140,5 @@ Status check_options(const std::vector<const Scenario*>& scenarios,
                      const std::vector<std::string>& patterns);
 // kBadInput unless each pattern matches a cell of the scenario: the sentence names those there are.
 Status check_cells(const Scenario& scenario, const std::vector<std::string>& patterns);
-
-Result<verdict::ScenarioResult> run_vxlan_checksum(Context& context);
-std::vector<std::string> vxlan_checksum_cells();
-Result<verdict::ScenarioResult> run_dns_race(Context& context);
-std::vector<std::string> dns_race_cells();
-Result<verdict::ScenarioResult> run_snat_race(Context& context);
-std::vector<std::string> snat_race_cells();
-Result<verdict::ScenarioResult> run_snat_timestamps(Context& context);
-Result<verdict::ScenarioResult> run_stale_udp(Context& context);
-Result<verdict::ScenarioResult> run_ipvs_reuse(Context& context);
-Result<verdict::ScenarioResult> run_bridge_unnat(Context& context);
-Result<verdict::ScenarioResult> run_stale_endpoint(Context& context);
-Result<verdict::ScenarioResult> run_table_full(Context& context);
-Result<verdict::ScenarioResult> run_snat_exhaustion(Context& context);
-Result<verdict::ScenarioResult> run_pmtu_blackhole(Context& context);
-Result<verdict::ScenarioResult> run_invalid_rst(Context& context);
-Result<verdict::ScenarioResult> run_dns_tcp_limit(Context& context);
-Result<verdict::ScenarioResult> run_nodelocal(Context& context);
-Result<verdict::ScenarioResult> run_offload_truth(Context& context);
 
 }  // namespace pathproof::scenario

@@ -113,4 +113,7 @@ struct TruthValues {
 // missing frames where others are lost by chance.
 void conclude_truth(const TruthValues& values, verdict::ScenarioResult& result);
 
+struct Scenario;
+Scenario offload_truth_scenario();
+
 }  // namespace pathproof::scenario

@@ -16,6 +16,7 @@
 #include <sstream>
 
 #include "harness/lab/topology.h"
+#include "harness/scenario/calibration_result.h"
 #include "harness/scenario/device_facts.h"
 #include "harness/scenario/measures.h"
 #include "harness/scenario/offload_truth/duts.h"
@@ -449,8 +450,6 @@ Status run_on_duts(Context& context, verdict::ScenarioResult& result) {
     return {};
 }
 
-}  // namespace
-
 Result<verdict::ScenarioResult> run_offload_truth(Context& context) {
     verdict::ScenarioResult result;
     if (context.options.device) {
@@ -462,6 +461,33 @@ Result<verdict::ScenarioResult> run_offload_truth(Context& context) {
         TRY(run_on(context, built.device, nullptr, built.overlay.get(), result));
     }
     return result;
+}
+
+Result<verdict::ScenarioResult> run_calibrated_offload_truth(Context& context) {
+    if (context.options.calibrate == Calibrate::kNo) {
+        return run_offload_truth(context);
+    }
+    CalibrationBeside calibration(context.options);
+    auto result = run_offload_truth(context);
+    if (result) {
+        calibration.attach_to(context, *result);
+    }
+    return result;
+}
+
+}  // namespace
+
+Scenario offload_truth_scenario() {
+    return {
+        "offload-truth",
+        "Offload truth table: profile expects, driver advertises, wire shows",
+        "Is every frame on the wire right, and everything true that is said of received ones, "
+        "whichever of the device's offloads are on or off?",
+        lab::Role::kDevice,
+        run_calibrated_offload_truth,
+        nullptr,
+        Scenario::When::kAlways,
+        {{"full", "all triples of its matrix instead of all pairs (up to two minutes more)", {}}}};
 }
 
 }  // namespace pathproof::scenario

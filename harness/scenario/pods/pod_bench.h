@@ -61,11 +61,10 @@ class PodBench {
 std::string chain_prefix(const Context& context, const std::string& chain);
 
 // Makes a Run of each network, with so many cells each, and concludes from all their cells.
-template <typename Run>
-Result<verdict::ScenarioResult> run_chains(Context& context, const char* id,
-                                           std::size_t cells_of_each) {
+template <typename Run, auto plan>
+Result<verdict::ScenarioResult> run_chains(Context& context) {
     const auto chains = context.lab.pod_chains();
-    context.progress.begin(id, chains.size() * cells_of_each);
+    context.progress.begin(context.scenario->id, chains.size() * plan("", "").size());
     decltype(std::declval<Run>().run()) cells;
     for (const std::string& chain : chains) {
         std::ranges::move(Run(context, chain).run(), std::back_inserter(cells));
@@ -75,6 +74,11 @@ Result<verdict::ScenarioResult> run_chains(Context& context, const char* id,
         result.planned.push_back(cell.what.id);
     }
     return result;
+}
+
+template <auto plan>
+std::vector<std::string> chain_ids() {
+    return ids_of(plan("", ""));
 }
 
 }  // namespace pathproof::scenario

@@ -170,12 +170,17 @@ class PodChurnRun {
 
 }  // namespace
 
-std::vector<std::string> pod_churn_cells() {
-    return ids_of(pod_churn_plan("", ""));
-}
-
-Result<verdict::ScenarioResult> run_pod_churn(Context& context) {
-    return run_chains<PodChurnRun>(context, "pod-churn", pod_churn_plan("", "").size());
+Scenario pod_churn_scenario() {
+    return {
+        "pod-churn",
+        "What pods disturb that come and go",
+        "Do two pods of a node keep what they send each other while other pods are attached and "
+        "detached there?",
+        lab::Role::kPods,
+        run_chains<PodChurnRun, pod_churn_plan>,
+        chain_ids<pod_churn_plan>,
+        Scenario::When::kOnItsLab,
+        {kCycles}};
 }
 
 }  // namespace pathproof::scenario

@@ -82,9 +82,9 @@ verdict::Cell conclude(const PodChurnCell& what, const PodChurnValues& seen);
 verdict::ScenarioResult conclude(const std::vector<MeasuredPodResidue>& cells);
 verdict::ScenarioResult conclude(const std::vector<MeasuredPodChurn>& cells);
 
-Result<verdict::ScenarioResult> run_pod_residue(Context& context);
-std::vector<std::string> pod_residue_cells();
-Result<verdict::ScenarioResult> run_pod_churn(Context& context);
-std::vector<std::string> pod_churn_cells();
+inline constexpr OptionRow kCycles{
+    "cycles", "pods that are attached and detached in a row (0: each its own number)", 1000};
+Scenario pod_residue_scenario();
+Scenario pod_churn_scenario();
 
 }  // namespace pathproof::scenario

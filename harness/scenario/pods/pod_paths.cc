@@ -463,8 +463,6 @@ class PodPathsRun {
     std::uint16_t next_port_ = kFirstPodPort;
 };
 
-}  // namespace
-
 std::vector<std::string> pod_paths_cells() {
     std::vector<std::string> ids = {"attach", "check", "detach"};
     for (const PodPathCell& cell : pod_paths_plan("", "")) {
@@ -475,7 +473,7 @@ std::vector<std::string> pod_paths_cells() {
 
 Result<verdict::ScenarioResult> run_pod_paths(Context& context) {
     const auto chains = context.lab.pod_chains();
-    context.progress.begin("pod-paths", chains.size() == 1 ? 53 : chains.size() * 36);
+    context.progress.begin(context.scenario->id, chains.size() == 1 ? 53 : chains.size() * 36);
     PodPathsMeasured measured;
     measured.earlier = context.earlier;
     for (const std::string& chain : chains) {
@@ -486,6 +484,20 @@ Result<verdict::ScenarioResult> run_pod_paths(Context& context) {
         result.planned.push_back(cell.id);
     }
     return result;
+}
+
+}  // namespace
+
+Scenario pod_paths_scenario() {
+    return {
+        "pod-paths",
+        "Connectivity of pods that CNI plug-ins attached",
+        "Does every path between pods, services, nodes and the outside carry every protocol and "
+        "size right, from the source that it should have?",
+        lab::Role::kPods,
+        run_pod_paths,
+        pod_paths_cells,
+        Scenario::When::kOnItsLab};
 }
 
 }  // namespace pathproof::scenario

@@ -118,7 +118,6 @@ verdict::Cell conclude(const PodProtocolStep& step);
 // The whole scenario but for its id and duration.
 verdict::ScenarioResult conclude(const PodPathsMeasured& measured);
 
-Result<verdict::ScenarioResult> run_pod_paths(Context& context);
-std::vector<std::string> pod_paths_cells();
+Scenario pod_paths_scenario();
 
 }  // namespace pathproof::scenario

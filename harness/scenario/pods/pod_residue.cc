@@ -204,12 +204,15 @@ class PodResidueRun {
 
 }  // namespace
 
-std::vector<std::string> pod_residue_cells() {
-    return ids_of(pod_residue_plan("", ""));
-}
-
-Result<verdict::ScenarioResult> run_pod_residue(Context& context) {
-    return run_chains<PodResidueRun>(context, "pod-residue", pod_residue_plan("", "").size());
+Scenario pod_residue_scenario() {
+    return {"pod-residue",
+            "What CNI plug-ins leave behind",
+            "Is a node as it was once a pod was attached and detached, whatever came between?",
+            lab::Role::kPods,
+            run_chains<PodResidueRun, pod_residue_plan>,
+            chain_ids<pod_residue_plan>,
+            Scenario::When::kOnItsLab,
+            {kCycles}};
 }
 
 }  // namespace pathproof::scenario

@@ -17,6 +17,17 @@
 namespace pathproof::scenario {
 namespace {
 
+constexpr OptionRow kPairsOfRaces{
+    "pairs", "query pairs of each race experiment (0: each its own number)", 50'000};
+constexpr OptionRow kStopAtFirst{
+    "first", "stop at the first race that is proven, and print it (about a second)", {}, true};
+constexpr OptionRow kMapOfRaces{
+    "map",
+    "the share of pairs that race, over their skew and the load, in each way of racing (at most "
+    "two minutes)",
+    {},
+    true};
+
 struct Experiment {
     std::vector<RaceCell> (*cells)();
     Result<std::vector<MeasuredCell>> (*run)(Context& context, NatBench& bench);
@@ -34,12 +45,18 @@ std::vector<std::string> ids_of(std::span<const Experiment> experiments) {
     return ids;
 }
 
-Result<std::vector<MeasuredCell>> measure(Context& context, const std::string& id,
+template <auto& experiments>
+std::vector<std::string> cells_of() {
+    return ids_of(experiments);
+}
+
+Result<std::vector<MeasuredCell>> measure(Context& context,
                                           std::span<const Experiment> experiments) {
-    context.progress.begin(id, static_cast<std::size_t>(std::ranges::count_if(
-                                   ids_of(experiments), [&](const std::string& cell) {
-                                       return asked_for(context.options, cell);
-                                   })));
+    context.progress.begin(context.scenario->id,
+                           static_cast<std::size_t>(std::ranges::count_if(
+                               ids_of(experiments), [&](const std::string& cell) {
+                                   return asked_for(context.options, cell);
+                               })));
     auto bench = TRY(NatBench::build(context));
     TRY(bench->describe());
     TRY(bench->find_load());
@@ -70,34 +87,48 @@ void skip_the_rest(const Options& options, std::span<const Experiment> experimen
     }
 }
 
-Result<verdict::ScenarioResult> run_race(Context& context, const char* id,
-                                         std::span<const Experiment> experiments) {
-    const auto cells = TRY(measure(context, id, experiments));
+template <auto& experiments>
+Result<verdict::ScenarioResult> run_race(Context& context) {
+    const auto cells = TRY(measure(context, experiments));
     verdict::ScenarioResult result = conclude(cells);
     skip_the_rest(context.options, experiments, cells, result);
     return result;
 }
 
-}  // namespace
-
-std::vector<std::string> dns_race_cells() {
-    return ids_of(kDnsRace);
-}
-
 Result<verdict::ScenarioResult> run_dns_race(Context& context) {
-    if (context.options.has("first")) {
+    if (context.options.has(kStopAtFirst.name)) {
         return run_first_race(context);
     }
-    return context.options.has("map") ? run_race_map(context)
-                                      : run_race(context, "dns-race", kDnsRace);
+    return context.options.has(kMapOfRaces.name) ? run_race_map(context)
+                                                 : run_race<kDnsRace>(context);
 }
 
-std::vector<std::string> snat_race_cells() {
-    return ids_of(kSnatRace);
+}  // namespace
+
+Scenario dns_race_scenario() {
+    OptionRow of_map = kResolvers;
+    of_map.with = kMapOfRaces.name;
+    return {"dns-race",
+            "DNS answers seconds late: A and AAAA race inside conntrack",
+            "Does every query of a pair that leaves one socket together get its answer through the "
+            "Service's NAT?",
+            lab::Role::kNatBox,
+            run_dns_race,
+            cells_of<kDnsRace>,
+            Scenario::When::kAlways,
+            {kPairsOfRaces, kStopAtFirst, kMapOfRaces, of_map}};
 }
 
-Result<verdict::ScenarioResult> run_snat_race(Context& context) {
-    return run_race(context, "snat-race", kSnatRace);
+Scenario snat_race_scenario() {
+    return {"snat-race",
+            "Packets lost behind SNAT: two clients with one source port collide in conntrack",
+            "Does every query get its answer through MASQUERADE where two clients use one source "
+            "port?",
+            lab::Role::kNatBox,
+            run_race<kSnatRace>,
+            cells_of<kSnatRace>,
+            Scenario::When::kAlways,
+            {kPairsOfRaces}};
 }
 
 }  // namespace pathproof::scenario

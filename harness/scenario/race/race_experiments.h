@@ -88,4 +88,8 @@ std::vector<RaceCell> snat_collision_cells();
 std::vector<RaceCell> late_answer_cells();
 std::vector<RaceCell> map_cells();
 
+struct Scenario;
+Scenario dns_race_scenario();
+Scenario snat_race_scenario();
+
 }  // namespace pathproof::scenario

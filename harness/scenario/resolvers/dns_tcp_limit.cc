@@ -423,8 +423,16 @@ std::vector<TcpLimitCell> dns_tcp_limit_plan() {
     });
 }
 
-Result<verdict::ScenarioResult> run_dns_tcp_limit(Context& context) {
-    return run_cells<TcpLimitBench>(context, "dns-tcp-limit", dns_tcp_limit_plan());
+Scenario dns_tcp_limit_scenario() {
+    return {
+        "dns-tcp-limit",
+        "DNS over TCP: more connections than dnsmasq has workers",
+        "Are lookups through a cache that asks dnsmasq by TCP answered in time? (The cache is a "
+        "stand-in for CoreDNS, with its rules for connections.)",
+        lab::Role::kNatPath,
+        run_cells<TcpLimitBench, dns_tcp_limit_plan>,
+        ids<dns_tcp_limit_plan>,
+        Scenario::When::kAsked};
 }
 
 }  // namespace pathproof::scenario

@@ -92,6 +92,7 @@ using MeasuredTcpLimitCell = Measurement<TcpLimitCell, TcpLimitValues>;
 
 // In the order in which they run.
 std::vector<TcpLimitCell> dns_tcp_limit_plan();
+Scenario dns_tcp_limit_scenario();
 
 verdict::Cell conclude(const TcpLimitCell& what, const TcpLimitValues& seen);
 // The whole scenario but for its id and duration. Cells that were not run are missing.

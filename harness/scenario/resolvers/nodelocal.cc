@@ -283,8 +283,16 @@ std::vector<NodelocalCell> nodelocal_plan() {
     return cells;
 }
 
-Result<verdict::ScenarioResult> run_nodelocal(Context& context) {
-    return run_cells<NodelocalBench>(context, "nodelocal", nodelocal_plan());
+Scenario nodelocal_scenario() {
+    return {
+        "nodelocal",
+        "NodeLocal DNSCache as the cure of the race inside conntrack",
+        "Do A and AAAA lookups of one socket race inside conntrack on their way to the service, "
+        "and do they with a cache on the node?",
+        lab::Role::kNatPath,
+        run_cells<NodelocalBench, nodelocal_plan>,
+        ids<nodelocal_plan>,
+        Scenario::When::kAsked};
 }
 
 }  // namespace pathproof::scenario

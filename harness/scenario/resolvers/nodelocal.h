@@ -59,6 +59,7 @@ using MeasuredNodelocalCell = Measurement<NodelocalCell, NodelocalValues>;
 
 // In the order in which they run.
 std::vector<NodelocalCell> nodelocal_plan();
+Scenario nodelocal_scenario();
 
 verdict::Cell conclude(const NodelocalCell& what, const NodelocalValues& seen);
 // The whole scenario but for its id and duration. Cells that were not run are missing.

@@ -357,8 +357,15 @@ std::vector<SearchPathCell> search_path_plan() {
     return cells;
 }
 
-Result<verdict::ScenarioResult> run_search_path(Context& context) {
-    return run_cells<SearchPathBench>(context, "search-path", search_path_plan());
+Scenario search_path_scenario() {
+    return {"search-path",
+            "Lookups that a search list multiplies, and each loss with them",
+            "How many queries does a lookup make, and how many lookups does a loss hit?",
+            lab::Role::kNatPath,
+            run_cells<SearchPathBench, search_path_plan>,
+            ids<search_path_plan>,
+            Scenario::When::kAsked,
+            {kResolvers}};
 }
 
 }  // namespace pathproof::scenario

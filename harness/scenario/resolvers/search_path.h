@@ -74,6 +74,7 @@ using MeasuredSearchPathCell = Measurement<SearchPathCell, SearchPathValues>;
 
 // In the order in which they run.
 std::vector<SearchPathCell> search_path_plan();
+Scenario search_path_scenario();
 
 // How many of the lookups have at least one of `losses` that are thrown on `each` places of every one.
 double computed_hits(std::uint64_t lookups, std::uint64_t each, std::uint64_t losses);
@@ -81,7 +82,5 @@ double computed_hits(std::uint64_t lookups, std::uint64_t each, std::uint64_t lo
 verdict::Cell conclude(const SearchPathCell& what, const SearchPathValues& seen);
 // The whole scenario but for its id and duration. Cells that were not run are missing.
 verdict::ScenarioResult conclude(const std::vector<MeasuredSearchPathCell>& cells);
-
-Result<verdict::ScenarioResult> run_search_path(Context& context);
 
 }  // namespace pathproof::scenario

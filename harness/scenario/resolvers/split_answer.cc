@@ -349,8 +349,16 @@ std::vector<SplitAnswerCell> split_answer_plan() {
     return cells;
 }
 
-Result<verdict::ScenarioResult> run_split_answer(Context& context) {
-    return run_cells<SplitAnswerBench>(context, "split-answer", split_answer_plan());
+Scenario split_answer_scenario() {
+    return {"split-answer",
+            "\"Could not resolve host\": A and AAAA of one name are answered differently",
+            "Does a lookup find a name that has addresses, whatever a name of the search list is "
+            "answered with?",
+            lab::Role::kNatPath,
+            run_cells<SplitAnswerBench, split_answer_plan>,
+            ids<split_answer_plan>,
+            Scenario::When::kAsked,
+            {kResolvers}};
 }
 
 }  // namespace pathproof::scenario

@@ -78,11 +78,10 @@ using MeasuredSplitAnswerCell = Measurement<SplitAnswerCell, SplitAnswerValues>;
 
 // In the order in which they run.
 std::vector<SplitAnswerCell> split_answer_plan();
+Scenario split_answer_scenario();
 
 verdict::Cell conclude(const SplitAnswerCell& what, const SplitAnswerValues& seen);
 // The whole scenario but for its id and duration. Cells that were not run are missing.
 verdict::ScenarioResult conclude(const std::vector<MeasuredSplitAnswerCell>& cells);
-
-Result<verdict::ScenarioResult> run_split_answer(Context& context);
 
 }  // namespace pathproof::scenario

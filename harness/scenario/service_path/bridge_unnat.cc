@@ -162,8 +162,15 @@ std::vector<BridgeCell> bridge_cells() {
     });
 }
 
-Result<verdict::ScenarioResult> run_bridge_unnat(Context& context) {
-    return run_cells<BridgeBench>(context, "bridge-unnat", bridge_cells());
+Scenario bridge_unnat_scenario() {
+    return {"bridge-unnat",
+            "Reply from unexpected source: answers that a bridge carries past conntrack",
+            "Does each answer of a service come from the service's address where the backend is on "
+            "the client's own bridge (IPv4)?",
+            lab::Role::kNatPath,
+            run_cells<BridgeBench, bridge_cells>,
+            ids<bridge_cells>,
+            Scenario::When::kAsked};
 }
 
 }  // namespace pathproof::scenario

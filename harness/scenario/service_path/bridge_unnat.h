@@ -46,6 +46,7 @@ using MeasuredBridgeCell = Measurement<BridgeCell, BridgeValues>;
 
 // In the order in which they run.
 std::vector<BridgeCell> bridge_cells();
+Scenario bridge_unnat_scenario();
 
 verdict::Cell conclude(const BridgeCell& what, const BridgeValues& seen);
 // The whole scenario but for its id and duration. Cells that were not run are missing.

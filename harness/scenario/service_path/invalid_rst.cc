@@ -293,8 +293,15 @@ std::vector<SegmentCell> segment_cells() {
     return cells;
 }
 
-Result<verdict::ScenarioResult> run_invalid_rst(Context& context) {
-    return run_cells<SegmentBench>(context, "invalid-rst", segment_cells());
+Scenario invalid_rst_scenario() {
+    return {"invalid-rst",
+            "Connection reset by peer: INVALID segments are forwarded untranslated",
+            "Does a connection to a service outlive a segment of its endpoint from outside of the "
+            "window (IPv4)?",
+            lab::Role::kNatPath,
+            run_cells<SegmentBench, segment_cells>,
+            ids<segment_cells>,
+            Scenario::When::kAsked};
 }
 
 }  // namespace pathproof::scenario

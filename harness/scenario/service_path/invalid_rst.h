@@ -60,6 +60,7 @@ using MeasuredSegmentCell = Measurement<SegmentCell, SegmentValues>;
 
 // In the order in which they run.
 std::vector<SegmentCell> segment_cells();
+Scenario invalid_rst_scenario();
 
 verdict::Cell conclude(const SegmentCell& what, const SegmentValues& seen);
 // The whole scenario but for its id and duration. Cells that were not run are missing.

@@ -149,8 +149,14 @@ std::vector<ReuseCell> ipvs_reuse_plan() {
     });
 }
 
-Result<verdict::ScenarioResult> run_ipvs_reuse(Context& context) {
-    return run_cells<ReuseBench>(context, "ipvs-reuse", ipvs_reuse_plan());
+Scenario ipvs_reuse_scenario() {
+    return {"ipvs-reuse",
+            "Connects through IPVS from a port that was used before",
+            "Does IPVS swallow the first SYN of a connection whose port it still has in TIME_WAIT?",
+            lab::Role::kNatPath,
+            run_cells<ReuseBench, ipvs_reuse_plan>,
+            ids<ipvs_reuse_plan>,
+            Scenario::When::kAsked};
 }
 
 }  // namespace pathproof::scenario

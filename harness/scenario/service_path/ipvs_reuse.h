@@ -38,6 +38,7 @@ using MeasuredReuseCell = Measurement<ReuseCell, ReuseValues>;
 
 // In the order in which they run.
 std::vector<ReuseCell> ipvs_reuse_plan();
+Scenario ipvs_reuse_scenario();
 
 verdict::Cell conclude(const ReuseCell& what, const ReuseValues& seen);
 // The whole scenario but for its id and duration. Cells that were not run are missing.

@@ -166,8 +166,14 @@ std::vector<PmtuCell> pmtu_blackhole_plan() {
     return with_roles(std::move(cells));
 }
 
-Result<verdict::ScenarioResult> run_pmtu_blackhole(Context& context) {
-    return run_cells<PmtuBench>(context, "pmtu-blackhole", pmtu_blackhole_plan());
+Scenario pmtu_blackhole_scenario() {
+    return {"pmtu-blackhole",
+            "A VXLAN tunnel over a smaller hop: ping works, large transfers hang",
+            "Do large packets get through a tunnel whose path has a smaller MTU?",
+            lab::Role::kNatPath,
+            run_cells<PmtuBench, pmtu_blackhole_plan>,
+            ids<pmtu_blackhole_plan>,
+            Scenario::When::kAsked};
 }
 
 }  // namespace pathproof::scenario

@@ -48,6 +48,7 @@ using MeasuredPmtuCell = Measurement<PmtuCell, PmtuValues>;
 
 // In the order in which they run.
 std::vector<PmtuCell> pmtu_blackhole_plan();
+Scenario pmtu_blackhole_scenario();
 
 verdict::Cell conclude(const PmtuCell& what, const PmtuValues& seen);
 // The whole scenario but for its title and duration. Cells that were not run are missing.

@@ -243,10 +243,14 @@ std::vector<ExhaustionCell> snat_exhaustion_plan() {
     return with_roles(std::move(cells));
 }
 
-Result<verdict::ScenarioResult> run_snat_exhaustion(Context& context) {
-    auto result =
-        TRY(run_cells<ExhaustionBench>(context, "snat-exhaustion", snat_exhaustion_plan()));
-    return result;
+Scenario snat_exhaustion_scenario() {
+    return {"snat-exhaustion",
+            "SNAT into few ports: the search for a free one is given up",
+            "Do flows through SNAT get a port for as long as one is free (IPv4 and IPv6)?",
+            lab::Role::kNatPath,
+            run_cells<ExhaustionBench, snat_exhaustion_plan>,
+            ids<snat_exhaustion_plan>,
+            Scenario::When::kAsked};
 }
 
 }  // namespace pathproof::scenario

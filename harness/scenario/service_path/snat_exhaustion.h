@@ -48,6 +48,7 @@ double search_failure(const std::vector<bool>& used);
 
 // In the order in which they run.
 std::vector<ExhaustionCell> snat_exhaustion_plan();
+Scenario snat_exhaustion_scenario();
 
 verdict::Cell conclude(const ExhaustionCell& what, const ExhaustionValues& seen);
 // The whole scenario but for its title and duration. Cells that were not run are missing.

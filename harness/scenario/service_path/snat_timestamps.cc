@@ -277,8 +277,14 @@ std::vector<TimestampCell> timestamp_cells() {
     return cells;
 }
 
-Result<verdict::ScenarioResult> run_snat_timestamps(Context& context) {
-    return run_cells<PathBench>(context, "snat-timestamps", timestamp_cells());
+Scenario snat_timestamps_scenario() {
+    return {"snat-timestamps",
+            "Connects of 1, 2, 4 s behind SNAT: timestamps of another port",
+            "Does every connection through SNAT open at once where the server closes first?",
+            lab::Role::kNatPath,
+            run_cells<PathBench, timestamp_cells>,
+            ids<timestamp_cells>,
+            Scenario::When::kAsked};
 }
 
 }  // namespace pathproof::scenario

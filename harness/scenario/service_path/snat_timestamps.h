@@ -47,6 +47,7 @@ using MeasuredTimestampCell = Measurement<TimestampCell, TimestampValues>;
 
 // In the order in which they run.
 std::vector<TimestampCell> timestamp_cells();
+Scenario snat_timestamps_scenario();
 
 verdict::Cell conclude(const TimestampCell& what, const TimestampValues& seen);
 // The whole scenario but for its id and duration. Cells that were not run are missing.

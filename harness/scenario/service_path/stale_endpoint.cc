@@ -227,8 +227,15 @@ std::vector<EndpointCell> endpoint_cells() {
     return cells;
 }
 
-Result<verdict::ScenarioResult> run_stale_endpoint(Context& context) {
-    return run_cells<EndpointBench>(context, "stale-endpoint", endpoint_cells());
+Scenario stale_endpoint_scenario() {
+    return {"stale-endpoint",
+            "A share of connections fails: the rules still name endpoints that are dead",
+            "Does each connection to a service reach an endpoint that serves (IPv4 and IPv6, "
+            "kube-proxy's iptables and nftables modes)?",
+            lab::Role::kNatPath,
+            run_cells<EndpointBench, endpoint_cells>,
+            ids<endpoint_cells>,
+            Scenario::When::kAsked};
 }
 
 }  // namespace pathproof::scenario

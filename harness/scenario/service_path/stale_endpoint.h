@@ -70,6 +70,7 @@ using MeasuredEndpointCell = Measurement<EndpointCell, EndpointValues>;
 
 // In the order in which they run.
 std::vector<EndpointCell> endpoint_cells();
+Scenario stale_endpoint_scenario();
 
 // The smallest and the largest number of hits in the central 99.9 % of a binomial distribution.
 std::pair<std::uint64_t, std::uint64_t> binomial_band(std::uint64_t trials, double chance);

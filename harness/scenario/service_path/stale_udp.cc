@@ -250,8 +250,15 @@ std::vector<StaleUdpCell> stale_udp_plan() {
     });
 }
 
-Result<verdict::ScenarioResult> run_stale_udp(Context& context) {
-    return run_cells<StaleUdpBench>(context, "stale-udp", stale_udp_plan());
+Scenario stale_udp_scenario() {
+    return {
+        "stale-udp",
+        "UDP to an endpoint that is gone: its conntrack entry outlives it",
+        "Does a UDP flow follow its service when the service's endpoint changes (IPv4 and IPv6)?",
+        lab::Role::kNatPath,
+        run_cells<StaleUdpBench, stale_udp_plan>,
+        ids<stale_udp_plan>,
+        Scenario::When::kAsked};
 }
 
 }  // namespace pathproof::scenario

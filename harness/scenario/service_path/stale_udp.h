@@ -68,6 +68,7 @@ using MeasuredStaleUdpCell = Measurement<StaleUdpCell, StaleUdpValues>;
 
 // In the order in which they run.
 std::vector<StaleUdpCell> stale_udp_plan();
+Scenario stale_udp_scenario();
 
 verdict::Cell conclude(const StaleUdpCell& what, const StaleUdpValues& seen);
 // The whole scenario but for its id and duration. Cells that were not run are missing.

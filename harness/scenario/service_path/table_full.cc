@@ -209,8 +209,14 @@ std::vector<TableCell> table_full_plan() {
     });
 }
 
-Result<verdict::ScenarioResult> run_table_full(Context& context) {
-    return run_cells<TableBench>(context, "table-full", table_full_plan());
+Scenario table_full_scenario() {
+    return {"table-full",
+            "A full conntrack table: new flows dropped, or other people's evicted",
+            "Do new flows get through where conntrack's table is full, and at whose cost?",
+            lab::Role::kNatPath,
+            run_cells<TableBench, table_full_plan>,
+            ids<table_full_plan>,
+            Scenario::When::kAsked};
 }
 
 }  // namespace pathproof::scenario

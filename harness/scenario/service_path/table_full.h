@@ -53,6 +53,7 @@ using MeasuredTableCell = Measurement<TableCell, TableValues>;
 
 // In the order in which they run.
 std::vector<TableCell> table_full_plan();
+Scenario table_full_scenario();
 
 verdict::Cell conclude(const TableCell& what, const TableValues& seen);
 // The whole scenario but for its title and duration. Cells that were not run are missing.

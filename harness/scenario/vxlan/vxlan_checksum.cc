@@ -128,8 +128,6 @@ Status run_cure(Context& context, OverlayBench& bench, std::vector<OverlayFacts>
     return {};
 }
 
-}  // namespace
-
 std::vector<std::string> vxlan_checksum_cells() {
     std::vector<std::string> ids;
     for (const auto& points : {matrix(), broken_wire_points()}) {
@@ -144,7 +142,7 @@ std::vector<std::string> vxlan_checksum_cells() {
 Result<verdict::ScenarioResult> run_vxlan_checksum(Context& context) {
     const std::vector<std::string> cells = vxlan_checksum_cells();
     context.progress.begin(
-        "vxlan-checksum",
+        context.scenario->id,
         static_cast<std::size_t>(std::ranges::count_if(
             cells, [&](const std::string& id) { return asked_for(context.options, id); })));
 
@@ -162,6 +160,19 @@ Result<verdict::ScenarioResult> run_vxlan_checksum(Context& context) {
     verdict::ScenarioResult result;
     conclude_vxlan_checksum(measured, naming, result);
     return result;
+}
+
+}  // namespace
+
+Scenario vxlan_checksum_scenario() {
+    return {
+        "vxlan-checksum",
+        "VXLAN overlay: ping works, TCP and DNS time out",
+        "Do packets between pods keep right checksums when tunnel checksum offload meets NAT of "
+        "the outer header?",
+        lab::Role::kOverlay,
+        run_vxlan_checksum,
+        vxlan_checksum_cells};
 }
 
 }  // namespace pathproof::scenario

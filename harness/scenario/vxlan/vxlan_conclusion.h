@@ -91,4 +91,7 @@ void conclude_vxlan_checksum(const std::vector<OverlayFacts>& measured, const Ov
 // Whether the cure is to be tried: the kernel's own arithmetic is seen to fail at this point.
 bool shows_stale_port(const OverlayFacts& facts);
 
+struct Scenario;
+Scenario vxlan_checksum_scenario();
+
 }  // namespace pathproof::scenario
