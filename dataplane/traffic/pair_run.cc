@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <numeric>
 #include <set>
 
 #include "dataplane/port/counters.h"
@@ -66,11 +67,11 @@ Result<std::size_t> pending_places(const PairPlan& plan, Nanoseconds delay) {
     return static_cast<std::size_t>(places);
 }
 
-Result<std::optional<ServerSide>> make_server(std::span<port::Port> ports, const PairPlan& plan,
-                                              const std::optional<ResponderPlan>& responder,
-                                              const PairBook& book) {
+Result<std::optional<RespondWorker>> make_server(std::span<port::Port> ports, const PairPlan& plan,
+                                                 const std::optional<ResponderPlan>& responder,
+                                                 const PairBook& book) {
     if (!responder) {
-        return std::optional<ServerSide>();
+        return std::optional<RespondWorker>();
     }
     const std::size_t pending = TRY(pending_places(plan, longest_delay(responder)));
     Responder made = TRY(Responder::make({.port = responder->port,
@@ -81,8 +82,10 @@ Result<std::optional<ServerSide>> make_server(std::span<port::Port> ports, const
                                           .numbered_queries = book.queries(),
                                           .suffix = book.suffix(),
                                           .keep_bad_frames = plan.keep_bad_frames}));
-    return std::optional<ServerSide>(
-        ServerSide({&ports[responder->port], responder->port}, std::move(made)));
+    port::Port& port = ports[responder->port];
+    std::vector<std::uint16_t> queues(port.config().rx_queues);
+    std::iota(queues.begin(), queues.end(), std::uint16_t{0});
+    return std::optional<RespondWorker>(RespondWorker(port, std::move(queues), 0, std::move(made)));
 }
 
 Result<frame::FrameTemplate> member_frames(const PairPlan& plan, std::size_t member) {
@@ -149,7 +152,7 @@ class PairSession {
     PairSession(std::span<port::Port> ports, const PairPlan& plan,
                 const std::optional<ResponderPlan>& responder, const std::atomic<bool>& stop,
                 const PairBook& book, std::optional<std::vector<judge::Expectation>> rules,
-                std::optional<ServerSide> server, std::array<frame::FrameTemplate, 2> frames,
+                std::optional<RespondWorker> server, std::array<frame::FrameTemplate, 2> frames,
                 WarmUps warm_ups)
         : ports_(ports),
           book_(book),
@@ -180,7 +183,7 @@ class PairSession {
     Result<PairReport> execute(port::Eal& eal) {
         PairReport report;
         for (const std::size_t number : ports_in_use()) {
-            empty_queue(ports_[number]);
+            ports_[number].empty();
         }
         const std::vector<PortCounters> before = read_counters(ports_);
         TRY(work(eal));
@@ -259,7 +262,7 @@ class PairSession {
             sum.name += (sum.name.empty() ? "port " : " and ") + ports_[number].info().name;
             sum.received += report.ports[number].rx_packets;
             sum.sent += report.ports[number].tx_packets;
-            sum.left_over += empty_queue(ports_[number]);
+            sum.left_over += ports_[number].empty();
         }
         return sum;
     }
@@ -283,7 +286,7 @@ class PairSession {
     PairBook book_;
     judge::Ledger ledger_;
     ClientSide clients_;
-    std::optional<ServerSide> server_;
+    std::optional<RespondWorker> server_;
     std::array<frame::FrameTemplate, 2> frames_;
     WarmUps warm_ups_;
     PairRun run_;

@@ -4,8 +4,6 @@
 
 #include <algorithm>
 
-#include "dataplane/traffic/due_answers.h"
-
 namespace pathproof::traffic {
 namespace {
 
@@ -155,8 +153,7 @@ void PairWorker::serve_until(Tsc wake) noexcept {
             continue;
         }
         const bool answers = role_ != Role::kLeader && run_.server != nullptr;
-        napper_.nap(answers ? std::min(wake, next_due(run_.server->responder(), run_.clock, wake))
-                            : wake);
+        napper_.nap(answers ? std::min(wake, run_.server->next_due(run_.clock, wake)) : wake);
     } while (static_cast<std::int64_t>(wake - tsc_now()) > spin &&
              !run_.stop.load(std::memory_order_relaxed));
 }
