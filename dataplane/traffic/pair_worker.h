@@ -3,6 +3,7 @@
 
 #include <array>
 #include <atomic>
+#include <optional>
 #include <vector>
 
 #include "dataplane/traffic/client_side.h"
@@ -22,9 +23,9 @@ struct PairRun {
     RunClock clock;
     Tsc first_deadline = 0;
     std::array<NumberedPort, 2> from;  // where each member leaves
-    std::array<const frame::FrameTemplate*, 2> frames;
-    std::array<const frame::FrameTemplate*, 2> warm_up{};  // null: none
-    ClientSide* clients = nullptr;
+    std::array<frame::FrameTemplate, 2> frames;
+    std::array<std::optional<frame::FrameTemplate>, 2> warm_up;
+    ClientSide& clients;
     RespondWorker* server = nullptr;        // null: answers come from elsewhere
     Nanoseconds longest_delay{0};           // of the responder's rules
     std::vector<std::int64_t> sent_ns;      // by query
