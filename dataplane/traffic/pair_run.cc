@@ -5,6 +5,7 @@
 #include <numeric>
 #include <set>
 
+#include "dataplane/judge/latency.h"
 #include "dataplane/port/counters.h"
 #include "dataplane/port/eal.h"
 #include "dataplane/traffic/pair_objections.h"
