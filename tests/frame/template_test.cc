@@ -49,11 +49,7 @@ PacketSpec random_packet(raw::Random& random, bool udp_only) {
 }
 
 std::vector<std::uint8_t> random_trailer(raw::Random& random) {
-    std::vector<std::uint8_t> trailer(random.below(2) == 0 ? 0 : random.below(20));
-    for (std::uint8_t& byte : trailer) {
-        byte = random.octet();
-    }
-    return trailer;
+    return random.octets(random.below(2) == 0 ? 0 : random.below(20));
 }
 
 // Options, extension headers, SCTP and opaque payloads.
@@ -113,10 +109,7 @@ FrameSpec random_spec(raw::Random& random) {
     FrameSpec spec;
     spec.packet = random_packet(random, false);
     add_rarities(random, spec.packet, true);
-    spec.payload.resize(random.below(300));
-    for (std::uint8_t& byte : spec.payload) {
-        byte = random.octet();
-    }
+    spec.payload = random.octets(random.below(300));
     if (random.below(2) == 0) {
         spec.tunnel = random_tunnel(random, spec.packet);
     }

@@ -135,7 +135,7 @@ BOOST_AUTO_TEST_CASE(the_capture_of_calico_3145_is_a_disabled_checksum_that_nat_
     put(inner, 4, 8153);
     put(inner, 6, 0x4000);
     seal_ipv4(inner);
-    BOOST_TEST(word_at(inner, 36) == 0xe849);
+    BOOST_TEST(get(inner, 36) == 0xe849);
     Octets outer =
         raw::ipv4({.source = 0xc6336401, .destination = 0xc6336402},
                   raw::udp(26'898, 4789, raw::vxlan(4096, raw::ethernet(0x0800, inner))));

@@ -164,12 +164,12 @@ BOOST_AUTO_TEST_CASE(padding_that_was_summed_and_a_last_byte_that_was_not_are_na
     std::vector<Octets> padded;
     std::vector<Octets> odd;
     for (int i = 0; i < 6; ++i) {
-        const Octets data = payload(random, 9 + 2 * random.below(5));  // odd
+        const Octets data = random.octets(9 + 2 * random.below(5));  // odd
         Octets ip = raw::ipv4({}, raw::udp(1000, 53, data));
         seal_ipv4(ip);
         const Octets frame = raw::ethernet(0x0800, ip);
         Octets with_trailer = frame;
-        raw::append(with_trailer, payload(random, 5));
+        raw::append(with_trailer, random.octets(5));
         Octets longer = with_trailer;
         const std::size_t length = longer.size() - 34;
         // What a sender gets that sums to the end of the frame, with the right length in the

@@ -19,19 +19,6 @@ constexpr std::uint8_t kSctp = 132;
 constexpr std::uint8_t kUdpLite = 136;
 constexpr std::uint8_t kGre = 47;
 
-Octets random_octets(Random& random, std::size_t size) {
-    Octets out(size);
-    for (std::uint8_t& octet : out) {
-        octet = random.octet();
-    }
-    return out;
-}
-
-void store(Octets& to, std::size_t at, std::uint16_t value) {
-    to[at] = static_cast<std::uint8_t>(value >> 8);
-    to[at + 1] = static_cast<std::uint8_t>(value);
-}
-
 // The one's complement of rte_net's sum over everything given.
 std::uint16_t checksum(const Octets& bytes) {
     const std::uint16_t raw = rte_raw_cksum(bytes.data(), bytes.size());
@@ -88,7 +75,7 @@ void seal(Octets& transport, std::uint8_t protocol, const Addresses& addresses) 
     append(all, Octets(transport.begin(), transport.begin() + static_cast<std::ptrdiff_t>(
                                                                   covered(transport, protocol))));
     const std::uint16_t value = checksum(all);
-    store(transport, field_of(protocol), value == 0 && is_udp(protocol) ? 0xffff : value);
+    put(transport, field_of(protocol), value == 0 && is_udp(protocol) ? 0xffff : value);
 }
 
 Octets sctp(Random& random, const Octets& data) {
@@ -110,7 +97,7 @@ Octets sctp(Random& random, const Octets& data) {
 Octets udp_lite(Random& random, const Octets& data) {
     Octets out = raw::udp(1000, 2000, data);
     const std::size_t choices[] = {0, 8, 8 + data.size(), 8 + random.below(data.size() + 1)};
-    store(out, 4, static_cast<std::uint16_t>(choices[random.below(4)]));
+    put(out, 4, static_cast<std::uint16_t>(choices[random.below(4)]));
     return out;
 }
 
@@ -147,7 +134,7 @@ Octets ipv4_packet(Transport transport, Random& random, bool options, bool zero)
     }
     Octets packet = raw::ipv4(header, transport.bytes);
     const auto length = static_cast<std::ptrdiff_t>(20 + header.options.size());
-    store(packet, 10, checksum(Octets(packet.begin(), packet.begin() + length)));
+    put(packet, 10, checksum(Octets(packet.begin(), packet.begin() + length)));
     return packet;
 }
 
@@ -194,7 +181,7 @@ Octets ethernet(const Octets& ip, Random& random, Trailer trailer, const Octets&
     Octets frame = raw::ethernet(is_ipv6(ip) ? 0x86dd : 0x0800, ip, tags);
     if (trailer != Trailer::kNone) {
         const std::size_t size = 1 + random.below(20);
-        append(frame, trailer == Trailer::kZero ? Octets(size) : random_octets(random, size));
+        append(frame, trailer == Trailer::kZero ? Octets(size) : random.octets(size));
     }
     return frame;
 }
@@ -207,7 +194,7 @@ Octets outer_packet(std::uint8_t protocol, const Octets& data, Random& random, b
             return raw::ipv6(protocol, data);
         }
         Octets packet = raw::ipv4({.protocol = protocol}, data);
-        store(packet, 10, checksum(Octets(packet.begin(), packet.begin() + 20)));
+        put(packet, 10, checksum(Octets(packet.begin(), packet.begin() + 20)));
         return packet;
     }
     Transport transport{protocol, data};
@@ -253,7 +240,7 @@ Octets geneve(const Carried& inner, Random& random) {
         put16(out, 0x0102);
         out.push_back(0x80);
         out.push_back(static_cast<std::uint8_t>((size - 4) / 4));
-        append(out, random_octets(random, size - 4));
+        append(out, random.octets(size - 4));
     }
     append(out, inner.bytes);
     return out;
@@ -272,7 +259,7 @@ Octets gre(const Carried& inner, Random& random) {
     }
     append(out, inner.bytes);
     if ((which & 4) != 0) {
-        store(out, 4, checksum(out));
+        put(out, 4, checksum(out));
     }
     return out;
 }
@@ -297,7 +284,7 @@ Kind any_kind(Random& random) {
 }
 
 Octets frame_of(const Kind& kind, Random& random) {
-    return frame_of(kind, random, random_octets(random, kind.payload));
+    return frame_of(kind, random, random.octets(kind.payload));
 }
 
 Octets frame_of(const Kind& kind, Random& random, const Octets& payload) {

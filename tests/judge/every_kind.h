@@ -9,7 +9,9 @@
 
 namespace pathproof::judged {
 
+using raw::get;
 using raw::Octets;
+using raw::put;
 
 enum class Envelope : std::uint8_t {
     kNone,

@@ -18,11 +18,6 @@ namespace {
 
 constexpr frame::TunnelPorts kTunnels = frame::TunnelPorts::well_known();
 
-void put(Octets& to, std::size_t at, std::uint16_t value) {
-    to[at] = static_cast<std::uint8_t>(value >> 8);
-    to[at + 1] = static_cast<std::uint8_t>(value);
-}
-
 frame::FrameView view_of(const Octets& frame) {
     return frame::parse_frame(frame, kTunnels);
 }

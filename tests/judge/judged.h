@@ -7,7 +7,9 @@
 
 namespace pathproof::judged {
 
+using raw::get;
 using raw::Octets;
+using raw::put;
 
 inline constexpr std::uint16_t kTunnelPorts[] = {4789, 8472};
 

@@ -15,14 +15,6 @@ namespace {
 
 constexpr frame::TunnelPorts kTunnels = frame::TunnelPorts::well_known();
 
-void put(Octets& to, std::size_t at, std::uint16_t value) {
-    to[at] = static_cast<std::uint8_t>(value >> 8);
-    to[at + 1] = static_cast<std::uint8_t>(value);
-}
-std::uint16_t get(const Octets& from, std::size_t at) {
-    return static_cast<std::uint16_t>(from[at] << 8 | from[at + 1]);
-}
-
 bool quiet(const Octets& frame) {
     const bool alarm =
         verify(frame, kTunnels).any_bad() || verify_slowly(frame, kTunnels).any_bad();

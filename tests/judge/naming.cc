@@ -2,7 +2,6 @@
 
 #include <boost/test/unit_test.hpp>
 
-#include "dataplane/base/be.h"
 #include "dataplane/frame/checksum.h"
 
 namespace pathproof::judged {
@@ -19,14 +18,6 @@ std::string text(const std::vector<ChecksumName>& names) {
         out += std::string(out.empty() ? "" : " ") + name(each);
     }
     return out;
-}
-
-std::uint16_t word_at(const Octets& frame, std::size_t offset) {
-    return frame::view<Be16>(frame, offset)->value();
-}
-void put(Octets& frame, std::size_t offset, std::uint16_t value) {
-    frame[offset] = static_cast<std::uint8_t>(value >> 8);
-    frame[offset + 1] = static_cast<std::uint8_t>(value);
 }
 
 // The finding at one layer, whatever its state.
@@ -57,14 +48,6 @@ Octets spoiled(Octets frame, const char* layer,
     return frame;
 }
 
-Octets payload(raw::Random& random, std::size_t size) {
-    Octets out(size);
-    for (std::uint8_t& byte : out) {
-        byte = random.octet();
-    }
-    return out;
-}
-
 FrameSpec tunnel_spec(raw::Random& random, Transport inner) {
     FrameSpec spec;
     spec.packet = {.source = *frame::parse_endpoint("10.42.0.5:40123"),
@@ -75,7 +58,7 @@ FrameSpec tunnel_spec(raw::Random& random, Transport inner) {
                   .destination = *frame::parse_endpoint("198.51.100.2:4789")},
         .vni = 4096,
     };
-    spec.payload = payload(random, 20 + random.below(60) * 2);
+    spec.payload = random.octets(20 + random.below(60) * 2);
     return spec;
 }
 
@@ -104,7 +87,7 @@ ChecksumName voted(const std::vector<Octets>& frames, const char* layer,
 // `right`.
 Octets computing(Octets frame, const char* layer, std::size_t spare, std::uint16_t right) {
     const ChecksumFinding before = at(frame, layer);
-    const PartialSum word = frame::sum_word(word_at(frame, spare)) +
+    const PartialSum word = frame::sum_word(get(frame, spare)) +
                             frame::sum_word(static_cast<std::uint16_t>(before.right)) +
                             frame::without_word(right);
     put(frame, spare, frame::folded(word));

@@ -14,8 +14,6 @@
 namespace pathproof::judged {
 
 std::string text(const std::vector<judge::ChecksumName>& names);
-std::uint16_t word_at(const Octets& frame, std::size_t offset);
-void put(Octets& frame, std::size_t offset, std::uint16_t value);
 
 // The finding at one layer, whatever its state; the test fails if the layer was not judged.
 judge::ChecksumFinding at(const Octets& frame, const std::string& layer);
@@ -35,8 +33,6 @@ Octets spoiled(Octets frame, const char* layer,
 // Changes the word at `spare`, which the checksum at `layer` covers, so that it computes to
 // `right`.
 Octets computing(Octets frame, const char* layer, std::size_t spare, std::uint16_t right);
-
-Octets payload(raw::Random& random, std::size_t size);
 
 // 10.42.0.5:40123 > 10.42.1.9:8080 in VXLAN from 198.51.100.1:7103 to 198.51.100.2:4789, an even
 // random payload.

@@ -16,14 +16,6 @@ namespace {
 constexpr frame::TunnelPorts kTunnels = frame::TunnelPorts::well_known();
 using Segments = std::vector<Octets>;
 
-void put(Octets& to, std::size_t at, std::uint16_t value) {
-    to[at] = static_cast<std::uint8_t>(value >> 8);
-    to[at + 1] = static_cast<std::uint8_t>(value);
-}
-std::uint16_t get(const Octets& from, std::size_t at) {
-    return static_cast<std::uint16_t>(from[at] << 8 | from[at + 1]);
-}
-
 // A TCP super-frame with FIN, PSH, CWR and ACK set, or a UDP one; DF is set.
 Octets super_frame(raw::Random& random, Kind kind, std::size_t payload) {
     kind.payload = payload;

@@ -51,11 +51,6 @@ ChecksumState state(const Octets& frame, const char* layer) {
     return finding->state;
 }
 
-void put(Octets& frame, std::size_t offset, std::uint16_t value) {
-    frame[offset] = static_cast<std::uint8_t>(value >> 8);
-    frame[offset + 1] = static_cast<std::uint8_t>(value);
-}
-
 Octets plain4(const raw::Ipv4& header, const Octets& transport) {
     Octets ip = raw::ipv4(header, transport);
     seal_ipv4(ip);
@@ -87,11 +82,7 @@ Octets with_computed(std::uint8_t protocol, std::uint16_t wanted) {
 
 // None to two hosts of a routing header, all different.
 Octets random_hosts(raw::Random& random) {
-    Octets hosts(random.below(3));
-    for (std::uint8_t& host : hosts) {
-        host = random.octet();
-    }
-    return hosts;
+    return random.octets(random.below(3));
 }
 
 // Sums like a verifier with one mistake; used to show that the healthy frames would convict it.
