@@ -172,7 +172,7 @@ BOOST_AUTO_TEST_CASE(faults_act_on_what_the_first_port_sends_and_receives_and_ar
     linked.send(frame);
     rte_mbuf* mbuf = linked.arrived();
     const Frame spoilt = bytes_of(mbuf);
-    BOOST_TEST(field_at(spoilt, 40) == field_at(frame.bytes, 40));
+    BOOST_TEST(raw::get(spoilt, 40) == raw::get(frame.bytes, 40));
     BOOST_TEST((mbuf->ol_flags & RTE_MBUF_F_RX_L4_CKSUM_BAD) != 0u);
     rte_pktmbuf_free(mbuf);
     linked.send({.bytes = spoilt}, "b_in");
