@@ -187,8 +187,9 @@ Octets ethernet(const Octets& ip, Random& random, Trailer trailer, const Octets&
 }
 
 // An outer packet of one of the families; UDP with or without a checksum.
-Octets outer_packet(std::uint8_t protocol, const Octets& data, Random& random, bool ipv6) {
-    const bool zero = protocol == kUdp && random.below(4) == 0;
+Octets outer_packet(std::uint8_t protocol, const Octets& data, Random& random, bool ipv6,
+                    bool all_sums) {
+    const bool zero = protocol == kUdp && !all_sums && random.below(4) == 0;
     if (protocol != kUdp) {
         if (ipv6) {
             return raw::ipv6(protocol, data);
@@ -304,22 +305,38 @@ Octets frame_of(const Kind& kind, Random& random, const Octets& payload) {
                 raw::vxlan(random() & 0xffffff, ethernet(ip, random, kind.inner_trailer));
             const std::uint16_t port = random.below(2) == 0 ? 4789 : 8472;
             return outermost(outer_packet(kUdp, udp_to(port, inner, random), random,
-                                          kind.envelope == Envelope::kVxlanOverIpv6));
+                                          kind.envelope == Envelope::kVxlanOverIpv6,
+                                          kind.all_sums));
         }
         case Envelope::kVxlanGpe:
             return outermost(outer_packet(
                 kUdp, udp_to(4790, vxlan_gpe(carried(kind, ip, random), random), random), random,
-                over_ipv6));
+                over_ipv6, kind.all_sums));
         case Envelope::kGeneve:
             return outermost(
                 outer_packet(kUdp, udp_to(6081, geneve(carried(kind, ip, random), random), random),
-                             random, over_ipv6));
+                             random, over_ipv6, kind.all_sums));
         case Envelope::kGre:
-            return outermost(
-                outer_packet(kGre, gre(carried(kind, ip, random), random), random, over_ipv6));
+            return outermost(outer_packet(kGre, gre(carried(kind, ip, random), random), random,
+                                          over_ipv6, kind.all_sums));
         case Envelope::kIpInIp: break;
     }
-    return outermost(outer_packet(is_ipv6(ip) ? 41 : 4, ip, random, over_ipv6));
+    return outermost(outer_packet(is_ipv6(ip) ? 41 : 4, ip, random, over_ipv6, kind.all_sums));
+}
+
+Octets common_frame(Random& random, std::size_t turn, int fill) {
+    constexpr Upper kCommonUppers[] = {Upper::kUdp, Upper::kTcp, Upper::kIcmp};
+    constexpr Net kCommonNets[] = {Net::kIpv4, Net::kIpv4Options, Net::kIpv6};
+    const auto trailer = [&] { return random.below(3) == 0 ? Trailer::kRandom : Trailer::kNone; };
+    const Kind kind{.envelope = static_cast<Envelope>(turn % kCommonEnvelopes),
+                    .upper = kCommonUppers[random.below(3)],
+                    .net = kCommonNets[random.below(3)],
+                    .trailer = trailer(),
+                    .inner_trailer = trailer(),
+                    .payload = random.below(200),
+                    .all_sums = true};
+    return fill < 0 ? frame_of(kind, random)
+                    : frame_of(kind, random, Octets(kind.payload, static_cast<std::uint8_t>(fill)));
 }
 
 }  // namespace pathproof::judged

@@ -9,6 +9,7 @@
 #include "dataplane/frame/checksum.h"
 #include "dataplane/frame/view.h"
 #include "tests/how_many.h"
+#include "tests/judge/every_kind.h"
 #include "tests/judge/judged.h"
 
 BOOST_AUTO_TEST_SUITE(verifier)
@@ -103,7 +104,7 @@ int false_alarms(const BrokenSum& sum) {
     raw::Random random(99);
     int alarms = 0;
     for (int i = 0; i < 2000; ++i) {
-        const Octets frame = random_frame(random, Shape::kPlain);
+        const Octets frame = common_frame(random, 0);
         const frame::PacketView packet = frame::parse_frame(frame, {}).outer;
         const bool udp = packet.transport == frame::Transport::kUdp;
         if (!udp && packet.transport != frame::Transport::kTcp) {
@@ -122,7 +123,7 @@ int false_alarms(const BrokenSum& sum) {
 BOOST_AUTO_TEST_CASE(frames_that_rte_net_sealed_are_good_to_the_fast_judge_and_the_oracle) {
     raw::Random random(1);
     for (std::size_t i = 0; i < test::how_many(20'000); ++i) {
-        const Octets frame = random_frame(random, static_cast<Shape>(i % kShapes));
+        const Octets frame = common_frame(random, i);
         const FrameVerdict verdict = both(frame);
         BOOST_REQUIRE_MESSAGE(all_good(verdict), "frame " << i << ": " << text(verdict));
     }
@@ -130,9 +131,9 @@ BOOST_AUTO_TEST_CASE(frames_that_rte_net_sealed_are_good_to_the_fast_judge_and_t
 
 BOOST_AUTO_TEST_CASE(payloads_of_one_byte_value_are_good_too) {
     raw::Random random(2);
-    for (int i = 0; i < 2'000; ++i) {
+    for (std::size_t i = 0; i < 2'000; ++i) {
         const int fill = i % 2 == 0 ? 0x00 : 0xff;  // 0xff: every addition carries
-        const Octets frame = random_frame(random, static_cast<Shape>(i / 2 % kShapes), fill);
+        const Octets frame = common_frame(random, i / 2, fill);
         BOOST_REQUIRE_MESSAGE(all_good(both(frame)), "frame " << i);
     }
 }
@@ -155,7 +156,7 @@ BOOST_AUTO_TEST_CASE(both_sides_of_a_tunnel_are_judged_and_named) {
 BOOST_AUTO_TEST_CASE(any_flipped_bit_under_a_checksum_is_seen) {
     raw::Random random(4);
     for (int i = 0; i < 5'000; ++i) {
-        Octets frame = random_frame(random, Shape::kPlain);
+        Octets frame = common_frame(random, 0);
         const frame::PacketView packet = frame::parse_frame(frame, kTunnelPorts).outer;
         // Lengths and the choice of layers stay, so that the frame is still read the same way.
         const bool udp_length = packet.transport == frame::Transport::kUdp;
@@ -291,8 +292,8 @@ BOOST_AUTO_TEST_CASE(ipv6_extension_headers_are_no_part_of_the_sum_but_the_last_
 
 BOOST_AUTO_TEST_CASE(frames_cut_short_are_malformed_and_accuse_nobody) {
     raw::Random random(5);
-    for (int i = 0; i < 60; ++i) {
-        const Octets frame = random_frame(random, static_cast<Shape>(i % kShapes));
+    for (std::size_t i = 0; i < 60; ++i) {
+        const Octets frame = common_frame(random, i);
         for (std::size_t length = 0; length < frame.size(); ++length) {
             const auto block = std::make_unique<std::uint8_t[]>(length);
             std::copy_n(frame.begin(), length, block.get());
@@ -307,7 +308,7 @@ BOOST_AUTO_TEST_CASE(frames_cut_short_are_malformed_and_accuse_nobody) {
 BOOST_AUTO_TEST_CASE(judge_and_oracle_agree_on_frames_broken_at_random) {
     raw::Random random(6);
     for (std::size_t i = 0; i < test::how_many(100'000); ++i) {
-        Octets frame = random_frame(random, static_cast<Shape>(i % kShapes));
+        Octets frame = common_frame(random, i);
         for (unsigned change = random() % 4; change > 0; --change) {
             // Headers are hit more often than data.
             const std::size_t reach =
