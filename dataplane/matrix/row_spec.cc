@@ -237,12 +237,7 @@ void add_trailer(FrameSpec& spec, const Row& row, Random& random) {
 
 std::vector<std::uint8_t> rendered(const FrameSpec& spec) {
     const auto made = frame::FrameTemplate::make(spec);
-    if (!made) {
-        return {};
-    }
-    std::vector<std::uint8_t> bytes(made->size());
-    made->render(bytes.data(), {});
-    return bytes;
+    return made ? made->render() : std::vector<std::uint8_t>();
 }
 
 // A whole tunnel packet's UDP payload in front of the rest: a NIC that goes by the port alone takes

@@ -65,9 +65,7 @@ FrameSpec tunnel_spec(raw::Random& random, Transport inner) {
 Octets rendered(const FrameSpec& spec) {
     const auto model = FrameTemplate::make(spec);
     BOOST_REQUIRE_MESSAGE(model, model.error().message);
-    Octets frame(model->size());
-    model->render(frame.data(), {});
-    return frame;
+    return model->render();
 }
 
 // The verdict over several frames, as the tool gives it.

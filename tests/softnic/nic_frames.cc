@@ -17,9 +17,7 @@ using frame::Tunnel;
 WireFrameBytes rendered(const FrameSpec& spec) {
     const auto made = frame::FrameTemplate::make(spec);
     BOOST_REQUIRE_MESSAGE(made, made.error().message);
-    WireFrameBytes bytes(made->size());
-    made->render(bytes.data(), {});
-    return bytes;
+    return made->render();
 }
 
 void to_software(ChecksumMode& mode) {
