@@ -19,6 +19,13 @@ void seal_ipv4(Octets& packet);
 // `packet` starts with an IPv6 header without extension headers.
 void seal_ipv6(Octets& packet);
 
+// A healthy frame with one packet.
+Octets plain4(const raw::Ipv4& header, const Octets& transport);
+Octets plain6(std::uint8_t next_header, const Octets& transport);
+
+// Puts what is right into all checksum fields, read as on the well-known tunnel ports.
+void mend(Octets& frame);
+
 std::string text(const judge::FrameVerdict& verdict);
 
 }  // namespace pathproof::judged

@@ -40,9 +40,23 @@ std::string names_at(const Octets& frame, const char* layer,
     return text(matching_names(frame, finding, original));
 }
 
-// Sets the checksum at a layer to what `wrong` makes of the right one.
-Octets spoiled(Octets frame, const char* layer,
-               const std::function<std::uint16_t(std::uint16_t)>& wrong) {
+std::vector<Mistake> strange_mistakes() {
+    return {
+        [](auto right) { return static_cast<std::uint16_t>(right + 2); },
+        [](auto right) { return static_cast<std::uint16_t>(right ^ 0x0100); },
+        [](auto right) { return static_cast<std::uint16_t>(right + 0x1234); },
+        [](auto right) { return static_cast<std::uint16_t>(right - 37); },
+        [](auto right) { return static_cast<std::uint16_t>(right << 1); },
+        [](auto right) { return static_cast<std::uint16_t>(right >> 4); },
+        [](auto) { return std::uint16_t{0xdead}; },
+        [](auto) { return std::uint16_t{0x0001}; },
+        [](auto right) { return static_cast<std::uint16_t>(right * 3); },
+        [](auto right) { return static_cast<std::uint16_t>(__builtin_bswap16(right) + 5); },
+        [](auto right) { return static_cast<std::uint16_t>(right & 0xff00); },
+    };
+}
+
+Octets spoiled(Octets frame, const char* layer, const Mistake& wrong) {
     const ChecksumFinding finding = at(frame, layer);
     put(frame, finding.field_offset, wrong(static_cast<std::uint16_t>(finding.right)));
     return frame;

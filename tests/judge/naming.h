@@ -26,9 +26,13 @@ std::string names_at(const Octets& frame, const char* layer,
 judge::ChecksumName voted(const std::vector<Octets>& frames, const char* layer,
                           const std::optional<judge::OriginalTuple>& original = {});
 
-// Sets the checksum at a layer to what `wrong` makes of the right one.
-Octets spoiled(Octets frame, const char* layer,
-               const std::function<std::uint16_t(std::uint16_t)>& wrong);
+// What a sender makes of the right checksum.
+using Mistake = std::function<std::uint16_t(std::uint16_t)>;
+// Those that the namer does not know.
+std::vector<Mistake> strange_mistakes();
+
+// Makes the checksum at a layer wrong.
+Octets spoiled(Octets frame, const char* layer, const Mistake& wrong);
 
 // Changes the word at `spare`, which the checksum at `layer` covers, so that it computes to
 // `right`.
