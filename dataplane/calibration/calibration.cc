@@ -141,11 +141,11 @@ std::vector<std::string> CalibrationResult::failures() const {
 
 Result<CalibrationResult> calibrate(const CalibrationOptions& options) {
     const auto start = std::chrono::steady_clock::now();
-    const Material material = TRY(make_material(
-        {.strength = options.strength, .seed = options.seed, .probes = options.probes}));
+    const Material material = TRY(make_material(options));
+    CalibrationOptions fewer = options;
+    fewer.strength = matrix::Strength::kPairs;
     // Pairs need names, not every combination of values.
-    const Material small = TRY(make_material(
-        {.strength = matrix::Strength::kPairs, .seed = options.seed, .probes = options.probes}));
+    const Material small = TRY(make_material(fewer));
     CalibrationResult result{.options = options};
     result.send_rows = material.send.size();
     result.receive_rows = material.receive.size();
@@ -154,9 +154,7 @@ Result<CalibrationResult> calibrate(const CalibrationOptions& options) {
     result.open_world = score_all(softnic::open_world_models(), material, options);
     result.pairs = score_pairs(small, options.seed, options.workers, options.pair_step);
     result.mutants = score_mutants(small);
-    const HealthyRun healthy = TRY(run_healthy(
-        material, {options.healthy_frames, options.seed, options.workers, options.mistake}));
-    result.healthy = healthy;
+    result.healthy = TRY(run_healthy(material, options));
     result.seconds =
         std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     return result;

@@ -15,20 +15,6 @@
 
 namespace pathproof::calibration {
 
-struct CalibrationOptions {
-    matrix::Strength strength = matrix::Strength::kTriples;
-    std::uint64_t seed = 1;
-    std::uint32_t probes = 8;  // of each row
-    std::uint64_t healthy_frames = 3'000'000;
-    std::uint64_t most_intermittent = 2'000'000;  // frames for one fault of F48
-    std::size_t pair_step = 1;                    // every so-manieth sender's fault in pairs
-    unsigned workers = 1;
-    // For the calibration's own proof that it can fail: header fields that the judge shall not look
-    // at, and a mistake of the byte-wise judge in the healthy run.
-    matrix::FreeFields blind_to;
-    judge::OracleMistake mistake = judge::OracleMistake::kNone;
-};
-
 // A run that was cut short for speed: pairs of rows' values, few healthy frames.
 CalibrationOptions quick_options();
 

@@ -78,7 +78,7 @@ bool is_harmless(const softnic::Fault& fault, const FrameBytes& wire,
     const std::array<RxClaim, judge::kRxLayers> claims = {
         result.verdict.ip, result.verdict.l4, result.verdict.outer_ip, result.verdict.outer_l4};
     for (std::size_t i = 0; i < judge::kRxLayers; ++i) {
-        if (!is_true(claims[i], truth.layers[i], i % 2 == 0)) {
+        if (!is_true(claims[i], truth[i], i % 2 == 0)) {
             return false;
         }
     }

@@ -63,7 +63,7 @@ bool may_say(Setup setup, const std::string& title) {
 // One worker's share: every so-manieth row.
 class Share {
   public:
-    Share(const Material& material, const HealthyOptions& options, std::size_t number,
+    Share(const Material& material, const CalibrationOptions& options, std::size_t number,
           std::uint64_t frames)
         : material_(material),
           options_(options),
@@ -173,7 +173,7 @@ class Share {
     }
 
     const Material& material_;
-    const HealthyOptions& options_;
+    const CalibrationOptions& options_;
     std::size_t number_;
     std::uint64_t frames_;
     matrix::ProbeMaker maker_;
@@ -220,14 +220,14 @@ double HealthyRun::upper_bound() const {
     return frames <= 3 ? 1 : 3 / static_cast<double>(frames);
 }
 
-Result<HealthyRun> run_healthy(const Material& material, const HealthyOptions& options) {
+Result<HealthyRun> run_healthy(const Material& material, const CalibrationOptions& options) {
     const auto start = std::chrono::steady_clock::now();
     HealthyRun sum;
     std::optional<Error> failure;
     std::mutex mutex;
     for_each_piece(options.workers, options.workers, [&](std::size_t number) {
         const std::uint64_t frames =
-            (options.frames + options.workers - 1) / std::max(1u, options.workers);
+            (options.healthy_frames + options.workers - 1) / std::max(1u, options.workers);
         const Result<HealthyRun> share = Share(material, options, number, frames).run();
         const std::lock_guard lock(mutex);
         if (share) {

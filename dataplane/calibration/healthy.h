@@ -15,14 +15,6 @@
 
 namespace pathproof::calibration {
 
-struct HealthyOptions {
-    std::uint64_t frames = 3'000'000;
-    std::uint64_t seed = 1;
-    unsigned workers = 1;
-    // Of the byte-wise judge that looks at the look-alikes beside the fast one.
-    judge::OracleMistake mistake = judge::OracleMistake::kNone;
-};
-
 struct HealthyRun {
     std::uint64_t frames = 0;  // judged, no two made from the same payload
     std::uint64_t alarms = 0;
@@ -40,7 +32,7 @@ struct HealthyRun {
 // through a healthy software NIC and past all judges; every frame on the wire once more as a
 // look-alike where it can be made one. On a wire that loses, repeats and reorders the judges may
 // say so and nothing else, and nothing but that of a counter that counts what is good.
-Result<HealthyRun> run_healthy(const Material& material, const HealthyOptions& options);
+Result<HealthyRun> run_healthy(const Material& material, const CalibrationOptions& options);
 
 // A judge with a mistake against healthy frames: it has to object to some.
 struct MutantScore {

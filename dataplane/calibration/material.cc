@@ -48,40 +48,19 @@ void add_one_at_a_time(matrix::Matrix& matrix) {
     }
 }
 
-Status add_send_rows(Material& material, const MaterialOptions& options) {
-    const matrix::DutLimits limits = matrix::software_nic_limits();
-    matrix::Matrix rows =
-        matrix::make_matrix(limits, matrix::Direction::kTransmit, options.strength, options.seed);
-    add_one_at_a_time(rows);
-    const matrix::ProbeMaker maker(limits, matrix::Direction::kTransmit, {}, options.seed);
-    material.feasible_tuples += rows.feasible_tuples;
-    for (std::uint32_t number = 0; number < rows.rows.size(); ++number) {
-        const matrix::Row& row = rows.rows[number];
-        SendRow made{.row = row, .nic = nic_for(row), .probes = {}};
+// `make` gives the frames of one probe of a row; a healthy NIC is there for it.
+template <typename Frames, typename Make>
+Status add_rows(std::vector<RowWith<Frames>>& rows, const matrix::Matrix& matrix,
+                std::uint32_t probes, const Make& make) {
+    for (std::uint32_t number = 0; number < matrix.rows.size(); ++number) {
+        const matrix::Row& row = matrix.rows[number];
+        RowWith<Frames> made{.row = row, .nic = nic_for(row), .probes = {}};
         softnic::SoftNic healthy(made.nic);
-        for (std::uint32_t index = 0; index < options.probes; ++index) {
-            SentProbe probe = TRY(make_sent(maker, row, {number, index}, healthy));
-            made.probes.push_back(std::move(probe));
+        for (std::uint32_t index = 0; index < probes; ++index) {
+            Frames frames = TRY(make(row, matrix::Label{number, index}, healthy));
+            made.probes.push_back(std::move(frames));
         }
-        material.send.push_back(std::move(made));
-    }
-    return {};
-}
-
-Status add_receive_rows(Material& material, const MaterialOptions& options) {
-    const matrix::DutLimits limits = matrix::software_nic_limits();
-    const matrix::Matrix rows =
-        matrix::make_matrix(limits, matrix::Direction::kReceive, options.strength, options.seed);
-    const matrix::ProbeMaker maker(limits, matrix::Direction::kReceive, {}, options.seed);
-    material.feasible_tuples += rows.feasible_tuples;
-    for (std::uint32_t number = 0; number < rows.rows.size(); ++number) {
-        const matrix::Row& row = rows.rows[number];
-        ReceiveRow made{.row = row, .nic = nic_for(row), .probes = {}};
-        for (std::uint32_t index = 0; index < options.probes; ++index) {
-            matrix::Probe probe = TRY(maker.make(row, {number, index}));
-            made.probes.push_back(std::move(probe));
-        }
-        material.receive.push_back(std::move(made));
+        rows.push_back(std::move(made));
     }
     return {};
 }
@@ -124,10 +103,25 @@ Result<SentProbe> make_sent(const matrix::ProbeMaker& maker, const matrix::Row& 
     return sent;
 }
 
-Result<Material> make_material(const MaterialOptions& options) {
-    Material material;
-    TRY(add_send_rows(material, options));
-    TRY(add_receive_rows(material, options));
+Result<Material> make_material(const CalibrationOptions& options) {
+    const matrix::DutLimits limits = matrix::software_nic_limits();
+    const auto rows_of = [&](matrix::Direction direction) {
+        return matrix::make_matrix(limits, direction, options.strength, options.seed);
+    };
+    matrix::Matrix sent = rows_of(matrix::Direction::kTransmit);
+    add_one_at_a_time(sent);
+    const matrix::Matrix received = rows_of(matrix::Direction::kReceive);
+    const matrix::ProbeMaker sender(limits, sent.direction, {}, options.seed);
+    const matrix::ProbeMaker receiver(limits, received.direction, {}, options.seed);
+    Material material{.feasible_tuples = sent.feasible_tuples + received.feasible_tuples};
+    TRY(add_rows(material.send, sent, options.probes,
+                 [&](const auto& row, const auto& label, softnic::SoftNic& healthy) {
+                     return make_sent(sender, row, label, healthy);
+                 }));
+    TRY(add_rows(material.receive, received, options.probes,
+                 [&](const auto& row, const auto& label, const softnic::SoftNic& /*healthy*/) {
+                     return receiver.make(row, label);
+                 }));
     return material;
 }
 

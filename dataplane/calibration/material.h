@@ -8,11 +8,26 @@
 #include "dataplane/base/result.h"
 #include "dataplane/matrix/matrix.h"
 #include "dataplane/matrix/probe.h"
+#include "dataplane/matrix/tx_cell.h"
 #include "dataplane/softnic/soft_nic.h"
 
 namespace pathproof::calibration {
 
 using matrix::FrameBytes;
+
+struct CalibrationOptions {
+    matrix::Strength strength = matrix::Strength::kTriples;
+    std::uint64_t seed = 1;
+    std::uint32_t probes = 8;  // of each row, with different payloads
+    std::uint64_t healthy_frames = 3'000'000;
+    std::uint64_t most_intermittent = 2'000'000;  // frames for one fault of F48
+    std::size_t pair_step = 1;                    // every so-manieth sender's fault in pairs
+    unsigned workers = 1;
+    // For the calibration's own proof that it can fail: header fields that the judge shall not look
+    // at, and a mistake of the byte-wise judge in the healthy run.
+    matrix::FreeFields blind_to;
+    judge::OracleMistake mistake = judge::OracleMistake::kNone;
+};
 
 struct SentProbe {
     matrix::Probe probe;
@@ -20,17 +35,16 @@ struct SentProbe {
     std::vector<std::vector<FrameBytes>> healthy;  // wire frames of each
 };
 
-struct SendRow {
-    matrix::Row row;
-    softnic::NicLimits nic;  // with the row's tunnel ports, as a host configures them
-    std::vector<SentProbe> probes;
-};
-
-struct ReceiveRow {
+// A row of the matrix with its frames, and a NIC with the row's tunnel ports, as a host configures
+// them.
+template <typename Frames>
+struct RowWith {
     matrix::Row row;
     softnic::NicLimits nic;
-    std::vector<matrix::Probe> probes;  // handed[].bytes are on the wire
+    std::vector<Frames> probes;
 };
+using SendRow = RowWith<SentProbe>;
+using ReceiveRow = RowWith<matrix::Probe>;  // handed[].bytes are on the wire
 
 struct Material {
     std::vector<SendRow> send;
@@ -38,16 +52,10 @@ struct Material {
     std::uint64_t feasible_tuples = 0;  // of both directions, all covered
 };
 
-struct MaterialOptions {
-    matrix::Strength strength = matrix::Strength::kTriples;
-    std::uint64_t seed = 1;
-    std::uint32_t probes = 8;  // of each row, with different payloads
-};
-
 // The rows of the matrix and some with one thing out of the ordinary each; the checksum fields that
 // are left to the NIC hold a marker (marker.h).
 // kFailed if the healthy software NIC refuses a frame of the matrix.
-Result<Material> make_material(const MaterialOptions& options);
+Result<Material> make_material(const CalibrationOptions& options);
 
 // One more set of frames of a row, as make_material() makes them.
 Result<SentProbe> make_sent(const matrix::ProbeMaker& maker, const matrix::Row& row,

@@ -5,8 +5,6 @@
 #include <set>
 #include <string_view>
 
-#include "dataplane/matrix/claims.h"
-
 namespace pathproof::calibration {
 namespace {
 

@@ -44,6 +44,11 @@ class FrameTemplate {
 
     // Writes size() bytes at `out`. The same patch gives the same bytes.
     void render(std::uint8_t* out, const FramePatch& patch) const noexcept;
+    std::vector<std::uint8_t> render(const FramePatch& patch = {}) const {
+        std::vector<std::uint8_t> frame(size());
+        render(frame.data(), patch);
+        return frame;
+    }
 
   private:
     // Sums over what a checksum covers, its own field and the checksum fields within taken as 0.

@@ -54,7 +54,6 @@ AnswerKind Ledger::take(const Datagram& datagram, std::int64_t now_ns) noexcept 
     if (!number || *number >= entries_.size() || !question->name.is_under(book_.suffix())) {
         return AnswerKind::kNotOurs;
     }
-    ++answers_;
     Entry& entry = entries_[*number];
     const AnswerKind kind = judge(datagram, answer, *question, *number);
     if (entry.seen == Seen::kRight) {
@@ -84,19 +83,6 @@ QueryState Ledger::state_of(const Entry& entry, std::int64_t sent_ns, std::int64
         case Seen::kRight: break;
     }
     return entry.answered_ns - sent_ns > timeout_ns ? QueryState::kLate : QueryState::kAnswered;
-}
-
-Ledger::Totals Ledger::totals(std::span<const std::int64_t> sent_ns,
-                              std::int64_t timeout_ns) const {
-    Totals totals;
-    for (std::size_t n = 0; n < entries_.size(); ++n) {
-        const Entry& entry = entries_[n];
-        ++totals.states[static_cast<std::size_t>(state_of(entry, sent_ns[n], timeout_ns))];
-        if (entry.seen == Seen::kRight && sent_ns[n] >= 0) {
-            totals.latency.add(entry.answered_ns - sent_ns[n]);
-        }
-    }
-    return totals;
 }
 
 void Ledger::fill(QueryRecord& record, std::uint64_t number, std::int64_t sent_ns,

@@ -9,7 +9,6 @@
 
 #include "dataplane/frame/address.h"
 #include "dataplane/judge/expectation.h"
-#include "dataplane/judge/latency.h"
 #include "dataplane/judge/pair_report.h"
 
 namespace pathproof::judge {
@@ -55,17 +54,8 @@ class Ledger {
     // allocation.
     AnswerKind take(const Datagram& datagram, std::int64_t now_ns) noexcept;
 
-    std::uint64_t answers() const { return answers_; }
     // Queries that have had their right answer.
     std::uint64_t settled() const { return settled_; }
-
-    // How often each state would be counted if the run ended now, and the times from departure to
-    // right answer. `sent_ns[n]` says when query n left; negative: never.
-    struct Totals {
-        std::array<std::uint64_t, kQueryStates> states{};
-        LatencyHistogram latency;
-    };
-    Totals totals(std::span<const std::int64_t> sent_ns, std::int64_t timeout_ns) const;
 
     // Fills state, duplicates, answer_source, sent_ns and answered_ns of query `number`.
     void fill(QueryRecord& record, std::uint64_t number, std::int64_t sent_ns,
@@ -91,7 +81,6 @@ class Ledger {
     frame::Endpoint service_;
     std::optional<std::vector<Expectation>> rules_;
     std::vector<Entry> entries_;
-    std::uint64_t answers_ = 0;
     std::uint64_t settled_ = 0;
 };
 

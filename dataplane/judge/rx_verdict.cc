@@ -83,10 +83,10 @@ std::array<RxClaim, kRxLayers> by_layer(const RxClaims& claims) {
 }
 
 RxTruth rx_truth(const FrameVerdict& verdict, SeesTunnel sees_tunnel) {
-    RxTruth truth;
+    RxTruth truth{};
     for (const ChecksumFinding& finding : verdict.all()) {
         if (const auto place = place_of(finding, sees_tunnel)) {
-            truth.layers[index(*place)] =
+            truth[index(*place)] =
                 sums_up_all_the_same(finding) ? RxClaim::kNone : claim_of(finding.state);
         }
     }
@@ -102,8 +102,8 @@ std::vector<RxFinding> judge_claims(const FrameVerdict& verdict, const RxClaims&
     for (std::size_t i = 0; i < kRxLayers; ++i) {
         // Of what cannot be read to its end, a receiver may well say that it is bad.
         const bool unreadable =
-            truth.layers[i] == RxClaim::kUnknown && verdict.malformed != Malformed::kNone;
-        const bool bad = truth.layers[i] == RxClaim::kBad;
+            truth[i] == RxClaim::kUnknown && verdict.malformed != Malformed::kNone;
+        const bool bad = truth[i] == RxClaim::kBad;
         const bool called_bad = claimed[i] == RxClaim::kBad;
         const bool silent = unchecked[i] && claimed[i] == RxClaim::kUnknown;
         if (bad && !called_bad && !silent) {
@@ -114,7 +114,7 @@ std::vector<RxFinding> judge_claims(const FrameVerdict& verdict, const RxClaims&
     }
     std::vector<RxFinding> findings;
     const auto report = [&](RxFault fault, std::size_t i) {
-        findings.push_back({fault, static_cast<RxLayer>(i), claimed[i], truth.layers[i]});
+        findings.push_back({fault, static_cast<RxLayer>(i), claimed[i], truth[i]});
     };
     const std::size_t swapped = std::min(missed.size(), invented.size());
     for (std::size_t n = 0; n < invented.size(); ++n) {

@@ -53,9 +53,7 @@ std::array<RxClaim, kRxLayers> by_layer(const RxClaims& claims);
 // The truth in the words of a claim: kUnknown where nothing can be said (no such layer, a
 // fragment). A UDP checksum of 0 where that is legal is kNone: every claim but kBad is right then;
 // so is an IPv4 header checksum of 0xffff in place of 0, which sums up.
-struct RxTruth {
-    std::array<RxClaim, kRxLayers> layers{};
-};
+using RxTruth = std::array<RxClaim, kRxLayers>;
 RxTruth rx_truth(const FrameVerdict& verdict, SeesTunnel sees_tunnel);
 
 struct RxFinding {

@@ -12,22 +12,14 @@
 #include "dataplane/base/file.h"
 
 namespace pathproof::load {
-namespace {
 
-constexpr std::int64_t kShortest = 1'000'000'000;
-
-}  // namespace
-
-ClockCheck::ClockCheck(const traffic::TscClock& clock)
-    : clock_(clock), start_(port::read_clocks()) {}
-
-std::optional<double> ClockCheck::ppm() const {
+std::optional<double> ppm_since(const port::ClockReading& start, const traffic::TscClock& clock) {
     const port::ClockReading end = port::read_clocks();
-    const std::int64_t passed = end.monotonic_ns - start_.monotonic_ns;
-    if (passed < kShortest) {
+    const std::int64_t passed = end.monotonic_ns - start.monotonic_ns;
+    if (passed < 1'000'000'000) {
         return std::nullopt;
     }
-    const std::int64_t counted = clock_.nanoseconds(start_.tsc, end.tsc);
+    const std::int64_t counted = clock.nanoseconds(start.tsc, end.tsc);
     return static_cast<double>(counted - passed) * 1e6 / static_cast<double>(passed);
 }
 

@@ -24,19 +24,9 @@ CounterWatch watch_counter(const port::ClockReading& start,
                            std::span<const port::ClockReading> readings,
                            const traffic::TscClock& clock);
 
-class ClockCheck {
-  public:
-    // Compares from here on.
-    explicit ClockCheck(const traffic::TscClock& clock);
-
-    // How many millionths the counter is ahead of CLOCK_MONOTONIC by its rate (negative: behind);
-    // nothing within the first second, when the reading itself would be most of it.
-    std::optional<double> ppm() const;
-
-  private:
-    traffic::TscClock clock_;
-    port::ClockReading start_;
-};
+// How many millionths the counter is ahead of CLOCK_MONOTONIC by its rate since `start` (negative:
+// behind); nothing within the first second, when the reading itself would be most of it.
+std::optional<double> ppm_since(const port::ClockReading& start, const traffic::TscClock& clock);
 
 // Whether the counter runs on at one rate through frequency changes and idle states: the flags
 // constant_tsc and nonstop_tsc in the text of /proc/cpuinfo.

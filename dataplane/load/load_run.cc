@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <iterator>
 
+#include "dataplane/base/clock.h"
 #include "dataplane/load/clock_check.h"
 #include "dataplane/load/make_workers.h"
 #include "dataplane/load/own_bias.h"
@@ -19,11 +20,6 @@ namespace {
 // How often the links are looked at while a trial runs.
 constexpr std::chrono::milliseconds kLook(100);
 
-std::int64_t unix_now_ns() {
-    const auto since_1970 = std::chrono::system_clock::now().time_since_epoch();
-    return std::chrono::duration_cast<Nanoseconds>(since_1970).count();
-}
-
 class Engine final : public LoadRun {
   public:
     Engine(port::Eal& eal, const Roles& roles, const LoadPlan& plan)
@@ -32,8 +28,8 @@ class Engine final : public LoadRun {
           plan_(plan),
           ports_(roles_),
           clock_{traffic::TscClock::of_this_machine(), traffic::tsc_now()},
-          unix_start_ns_(unix_now_ns()),
-          clock_check_(clock_.tsc),
+          unix_start_ns_(realtime_ns()),
+          began_(port::read_clocks()),
           board_(workers_of(roles_).size(), workers_of(roles_.senders).size()) {}
     Engine(const Engine&) = delete;
     Engine& operator=(const Engine&) = delete;
@@ -82,7 +78,7 @@ class Engine final : public LoadRun {
         report.bias.floor_ns = report.own_bias_ns = bias_.floor_ns;
         report.bias.single_ns = bias_.single_ns;
         report.bias.burst_ns = bias_.burst_ns;
-        report.clock_ppm = clock_check_.ppm();
+        report.clock_ppm = ppm_since(began_, clock_.tsc);
         for (const auto& worker : workers_) {
             readings_.push_back(worker->time().clocks_before);
             readings_.push_back(worker->time().clocks_after);
@@ -179,7 +175,7 @@ class Engine final : public LoadRun {
     RunPorts ports_;
     traffic::RunClock clock_;
     std::int64_t unix_start_ns_;
-    ClockCheck clock_check_;
+    port::ClockReading began_;
     TrialBoard board_;
     LoadWorker::List workers_;
     OwnBias bias_;

@@ -6,18 +6,6 @@
 
 namespace pathproof::load {
 
-void Receiver::empty() noexcept {
-    std::array<rte_mbuf*, kBurst> frames;
-    // Bounded: somebody may go on sending to us.
-    for (std::uint32_t looks = 0; looks < 1'024; ++looks) {
-        const std::uint16_t count = port_->rx_burst(queue_, frames.data(), kBurst);
-        if (count == 0) {
-            return;
-        }
-        rte_pktmbuf_free_bulk(frames.data(), count);
-    }
-}
-
 std::uint16_t Receiver::turn(TrackedIntake& intake) noexcept {
     std::array<rte_mbuf*, kBurst> frames;
     const std::uint16_t count = port_->rx_burst(queue_, frames.data(), kBurst);

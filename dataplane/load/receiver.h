@@ -6,7 +6,7 @@
 
 #include "dataplane/load/tracked_intake.h"
 #include "dataplane/port/port.h"
-#include "dataplane/traffic/port_sides.h"
+#include "dataplane/traffic/pace.h"
 
 namespace pathproof::load {
 
@@ -20,7 +20,7 @@ class Receiver {
         : port_(&port), queue_(queue), number_(number), clock_(clock) {}
 
     // Frees what waits in the queue, so that a trial sees no frame from before it.
-    void empty() noexcept;
+    void empty() noexcept { port_->empty(queue_); }
     // One look at the queue; says how many frames there were. The time that counts for them is
     // read right after they were.
     std::uint16_t turn(TrackedIntake& intake) noexcept;

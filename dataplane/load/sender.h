@@ -12,7 +12,7 @@
 #include "dataplane/load/pacer.h"
 #include "dataplane/load/source.h"
 #include "dataplane/load/under_way.h"
-#include "dataplane/traffic/port_sides.h"
+#include "dataplane/traffic/pace.h"
 
 namespace pathproof::load {
 

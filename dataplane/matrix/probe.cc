@@ -28,9 +28,7 @@ struct Rendered {
 
 Result<Rendered> render(const FrameSpec& spec) {
     const auto made = TRY(frame::FrameTemplate::make(spec));
-    Rendered result{FrameBytes(made.size()), made.offload(), made.layout()};
-    made.render(result.bytes.data(), {});
-    return result;
+    return Rendered{made.render(), made.offload(), made.layout()};
 }
 
 // Lengths of the buffers; the headers stay together, as drivers ask for.

@@ -12,12 +12,18 @@
 #include "dataplane/frame/tunnel_ports.h"
 #include "dataplane/frame/virtio_request.h"
 #include "dataplane/matrix/feasibility.h"
-#include "dataplane/matrix/payload.h"
 #include "dataplane/softnic/engine.h"
 
 namespace pathproof::matrix {
 
 using FrameBytes = std::vector<std::uint8_t>;
+
+// Which frame of a run: the row, counted from 0, and the frame's number within the row.
+struct Label {
+    std::uint32_t row = 0;
+    std::uint32_t index = 0;
+    bool operator==(const Label&) const = default;
+};
 
 // Who sends to whom. The innermost addresses are these plus the row (source) and the frame's number
 // (destination): that is how a frame is recognised whatever became of its payload.

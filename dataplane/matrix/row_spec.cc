@@ -237,12 +237,7 @@ void add_trailer(FrameSpec& spec, const Row& row, Random& random) {
 
 std::vector<std::uint8_t> rendered(const FrameSpec& spec) {
     const auto made = frame::FrameTemplate::make(spec);
-    if (!made) {
-        return {};
-    }
-    std::vector<std::uint8_t> bytes(made->size());
-    made->render(bytes.data(), {});
-    return bytes;
+    return made ? made->render() : std::vector<std::uint8_t>();
 }
 
 // A whole tunnel packet's UDP payload in front of the rest: a NIC that goes by the port alone takes
@@ -274,10 +269,11 @@ enum class SumTo : std::uint8_t {
     kOne,      // adding the carries in carries once more
 };
 
+// Of a payload of at least two bytes, whose last word is chosen.
 void tune(FrameSpec& spec, SumTo target) {
     FrameSpec alone{.packet = spec.packet, .payload = spec.payload};
     alone.packet.trailer.clear();
-    const std::size_t word = tuning_word(spec.payload.size());
+    const std::size_t word = (spec.payload.size() - 2) & ~std::size_t{1};  // the last even place
     alone.payload[word] = alone.payload[word + 1] = 0;
     const std::vector<std::uint8_t> bytes = rendered(alone);
     if (bytes.empty()) {
@@ -354,6 +350,22 @@ ChecksumMode mode_of(RxMistake mistake) {
 }
 
 }  // namespace
+
+void write_payload(std::span<std::uint8_t> payload, PayloadValues values, const Label& label,
+                   std::uint64_t seed) {
+    if (values == PayloadValues::kAllZero || values == PayloadValues::kAllOnes) {
+        std::ranges::fill(payload,
+                          static_cast<std::uint8_t>(values == PayloadValues::kAllOnes ? 0xff : 0));
+        return;
+    }
+    Random random(seed ^ (std::uint64_t{label.row} << 32 | label.index));
+    for (std::uint8_t& byte : payload) {
+        byte = static_cast<std::uint8_t>(random());
+    }
+    if (!payload.empty() && payload.back() == 0) {
+        payload.back() = 1;  // a last odd byte of 0 could be lost without a trace
+    }
+}
 
 frame::FrameSpec spec_of(const Row& row, const Label& label, const Addresses& addresses,
                          std::uint64_t seed, std::uint32_t mtu) {

@@ -14,6 +14,16 @@ using judge::RxLayer;
 constexpr std::size_t kEnough = 3;  // fewer lost frames than that may be loss
 constexpr const char* kNotDelivered = "NOT_DELIVERED";
 
+RxClaim claim_of(softnic::RxClaim claim) {
+    switch (claim) {
+        case softnic::RxClaim::kUnknown: return RxClaim::kUnknown;
+        case softnic::RxClaim::kBad: return RxClaim::kBad;
+        case softnic::RxClaim::kGood: return RxClaim::kGood;
+        case softnic::RxClaim::kNone: break;
+    }
+    return RxClaim::kNone;
+}
+
 RxClaim& claim_at(judge::RxClaims& claims, RxLayer layer) {
     switch (layer) {
         case RxLayer::kIp: return claims.ip;
@@ -34,7 +44,7 @@ bool checks_what_is_bad(const judge::FrameVerdict& truth, const judge::RxClaims&
     const auto claimed = by_layer(claims);
     const judge::RxTruth layers = judge::rx_truth(truth, claims.sees_tunnel);
     for (std::size_t i = 0; i < judge::kRxLayers; ++i) {
-        if (layers.layers[i] == RxClaim::kBad && claimed[i] != RxClaim::kUnknown) {
+        if (layers[i] == RxClaim::kBad && claimed[i] != RxClaim::kUnknown) {
             return true;
         }
     }
@@ -68,7 +78,7 @@ std::vector<RxLayer> healed_layers(const FrameBytes& wire, const FrameBytes& arr
     const auto after = judge::rx_truth(judge::verify(arrived, tunnels), judge::SeesTunnel::kYes);
     std::vector<RxLayer> healed;
     for (std::size_t i = 0; i < judge::kRxLayers; ++i) {
-        if (before.layers[i] == RxClaim::kBad && after.layers[i] == RxClaim::kGood) {
+        if (before[i] == RxClaim::kBad && after[i] == RxClaim::kGood) {
             healed.push_back(static_cast<RxLayer>(i));
         }
     }
@@ -89,6 +99,15 @@ bool cuts_into(const FrameBytes& merged, std::span<const FrameBytes> wire,
     return audit && audit->clean();
 }
 
+// Whether a claim that `layer` is good can be true: something there was checked and is right, or is
+// switched off, or is an IP header that has no checksum of its own.
+bool may_be_called_good(const judge::RxTruth& truth, RxLayer layer) {
+    const RxClaim there = truth[static_cast<std::size_t>(layer)];
+    const bool header = layer == RxLayer::kIp || layer == RxLayer::kOuterIp;
+    return there == RxClaim::kGood || there == RxClaim::kNone ||
+           (header && there == RxClaim::kUnknown);
+}
+
 std::string title_of(const Deliveries& deliveries) {
     if (deliveries.drops_bad() && deliveries.bad_lost >= kEnough) {
         return name(judge::RxFault::kDropBad);
@@ -99,6 +118,13 @@ std::string title_of(const Deliveries& deliveries) {
 
 }  // namespace
 
+judge::RxClaims claims_of(const softnic::RxVerdict& verdict) {
+    return {.ip = claim_of(verdict.ip),
+            .l4 = claim_of(verdict.l4),
+            .outer_ip = claim_of(verdict.outer_ip),
+            .outer_l4 = claim_of(verdict.outer_l4)};
+}
+
 void Deliveries::add(const Deliveries& other) {
     good += other.good;
     good_lost += other.good_lost;
@@ -108,15 +134,6 @@ void Deliveries::add(const Deliveries& other) {
 
 bool Deliveries::drops_bad() const {
     return bad_lost > 0 && bad == 0 && good > 0 && good_lost == 0;
-}
-
-bool may_be_called_good(const judge::FrameVerdict& truth, RxLayer layer,
-                        judge::SeesTunnel sees_tunnel) {
-    const judge::RxTruth layers = judge::rx_truth(truth, sees_tunnel);
-    const RxClaim there = layers.layers[static_cast<std::size_t>(layer)];
-    const bool header = layer == RxLayer::kIp || layer == RxLayer::kOuterIp;
-    return there == RxClaim::kGood || there == RxClaim::kNone ||
-           (header && there == RxClaim::kUnknown);
 }
 
 RxFinding& RxCell::tally(RxFindingKind kind, const std::string& title, const std::string& place,
@@ -143,7 +160,7 @@ void RxCell::judge_claims(const Label& label, const FrameBytes& wire,
         std::string title = name(found.fault);
         // What is true of the other layer may have been said of this one.
         const std::size_t other = (static_cast<std::size_t>(found.layer) + 2) % judge::kRxLayers;
-        if (found.fault == judge::RxFault::kGoodOnBad && layers.layers[other] == RxClaim::kGood &&
+        if (found.fault == judge::RxFault::kGoodOnBad && layers[other] == RxClaim::kGood &&
             claimed[other] == RxClaim::kUnknown) {
             title += std::string(" or ") + name(judge::RxFault::kLayerSwap);
         }
@@ -151,16 +168,14 @@ void RxCell::judge_claims(const Label& label, const FrameBytes& wire,
     }
     for (std::size_t i = 0; i < judge::kRxLayers; ++i) {
         const auto layer = static_cast<RxLayer>(i);
-        const bool unchecked = layers.layers[i] == RxClaim::kUnknown &&
-                               claimed[i] == RxClaim::kGood &&
-                               !may_be_called_good(truth, layer, claims.sees_tunnel);
+        const bool unchecked = layers[i] == RxClaim::kUnknown && claimed[i] == RxClaim::kGood &&
+                               !may_be_called_good(layers, layer);
         if (!unchecked) {
             continue;
         }
         // The truth of one layer, said of the other.
         const std::size_t other = (i + 2) % judge::kRxLayers;
-        const bool swapped =
-            layers.layers[other] == RxClaim::kGood && claimed[other] == RxClaim::kUnknown;
+        const bool swapped = layers[other] == RxClaim::kGood && claimed[other] == RxClaim::kUnknown;
         tally(swapped ? RxFindingKind::kClaim : RxFindingKind::kUnchecked,
               swapped ? name(judge::RxFault::kLayerSwap) : "RX_GOOD_UNCHECKED", name(layer), label,
               wire);

@@ -10,10 +10,14 @@
 #include <vector>
 
 #include "dataplane/judge/rx_verdict.h"
-#include "dataplane/matrix/payload.h"
 #include "dataplane/matrix/probe.h"
+#include "dataplane/softnic/engine.h"
 
 namespace pathproof::matrix {
+
+// What a software NIC's receiver says of a frame, in the judge's terms. The two rooms know nothing
+// of each other: each judges the other.
+judge::RxClaims claims_of(const softnic::RxVerdict& verdict);
 
 // What became of one frame that was on the wire.
 struct Arrival {
@@ -87,10 +91,5 @@ class RxCell {
     std::uint64_t called_bad_ = 0;  // delivered frames of which a layer was called bad
     std::map<std::string, RxFinding> tallies_;
 };
-
-// Whether a claim that `layer` is good can be true: something there was checked and is right, or is
-// switched off, or is an IP header that has no checksum of its own.
-bool may_be_called_good(const judge::FrameVerdict& truth, judge::RxLayer layer,
-                        judge::SeesTunnel sees_tunnel);
 
 }  // namespace pathproof::matrix

@@ -89,20 +89,6 @@ int memory_node(std::uint16_t id) {
     return node < 0 ? SOCKET_ID_ANY : node;
 }
 
-// What lies in the ring from before the port was opened is no part of any run.
-void discard_old_frames(std::uint16_t id, std::uint16_t queues) {
-    std::array<rte_mbuf*, 64> frames{};
-    for (std::uint16_t queue = 0; queue < queues; ++queue) {
-        for (int burst = 0; burst < 256; ++burst) {
-            const std::uint16_t got = rte_eth_rx_burst(id, queue, frames.data(), frames.size());
-            if (got == 0) {
-                break;
-            }
-            rte_pktmbuf_free_bulk(frames.data(), got);
-        }
-    }
-}
-
 Failure refused(const PortConfig& config, std::string_view doing, int reason,
                 std::size_t log_from) {
     const std::string said = eal_log_errors(log_from);
@@ -380,7 +366,7 @@ Status Port::start() {
         rte_eth_promiscuous_enable(id_);
     }
     if (is_af_packet) {
-        discard_old_frames(id_, config_.rx_queues);
+        empty();
         kernel_->sockets.start_counting();
     }
     return {};
@@ -438,6 +424,29 @@ std::uint16_t Port::rx_any(rte_mbuf** frames, std::uint16_t room) noexcept {
                                               : std::uint16_t{0};
     }
     return got;
+}
+
+std::uint64_t Port::empty(std::uint16_t queue) noexcept {
+    std::array<rte_mbuf*, 64> frames;
+    std::uint64_t total = 0;
+    // Bounded: somebody may go on sending to us.
+    for (int burst = 0; burst < 2048; ++burst) {
+        const std::uint16_t got = rx_burst(queue, frames.data(), frames.size());
+        if (got == 0) {
+            break;
+        }
+        rte_pktmbuf_free_bulk(frames.data(), got);
+        total += got;
+    }
+    return total;
+}
+
+std::uint64_t Port::empty() noexcept {
+    std::uint64_t total = 0;
+    for (std::uint16_t queue = 0; queue < config_.rx_queues; ++queue) {
+        total += empty(queue);
+    }
+    return total;
 }
 
 std::uint16_t Port::tx_burst(std::uint16_t queue, rte_mbuf** frames, std::uint16_t count) noexcept {

@@ -123,6 +123,10 @@ class Port {
     std::uint16_t rx_burst(std::uint16_t queue, rte_mbuf** frames, std::uint16_t room) noexcept;
     // From the first of all receive queues that has frames, each in its turn; 0: none has.
     std::uint16_t rx_any(rte_mbuf** frames, std::uint16_t room) noexcept;
+    // Frees what waits in a receive queue, or in all, so that a run sees no frame from before it.
+    // Says how many.
+    std::uint64_t empty(std::uint16_t queue) noexcept;
+    std::uint64_t empty() noexcept;
     // Sends up to `count` frames; the first `returned` of them now belong to the driver.
     std::uint16_t tx_burst(std::uint16_t queue, rte_mbuf** frames, std::uint16_t count) noexcept;
     // Frames may stay with net_af_packet until the next are sent, if the kernel had no room for

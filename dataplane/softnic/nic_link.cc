@@ -73,18 +73,17 @@ rte_mbuf* write_mbuf(rte_mempool* pool, const RxResult& received) noexcept {
     return mbuf;
 }
 
-enum class Way { kFromA, kFromB };
+enum class Way { kFromFirst, kFromSecond };
 
-// Where a fault acts: the NIC at port a sends on the way from it and receives on the other.
-bool acts_on(const Fault& fault, FaultyNics faulty, Way way) {
-    const bool receives = fault.direction == FaultDirection::kRx;
-    return faulty == FaultyNics::kBoth || receives == (way == Way::kFromB);
+// The NIC at the first port sends on the way from it and receives on the other.
+bool acts_on(const Fault& fault, Way way) {
+    return (fault.direction == FaultDirection::kRx) == (way == Way::kFromSecond);
 }
 
 std::vector<Fault> faults_on(const NicLinkPlan& plan, Way way) {
     std::vector<Fault> acting;
     std::ranges::copy_if(plan.faults, std::back_inserter(acting),
-                         [&](const Fault& fault) { return acts_on(fault, plan.faulty, way); });
+                         [way](const Fault& fault) { return acts_on(fault, way); });
     return acting;
 }
 
@@ -166,56 +165,74 @@ std::vector<std::uint64_t> Side::fault_hits() const {
     std::vector<std::uint64_t> all;
     std::size_t next = 0;
     for (const Fault& fault : plan.faults) {
-        all.push_back(acts_on(fault, plan.faulty, way) ? acting[next++] : 0);
+        all.push_back(acts_on(fault, way) ? acting[next++] : 0);
     }
     return all;
 }
 
-}  // namespace
+class RunningLink final : public NicLink {
+  public:
+    RunningLink(port::Eal& eal, unsigned worker, std::span<port::Port, 2> ports,
+                const NicLinkPlan& plan)
+        : eal_(eal),
+          worker_(worker),
+          ports_(ports),
+          sides_{Side(ports[0], ports[1], plan, Way::kFromFirst),
+                 Side(ports[1], ports[0], plan, Way::kFromSecond)},
+          before_{ports[0].counters(), ports[1].counters()} {}
+    ~RunningLink() override { stop(); }
 
-struct NicLink::Impl {
-    Impl(port::Eal& the_eal, unsigned on_worker, std::span<port::Port> of_ports,
-         const NicLinkPlan& plan)
-        : eal(the_eal),
-          worker(on_worker),
-          ports(of_ports),
-          sides{Side(ports[plan.port_a], ports[plan.port_b], plan, Way::kFromA),
-                Side(ports[plan.port_b], ports[plan.port_a], plan, Way::kFromB)} {}
+    Status launch() {
+        TRY(eal_.launch(worker_, [this] { return run(); }));
+        running_ = true;
+        return {};
+    }
 
+    NicLinkReport stop() override {
+        if (!running_) {
+            return {};
+        }
+        running_ = false;
+        stopping_ = true;
+        eal_.join(worker_);
+        return report();
+    }
+
+  private:
     int run() noexcept;
     NicLinkReport report();
 
-    port::Eal& eal;
-    const unsigned worker;
-    const std::span<port::Port> ports;
-    std::array<Side, 2> sides;
-    std::vector<port::PortCounters> before;
-    std::atomic<bool> stopping = false;
-    bool stopped = false;
+    port::Eal& eal_;
+    const unsigned worker_;
+    const std::span<port::Port, 2> ports_;
+    std::array<Side, 2> sides_;
+    const std::array<port::PortCounters, 2> before_;
+    std::atomic<bool> stopping_ = false;
+    bool running_ = false;
 };
 
-int NicLink::Impl::run() noexcept {
+int RunningLink::run() noexcept {
     prctl(PR_SET_TIMERSLACK, 1);  // the default of 50 us would double each rest
     IdleWait wait;
-    while (!stopping.load(std::memory_order_relaxed)) {
-        if (sides[0].pass() + sides[1].pass() != 0) {
+    while (!stopping_.load(std::memory_order_relaxed)) {
+        if (sides_[0].pass() + sides_[1].pass() != 0) {
             wait.busy();
         } else {
             wait.idle();
         }
     }
-    for (int burst = 0; burst < 64 && sides[0].pass() + sides[1].pass() != 0; ++burst) {
+    for (int burst = 0; burst < 64 && sides_[0].pass() + sides_[1].pass() != 0; ++burst) {
     }
     return 0;
 }
 
-NicLinkReport NicLink::Impl::report() {
+NicLinkReport RunningLink::report() {
     NicLinkReport report;
-    for (std::size_t index = 0; index < ports.size(); ++index) {
-        report.ports.push_back(port::difference(before[index], ports[index].counters()));
+    for (std::size_t index = 0; index < ports_.size(); ++index) {
+        report.ports.push_back(port::difference(before_[index], ports_[index].counters()));
     }
-    for (std::size_t index = 0; index < sides.size(); ++index) {
-        Side& side = sides[index];
+    for (std::size_t index = 0; index < sides_.size(); ++index) {
+        Side& side = sides_[index];
         side.tally.nic = side.nic.counters();
         side.tally.fault_hits = side.fault_hits();
         report.directions[index] = side.tally;
@@ -231,41 +248,14 @@ NicLinkReport NicLink::Impl::report() {
     return report;
 }
 
-NicLink::NicLink() = default;
-
-NicLink::~NicLink() {
-    stop();
-}
+}  // namespace
 
 Result<std::unique_ptr<NicLink>> NicLink::start(port::Eal& eal, unsigned worker,
-                                                std::span<port::Port> ports,
+                                                std::span<port::Port, 2> ports,
                                                 const NicLinkPlan& plan) {
-    if (plan.port_a >= ports.size() || plan.port_b >= ports.size() || plan.port_a == plan.port_b) {
-        return fail(ErrorCode::kBadInput,
-                    "a {} lies between two different ports; {} and {} of {} were named",
-                    kSoftwareNicName, plan.port_a, plan.port_b, ports.size());
-    }
-    std::unique_ptr<NicLink> link(new NicLink);
-    link->impl_ = std::make_unique<Impl>(eal, worker, ports, plan);
-    Impl& impl = *link->impl_;
-    for (const port::Port& port : ports) {
-        impl.before.push_back(port.counters());
-    }
-    if (const Status launched = eal.launch(worker, [&impl] { return impl.run(); }); !launched) {
-        impl.stopped = true;
-        return pass_on(launched.error());
-    }
-    return link;
-}
-
-NicLinkReport NicLink::stop() {
-    if (!impl_ || impl_->stopped) {
-        return {};
-    }
-    impl_->stopped = true;
-    impl_->stopping = true;
-    impl_->eal.join(impl_->worker);
-    return impl_->report();
+    auto link = std::make_unique<RunningLink>(eal, worker, ports, plan);
+    TRY(link->launch());
+    return std::unique_ptr<NicLink>(std::move(link));
 }
 
 }  // namespace pathproof::softnic

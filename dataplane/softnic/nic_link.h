@@ -17,20 +17,11 @@
 
 namespace pathproof::softnic {
 
-// Whose NIC the faults are in.
-enum class FaultyNics : std::uint8_t {
-    kBoth,
-    // The one at port a: tx and wire faults act on what it sends, rx faults on what it receives;
-    // the NIC at port b is healthy.
-    kAtPortA,
-};
-
 struct NicLinkPlan {
-    std::size_t port_a = 0;  // indices into the ports that the tester opened
-    std::size_t port_b = 1;
     NicLimits limits;
+    // Of the NIC at the first port: tx and wire faults act on what it sends, rx faults on what it
+    // receives; the NIC at the second port is healthy.
     std::vector<Fault> faults;
-    FaultyNics faulty = FaultyNics::kBoth;
     std::uint64_t seed = 1;
 };
 
@@ -46,7 +37,7 @@ struct NicLinkTally {
 
 struct NicLinkReport {
     std::string nic = kSoftwareNicName;
-    std::array<NicLinkTally, 2> directions{};  // a to b, b to a
+    std::array<NicLinkTally, 2> directions{};  // from the first port, from the second
     std::vector<port::PortCounters> ports;     // deltas
     // Not empty: why this is no faithful account.
     std::vector<std::string> objections;
@@ -55,22 +46,14 @@ struct NicLinkReport {
 // At work on one worker lcore; it sleeps up to 50 us at a time when no frame comes.
 class NicLink {
   public:
-    // Errors: a port index that does not exist, both the same, a worker that is busy. `ports` must
-    // outlive it.
+    // Errors: a worker that is busy. The two `ports` must outlive it.
     static Result<std::unique_ptr<NicLink>> start(port::Eal& eal, unsigned worker,
-                                                  std::span<port::Port> ports,
+                                                  std::span<port::Port, 2> ports,
                                                   const NicLinkPlan& plan);
-    NicLink(const NicLink&) = delete;
-    NicLink& operator=(const NicLink&) = delete;
-    ~NicLink();
+    virtual ~NicLink() = default;  // ends the forwarding
 
     // Ends the forwarding and reports; what has come in is still forwarded. Once only.
-    NicLinkReport stop();
-
-  private:
-    NicLink();
-    struct Impl;
-    std::unique_ptr<Impl> impl_;
+    virtual NicLinkReport stop() = 0;
 };
 
 }  // namespace pathproof::softnic

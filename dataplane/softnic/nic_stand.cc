@@ -65,15 +65,7 @@ std::uint64_t rx_capabilities() {
     return port::kFrameRxOffloads | RTE_ETH_RX_OFFLOAD_SCATTER;
 }
 
-struct NicStand::Impl {
-    std::vector<port::Port> inside;  // the link's; closed after it
-    std::unique_ptr<NicLink> link;
-};
-
-NicStand::NicStand() : impl_(std::make_unique<Impl>()) {}
-NicStand::~NicStand() = default;
-
-Result<NicStand::Made> NicStand::start(port::Eal& eal, unsigned worker, const NicStandPlan& plan) {
+Result<NicStand> NicStand::start(port::Eal& eal, unsigned worker, const NicLinkPlan& plan) {
     const Cable near_cable = TRY(make_cable("nic_near"));
     const Cable far_cable = TRY(make_cable("nic_far"));
     auto device = TRY(make_port("device", near_cable.back, near_cable.there,
@@ -82,19 +74,14 @@ Result<NicStand::Made> NicStand::start(port::Eal& eal, unsigned worker, const Ni
                              {.pool_mbufs = 1023, .mbuf_bytes = kWholeFrame}));
     auto link_a = TRY(make_port("link_a", near_cable.there, near_cable.back, {.pool_mbufs = 4095}));
     auto link_b = TRY(make_port("link_b", far_cable.there, far_cable.back, {.pool_mbufs = 4095}));
-    std::unique_ptr<NicStand> stand(new NicStand);
-    stand->impl_->inside.push_back(std::move(link_a));
-    stand->impl_->inside.push_back(std::move(link_b));
-    stand->impl_->link = TRY(NicLink::start(eal, worker, stand->impl_->inside,
-                                            {.limits = plan.limits,
-                                             .faults = plan.faults,
-                                             .faulty = FaultyNics::kAtPortA,
-                                             .seed = plan.seed}));
-    return Made{std::move(stand), std::move(device), std::move(far)};
-}
-
-NicLinkReport NicStand::stop() {
-    return impl_->link->stop();
+    std::vector<port::Port> inside;
+    inside.push_back(std::move(link_a));
+    inside.push_back(std::move(link_b));
+    auto link = TRY(NicLink::start(eal, worker, std::span<port::Port, 2>(inside), plan));
+    return NicStand{.inside = std::move(inside),
+                    .link = std::move(link),
+                    .device = std::move(device),
+                    .far = std::move(far)};
 }
 
 }  // namespace pathproof::softnic

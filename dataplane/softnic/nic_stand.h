@@ -9,38 +9,24 @@
 
 namespace pathproof::softnic {
 
-struct NicStandPlan {
-    NicLimits limits;
-    std::vector<Fault> faults;  // of the NIC under test; the one at the far end is healthy
-    std::uint64_t seed = 1;
-};
-
 // RTE_ETH_TX_OFFLOAD_* and RTE_ETH_RX_OFFLOAD_* that the engine honours.
 std::uint64_t tx_capabilities();
 std::uint64_t rx_capabilities();
 
-class NicStand {
-  public:
-    // The ends that an application would open: `device` is the NIC under test, `far` the port at
-    // the other end of its cable. Both are of rings.
-    struct Made {
-        std::unique_ptr<NicStand> stand;  // outlives neither the EAL nor, to be quiet, the ports
-        port::Port device;
-        port::Port far;
-    };
+// Outlives neither the EAL nor, to be quiet, the ports that were taken from it.
+struct NicStand {
     // Errors: a worker that is busy; no memory for the rings (the EAL's is too small).
-    static Result<Made> start(port::Eal& eal, unsigned worker, const NicStandPlan& plan);
-    NicStand(const NicStand&) = delete;
-    NicStand& operator=(const NicStand&) = delete;
-    ~NicStand();
+    static Result<NicStand> start(port::Eal& eal, unsigned worker, const NicLinkPlan& plan);
 
-    // directions[0]: what the NIC under test sent; directions[1]: what it received. Once only.
-    NicLinkReport stop();
+    // What the NIC under test sent comes first in the report, then what it received. Once only.
+    NicLinkReport stop() { return link->stop(); }
 
-  private:
-    NicStand();
-    struct Impl;
-    std::unique_ptr<Impl> impl_;
+    std::vector<port::Port> inside;  // the link's; closed after it
+    std::unique_ptr<NicLink> link;
+    // The ends that an application would open, both of rings: the NIC under test, and the port at
+    // the other end of its cable.
+    port::Port device;
+    port::Port far;
 };
 
 }  // namespace pathproof::softnic

@@ -8,21 +8,21 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
 #include <vector>
 
 #include "dataplane/softnic/engine.h"
+#include "dataplane/softnic/facts.h"
 #include "dataplane/softnic/faults.h"
+#include "dataplane/softnic/transmit_stage.h"
 
 namespace pathproof::softnic {
+
+struct RxCase;
 
 class SoftNic {
   public:
     // Without faults it is healthy. The same limits, faults, seed and frames give the same results.
     explicit SoftNic(NicLimits limits = {}, std::vector<Fault> faults = {}, std::uint64_t seed = 1);
-    SoftNic(SoftNic&&) noexcept;
-    SoftNic& operator=(SoftNic&&) noexcept;
-    ~SoftNic();
 
     // Tx stage, Tx faults, wire faults. `result` is overwritten.
     void transmit(const TxFrame& frame, TxResult& result);
@@ -30,13 +30,42 @@ class SoftNic {
     void receive(Bytes wire, RxResult& result, std::uint16_t queue = 0);
 
     // What the NIC reports: a counter fault falsifies it.
-    const NicCounters& counters() const;
+    const NicCounters& counters() const { return counters_; }
     // How often each fault acted, in the order given.
     std::vector<std::uint64_t> fault_hits() const;
 
   private:
-    struct Impl;
-    std::unique_ptr<Impl> impl_;
+    // What one fault remembers between frames.
+    struct State {
+        std::uint64_t salt = 0;
+        std::uint64_t candidates = 0;
+        std::uint64_t hits = 0;
+        std::uint32_t memory = 0;
+    };
+
+    // What is known of a frame on the wire before any fault acted.
+    struct Note {
+        Places places;
+        Facts facts;
+        std::uint32_t segment = 0;
+    };
+
+    static bool triggered(const Fault& fault, State& state);
+    void take_notes(const TxFrame& frame, const std::vector<WireFrameBytes>& frames);
+    void spoil(const TxFrame& given, std::size_t which, std::vector<WireFrameBytes>& frames);
+    void spoil_one(const TxFrame& given, std::size_t which, WireFrameBytes& frame,
+                   const Note& note);
+    bool move(std::size_t which, std::size_t at, std::vector<WireFrameBytes>& frames);
+    void falsify(std::size_t which, RxCase& at, const Facts& facts);
+
+    NicLimits limits_;
+    std::vector<Fault> faults_;
+    std::vector<State> states_;
+    bool spoils_frames_ = false;
+    NicCounters counters_;
+    HandedOver handed_;
+    std::vector<Note> notes_;
+    std::uint32_t segments_ = 1;
 };
 
 }  // namespace pathproof::softnic

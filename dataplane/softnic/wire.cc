@@ -1,6 +1,5 @@
 #include "dataplane/softnic/wire.h"
 
-#include <rte_cycles.h>
 #include <rte_ether.h>
 #include <rte_mbuf.h>
 #include <sys/prctl.h>
@@ -14,7 +13,6 @@
 
 #include "dataplane/base/clock.h"
 #include "dataplane/port/capture.h"
-#include "dataplane/port/counter_rate.h"
 #include "dataplane/port/counters.h"
 #include "dataplane/softnic/completion.h"
 #include "dataplane/softnic/packet_ring.h"
@@ -22,6 +20,8 @@
 
 namespace pathproof::softnic {
 namespace {
+
+using Clock = std::chrono::steady_clock;
 
 constexpr std::uint16_t kBurst = 64;
 // Longer frames are kept cut: their headers are what is looked at.
@@ -110,83 +110,69 @@ void count(WireTally& tally, const judge::FrameVerdict& verdict) {
     tally.bad_frames += verdict.any_bad() ? 1 : 0;
 }
 
-}  // namespace
+class RunningWire final : public Wire {
+  public:
+    RunningWire(port::Eal& eal, unsigned worker, std::span<port::Port> ports, const WirePlan& plan)
+        : eal_(eal),
+          worker_(worker),
+          ports_(ports),
+          plan_(plan),
+          keeper_(plan.keep_bad_frames),
+          sides_{Side{.from = &ports[plan.port_a],
+                      .to = &ports[plan.port_b],
+                      .direction = Direction::kAToB,
+                      .ring = PacketRing::of(ports[plan.port_a])},
+                 Side{.from = &ports[plan.port_b],
+                      .to = &ports[plan.port_a],
+                      .direction = Direction::kBToA,
+                      .ring = PacketRing::of(ports[plan.port_b])}} {}
+    ~RunningWire() override { stop(); }
 
-const char* name(WireMode mode) {
-    switch (mode) {
-        case WireMode::kHealthyNic: return "healthy-nic";
-        case WireMode::kPassThrough: return "pass-through";
-    }
-    return "healthy-nic";
-}
+    Status launch();
+    bool broken() const override { return broken_; }
+    WireReport stop() override;
 
-struct Wire::Impl {
-    Impl(port::Eal& the_eal, unsigned on_worker, std::span<port::Port> of_ports,
-         const WirePlan& the_plan)
-        : eal(the_eal),
-          worker(on_worker),
-          ports(of_ports),
-          plan(the_plan),
-          keeper(the_plan.keep_bad_frames),
-          sides{Side{&ports[plan.port_a],
-                     &ports[plan.port_b],
-                     Direction::kAToB,
-                     {},
-                     PacketRing::of(ports[plan.port_a])},
-                Side{&ports[plan.port_b],
-                     &ports[plan.port_a],
-                     Direction::kBToA,
-                     {},
-                     PacketRing::of(ports[plan.port_b])}} {}
-
+  private:
     int run() noexcept;
     std::uint16_t pass(Side& side) noexcept;
     bool push_out() noexcept;
     void take_in(Side& side, rte_mbuf* frame, bool left_partial, Burst& burst) noexcept;
     void send(Side& side, Burst& burst) noexcept;
-    std::int64_t now_ns() const noexcept;
+    std::int64_t now_ns() const noexcept { return (Clock::now() - start_).count(); }
     void watch();
     void note(const std::string& objection);
     WireReport report();
 
-    port::Eal& eal;
-    const unsigned worker;
-    const std::span<port::Port> ports;
-    const WirePlan plan;
-    Keeper keeper;
-    std::array<Side, 2> sides;
-    const std::uint64_t hz = port::counter_hz();
-    std::uint64_t start_tsc = 0;
-    std::uint64_t end_tsc = 0;
-    std::int64_t started_unix_ns = 0;
-    std::vector<port::PortCounters> before;
-    std::atomic<bool> stopping = false;
-    std::atomic<bool> broken = false;
-    std::atomic<bool> partial = false;
-    std::mutex objecting;
-    std::vector<std::string> objections;
-    std::thread watcher;
-    bool stopped = false;
+    port::Eal& eal_;
+    const unsigned worker_;
+    const std::span<port::Port> ports_;
+    const WirePlan plan_;
+    Keeper keeper_;
+    std::array<Side, 2> sides_;
+    Clock::time_point start_;
+    std::int64_t ended_ns_ = 0;
+    std::int64_t started_unix_ns_ = 0;
+    std::vector<port::PortCounters> before_;
+    std::atomic<bool> stopping_ = false;
+    std::atomic<bool> broken_ = false;
+    std::atomic<bool> partial_ = false;
+    std::mutex objecting_;
+    std::vector<std::string> objections_;
+    std::thread watcher_;
+    bool running_ = false;
 };
 
-// Seconds and their rest apart: cycles times 10^9 would overflow within seconds.
-std::int64_t Wire::Impl::now_ns() const noexcept {
-    const std::uint64_t cycles = rte_rdtsc() - start_tsc;
-    return static_cast<std::int64_t>(cycles / hz * 1'000'000'000 +
-                                     cycles % hz * 1'000'000'000 / hz);
+bool RunningWire::push_out() noexcept {
+    const bool out_of_a = ports_[plan_.port_a].push_out();
+    return ports_[plan_.port_b].push_out() && out_of_a;
 }
 
-bool Wire::Impl::push_out() noexcept {
-    const bool out_of_a = ports[plan.port_a].push_out();
-    return ports[plan.port_b].push_out() && out_of_a;
-}
-
-int Wire::Impl::run() noexcept {
+int RunningWire::run() noexcept {
     prctl(PR_SET_TIMERSLACK, 1);  // the default of 50 us would double each rest
     IdleWait wait;
     bool some_may_wait = false;  // in a driver, for room on the way out
-    while (!stopping.load(std::memory_order_relaxed)) {
-        const int passed = pass(sides[0]) + pass(sides[1]);
+    while (!stopping_.load(std::memory_order_relaxed)) {
+        const int passed = pass(sides_[0]) + pass(sides_[1]);
         if (passed != 0) {
             some_may_wait = true;
             wait.busy();
@@ -196,13 +182,13 @@ int Wire::Impl::run() noexcept {
         }
     }
     // What had come in when the end was asked for is still carried.
-    for (int burst = 0; burst < 64 && pass(sides[0]) + pass(sides[1]) != 0; ++burst) {
+    for (int burst = 0; burst < 64 && pass(sides_[0]) + pass(sides_[1]) != 0; ++burst) {
     }
     push_out();
     return 0;
 }
 
-std::uint16_t Wire::Impl::pass(Side& side) noexcept {
+std::uint16_t RunningWire::pass(Side& side) noexcept {
     std::array<rte_mbuf*, kBurst> received;
     std::uint64_t left_partial = 0;
     const std::uint16_t room = side.ring ? side.ring->waiting(left_partial) : kBurst;
@@ -223,7 +209,7 @@ std::uint16_t Wire::Impl::pass(Side& side) noexcept {
     return got;
 }
 
-void Wire::Impl::take_in(Side& side, rte_mbuf* frame, bool left_partial, Burst& burst) noexcept {
+void RunningWire::take_in(Side& side, rte_mbuf* frame, bool left_partial, Burst& burst) noexcept {
     side.tally.handed_partial += left_partial ? 1 : 0;
     const bool tag_aside = (frame->ol_flags & RTE_MBUF_F_RX_VLAN_STRIPPED) != 0;
     const bool in_one_piece = (!tag_aside || rte_vlan_insert(&frame) == 0) &&
@@ -231,7 +217,7 @@ void Wire::Impl::take_in(Side& side, rte_mbuf* frame, bool left_partial, Burst& 
     // Only bytes cross a wire: what the receiving port thought of the frame does not.
     frame->ol_flags &= RTE_MBUF_F_INDIRECT | RTE_MBUF_F_EXTERNAL;
     const std::span<std::uint8_t> bytes = bytes_of(frame);
-    judge::FrameVerdict verdict = judge::verify(bytes, plan.tunnel_ports);
+    judge::FrameVerdict verdict = judge::verify(bytes, plan_.tunnel_ports);
     const std::uint32_t cut_at = side.from->receive_limit();
     const bool cut = !in_one_piece || (cut_at != 0 && bytes.size() >= cut_at &&
                                        verdict.malformed != judge::Malformed::kNone);
@@ -244,68 +230,68 @@ void Wire::Impl::take_in(Side& side, rte_mbuf* frame, bool left_partial, Burst& 
         return;
     }
     // Never by its value where the port can tell: a wrong sum that nobody left to the NIC stays.
-    if (plan.mode == WireMode::kHealthyNic && verdict.any_bad() && (left_partial || !side.ring)) {
+    if (plan_.mode == WireMode::kHealthyNic && verdict.any_bad() && (left_partial || !side.ring)) {
         (left_partial ? side.tally.completed : side.tally.completed_by_value) +=
-            complete_partial_checksums(bytes, plan.tunnel_ports, verdict);
+            complete_partial_checksums(bytes, plan_.tunnel_ports, verdict);
     }
-    burst.kept_before[burst.count] = keeper.count();
+    burst.kept_before[burst.count] = keeper_.count();
     if (verdict.any_bad()) {
-        keeper.keep(bytes, verdict, side.direction, burst.time_ns);
+        keeper_.keep(bytes, verdict, side.direction, burst.time_ns);
     }
     burst.frames[burst.count] = frame;
     burst.verdicts[burst.count] = verdict;
     ++burst.count;
 }
 
-void Wire::Impl::send(Side& side, Burst& burst) noexcept {
+void RunningWire::send(Side& side, Burst& burst) noexcept {
     const std::uint16_t sent = send_patiently(*side.to, {burst.frames.data(), burst.count});
     for (std::uint16_t index = 0; index < sent; ++index) {
         count(side.tally, burst.verdicts[index]);
     }
     side.tally.forwarded += sent;
     if (sent < burst.count) {
-        keeper.forget_after(burst.kept_before[sent]);
+        keeper_.forget_after(burst.kept_before[sent]);
         side.tally.not_forwarded += burst.count - sent;
         rte_pktmbuf_free_bulk(burst.frames.data() + sent, burst.count - sent);
     }
 }
 
-void Wire::Impl::note(const std::string& objection) {
-    const std::lock_guard lock(objecting);
-    if (std::find(objections.begin(), objections.end(), objection) == objections.end()) {
-        objections.push_back(objection);
+void RunningWire::note(const std::string& objection) {
+    const std::lock_guard lock(objecting_);
+    if (std::find(objections_.begin(), objections_.end(), objection) == objections_.end()) {
+        objections_.push_back(objection);
     }
 }
 
 // Off the data path: no driver tells that its interface went away, the kernel has to be asked.
-void Wire::Impl::watch() {
-    while (!stopping.load(std::memory_order_relaxed)) {
-        for (const Side& side : sides) {
+void RunningWire::watch() {
+    while (!stopping_.load(std::memory_order_relaxed)) {
+        for (const Side& side : sides_) {
             const std::string trouble = side.from->link_trouble();
             if (!trouble.empty()) {
                 note(trouble);
-                partial = true;
-                broken = broken || side.from->link() == port::Link::kGone;
+                partial_ = true;
+                broken_ = broken_ || side.from->link() == port::Link::kGone;
             }
         }
         std::this_thread::sleep_for(kWatchEvery);
     }
 }
 
-WireReport Wire::Impl::report() {
-    WireReport report{.mode = plan.mode, .started_unix_ns = started_unix_ns};
-    for (std::size_t index = 0; index < ports.size(); ++index) {
-        report.ports.push_back(port::difference(before[index], ports[index].counters()));
+WireReport RunningWire::report() {
+    WireReport report{.mode = plan_.mode, .started_unix_ns = started_unix_ns_};
+    for (std::size_t index = 0; index < ports_.size(); ++index) {
+        report.ports.push_back(port::difference(before_[index], ports_[index].counters()));
     }
-    for (const std::size_t index : {plan.port_a, plan.port_b}) {
+    for (const std::size_t index : {plan_.port_a, plan_.port_b}) {
         const port::PortCounters& counted = report.ports[index];
         const std::uint64_t lost = counted.rx_missed + counted.rx_no_mbuf;
         report.tester_lost += lost;
         if (lost != 0) {
-            note(fmt::format("port {} lost {} frames itself", ports[index].info().name, lost));
+            note(fmt::format("port {} lost {} frames itself", ports_[index].info().name, lost));
         }
     }
-    for (const Side& side : sides) {
+    for (const Side& side : sides_) {
         const WireTally& tally = side.tally;
         report.directions[static_cast<std::size_t>(side.direction)] = tally;
         if (const std::uint64_t cut = tally.truncated + tally.too_long; cut != 0) {
@@ -320,17 +306,45 @@ WireReport Wire::Impl::report() {
                              tally.not_forwarded));
         }
     }
-    report.kept = keeper.take();
-    report.seconds = static_cast<double>(end_tsc - start_tsc) / static_cast<double>(hz);
-    report.objections = objections;
-    report.partial = partial;
+    report.kept = keeper_.take();
+    report.seconds = static_cast<double>(ended_ns_) / 1e9;
+    report.objections = objections_;
+    report.partial = partial_;
     return report;
 }
 
-Wire::Wire() = default;
+Status RunningWire::launch() {
+    for (const port::Port& port : ports_) {
+        before_.push_back(port.counters());
+    }
+    started_unix_ns_ = realtime_ns();
+    start_ = Clock::now();
+    TRY(eal_.launch(worker_, [this] { return run(); }));
+    watcher_ = std::thread([this] { watch(); });
+    running_ = true;
+    return {};
+}
 
-Wire::~Wire() {
-    stop();
+WireReport RunningWire::stop() {
+    if (!running_) {
+        return {};
+    }
+    running_ = false;
+    stopping_ = true;
+    eal_.join(worker_);
+    ended_ns_ = now_ns();
+    watcher_.join();
+    return report();
+}
+
+}  // namespace
+
+const char* name(WireMode mode) {
+    switch (mode) {
+        case WireMode::kHealthyNic: return "healthy-nic";
+        case WireMode::kPassThrough: return "pass-through";
+    }
+    return "healthy-nic";
 }
 
 Result<std::unique_ptr<Wire>> Wire::start(port::Eal& eal, unsigned worker,
@@ -340,36 +354,9 @@ Result<std::unique_ptr<Wire>> Wire::start(port::Eal& eal, unsigned worker,
                     "a wire needs two different ports; {} and {} of {} were named", plan.port_a,
                     plan.port_b, ports.size());
     }
-    std::unique_ptr<Wire> wire(new Wire);
-    wire->impl_ = std::make_unique<Impl>(eal, worker, ports, plan);
-    Impl& impl = *wire->impl_;
-    for (const port::Port& port : ports) {
-        impl.before.push_back(port.counters());
-    }
-    impl.started_unix_ns = realtime_ns();
-    impl.start_tsc = rte_rdtsc();
-    if (const Status launched = eal.launch(worker, [&impl] { return impl.run(); }); !launched) {
-        impl.stopped = true;
-        return pass_on(launched.error());
-    }
-    impl.watcher = std::thread([&impl] { impl.watch(); });
-    return wire;
-}
-
-bool Wire::broken() const {
-    return impl_->broken;
-}
-
-WireReport Wire::stop() {
-    if (!impl_ || impl_->stopped) {
-        return {};
-    }
-    impl_->stopped = true;
-    impl_->stopping = true;
-    impl_->eal.join(impl_->worker);
-    impl_->end_tsc = rte_rdtsc();
-    impl_->watcher.join();
-    return impl_->report();
+    auto wire = std::make_unique<RunningWire>(eal, worker, ports, plan);
+    TRY(wire->launch());
+    return std::unique_ptr<Wire>(std::move(wire));
 }
 
 Status write_evidence(const std::string& path, const WireReport& report, const WirePlan& plan,

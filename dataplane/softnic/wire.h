@@ -89,20 +89,12 @@ class Wire {
     // outlive it.
     static Result<std::unique_ptr<Wire>> start(port::Eal& eal, unsigned worker,
                                                std::span<port::Port> ports, const WirePlan& plan);
-    Wire(const Wire&) = delete;
-    Wire& operator=(const Wire&) = delete;
-    ~Wire();
+    virtual ~Wire() = default;  // ends the forwarding
 
     // True once a port's kernel interface has gone away: nothing more will pass.
-    bool broken() const;
-
+    virtual bool broken() const = 0;
     // Ends the forwarding and reports; a frame that is on the wire is still forwarded. Once only.
-    WireReport stop();
-
-  private:
-    Wire();
-    struct Impl;
-    std::unique_ptr<Impl> impl_;
+    virtual WireReport stop() = 0;
 };
 
 // Writes the report's kept frames as a pcapng file, each on the port by which it left. Nothing

@@ -13,7 +13,6 @@
 
 #include "dataplane/port/counters.h"
 #include "dataplane/softnic/port_loop.h"
-#include "dataplane/traffic/port_sides.h"
 
 namespace pathproof::traffic {
 namespace {
@@ -233,8 +232,8 @@ Result<ExchangeReport> exchange(port::Eal& eal, unsigned worker, std::span<port:
     port::Port& from = ports[plan.from];
     port::Port& to = ports[plan.to];
     // What lies in a port's ring from before is no answer to this plan.
-    empty_queue(to);
-    empty_queue(from);
+    to.empty();
+    from.empty();
     const port::PortCounters from_before = from.counters();
     const port::PortCounters to_before = to.counters();
     ExchangeReport report;

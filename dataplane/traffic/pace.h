@@ -57,6 +57,17 @@ class Schedule {
     double cycles_apart_;
 };
 
+// The run's own clock: nanoseconds since its start.
+struct RunClock {
+    TscClock tsc;
+    Tsc start = 0;
+    std::int64_t now_ns() const noexcept { return tsc.nanoseconds(start, tsc_now()); }
+    std::int64_t at_ns(Tsc instant) const noexcept { return tsc.nanoseconds(start, instant); }
+    Tsc at(std::int64_t ns) const noexcept {
+        return start + static_cast<Tsc>(tsc.cycles(Nanoseconds(ns)));
+    }
+};
+
 // The last stretch before a deadline is spun, and no sleep may end inside it.
 inline constexpr Nanoseconds kSpin{50'000};
 // What a sleep may overrun its end by on a busy machine; sleeps end this much before the spin

@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <iterator>
+#include <numeric>
 #include <set>
 
+#include "dataplane/judge/latency.h"
 #include "dataplane/port/counters.h"
 #include "dataplane/port/eal.h"
 #include "dataplane/traffic/pair_objections.h"
@@ -66,11 +68,11 @@ Result<std::size_t> pending_places(const PairPlan& plan, Nanoseconds delay) {
     return static_cast<std::size_t>(places);
 }
 
-Result<std::optional<ServerSide>> make_server(std::span<port::Port> ports, const PairPlan& plan,
-                                              const std::optional<ResponderPlan>& responder,
-                                              const PairBook& book) {
+Result<std::optional<RespondWorker>> make_server(std::span<port::Port> ports, const PairPlan& plan,
+                                                 const std::optional<ResponderPlan>& responder,
+                                                 const PairBook& book) {
     if (!responder) {
-        return std::optional<ServerSide>();
+        return std::optional<RespondWorker>();
     }
     const std::size_t pending = TRY(pending_places(plan, longest_delay(responder)));
     Responder made = TRY(Responder::make({.port = responder->port,
@@ -81,23 +83,16 @@ Result<std::optional<ServerSide>> make_server(std::span<port::Port> ports, const
                                           .numbered_queries = book.queries(),
                                           .suffix = book.suffix(),
                                           .keep_bad_frames = plan.keep_bad_frames}));
-    return std::optional<ServerSide>(
-        ServerSide({&ports[responder->port], responder->port}, std::move(made)));
+    port::Port& port = ports[responder->port];
+    std::vector<std::uint16_t> queues(port.config().rx_queues);
+    std::iota(queues.begin(), queues.end(), std::uint16_t{0});
+    return std::optional<RespondWorker>(RespondWorker(port, std::move(queues), 0, std::move(made)));
 }
 
 Result<frame::FrameTemplate> member_frames(const PairPlan& plan, std::size_t member) {
     const PairMember& sender = plan.members[member];
     return frame::FrameTemplate::make_dns(frame_spec(sender, plan.service), plan.suffix,
                                           sender.qtype);
-}
-
-Result<std::optional<std::vector<judge::Expectation>>> rules_of(
-    const std::optional<ResponderPlan>& responder) {
-    if (!responder) {
-        return std::optional<std::vector<judge::Expectation>>();
-    }
-    auto rules = TRY(expectations(responder->rules));
-    return std::optional(std::move(rules));
 }
 
 std::vector<PortCounters> read_counters(std::span<port::Port> ports) {
@@ -141,46 +136,17 @@ void add_frames(std::vector<judge::KeptFrame>& to, std::vector<judge::KeptFrame>
     }
 }
 
-using WarmUps = std::array<std::optional<frame::FrameTemplate>, 2>;
-
-// Everything of one run, in memory that stays where it is.
+// The run on its lcores, and what is reported of it.
 class PairSession {
   public:
-    PairSession(std::span<port::Port> ports, const PairPlan& plan,
-                const std::optional<ResponderPlan>& responder, const std::atomic<bool>& stop,
-                const PairBook& book, std::optional<std::vector<judge::Expectation>> rules,
-                std::optional<ServerSide> server, std::array<frame::FrameTemplate, 2> frames,
-                WarmUps warm_ups)
-        : ports_(ports),
-          book_(book),
-          ledger_(book_, plan.service, std::move(rules)),
-          clients_(client_ports(plan, ports), ledger_,
-                   judge::Intake(tunnel_ports(plan), plan.keep_bad_frames), plan.keep_bad_frames),
-          server_(std::move(server)),
-          frames_(std::move(frames)),
-          warm_ups_(std::move(warm_ups)),
-          run_{.plan = plan,
-               .book = book_,
-               .stop = stop,
-               .clock = {TscClock::of_this_machine()},
-               .from = {NumberedPort{&ports[plan.members[0].port], plan.members[0].port},
-                        NumberedPort{&ports[plan.members[1].port], plan.members[1].port}},
-               .frames = {&frames_[0], &frames_[1]},
-               .warm_up = {warm_ups_[0] ? &*warm_ups_[0] : nullptr,
-                           warm_ups_[1] ? &*warm_ups_[1] : nullptr},
-               .clients = &clients_,
-               .server = server_ ? &*server_ : nullptr,
-               .longest_delay = longest_delay(responder),
-               .sent_ns = std::vector<std::int64_t>(book_.queries(), kNeverSent),
-               .deadline_ns = std::vector<std::int64_t>(book_.queries(), 0)},
-          responder_port_(responder ? std::optional(responder->port) : std::nullopt) {}
-    PairSession(const PairSession&) = delete;
-    PairSession& operator=(const PairSession&) = delete;
+    PairSession(std::span<port::Port> ports, PairRun& run, const judge::Ledger& ledger,
+                const std::optional<ResponderPlan>& responder)
+        : ports_(ports), run_(run), ledger_(ledger), responder_(responder) {}
 
     Result<PairReport> execute(port::Eal& eal) {
         PairReport report;
         for (const std::size_t number : ports_in_use()) {
-            empty_queue(ports_[number]);
+            ports_[number].empty();
         }
         const std::vector<PortCounters> before = read_counters(ports_);
         TRY(work(eal));
@@ -197,8 +163,8 @@ class PairSession {
   private:
     std::set<std::size_t> ports_in_use() const {
         std::set<std::size_t> used{run_.from[0].number, run_.from[1].number};
-        if (responder_port_) {
-            used.insert(*responder_port_);
+        if (responder_) {
+            used.insert(responder_->port);
         }
         return used;
     }
@@ -240,13 +206,13 @@ class PairSession {
     void fill(PairReport& report) {
         fill_records(run_, ledger_, report);
         report.departures = summarize_departures(run_.sent_ns, run_.deadline_ns, counts_.refused);
-        report.client = clients_.intake().tally();
-        report.checksums = clients_.intake().checksums();
-        add_frames(report.bad_frames, clients_.intake().take_bad_frames(),
+        report.client = run_.clients.intake().tally();
+        report.checksums = run_.clients.intake().checksums();
+        add_frames(report.bad_frames, run_.clients.intake().take_bad_frames(),
                    run_.plan.keep_bad_frames);
-        report.misdelivered_frames = clients_.take_misdelivered();
-        if (server_) {
-            judge::Intake& intake = server_->responder().intake();
+        report.misdelivered_frames = run_.clients.take_misdelivered();
+        if (run_.server != nullptr) {
+            judge::Intake& intake = run_.server->responder().intake();
             report.server = intake.tally();
             add_frames(report.bad_frames, intake.take_bad_frames(), run_.plan.keep_bad_frames);
         }
@@ -259,7 +225,7 @@ class PairSession {
             sum.name += (sum.name.empty() ? "port " : " and ") + ports_[number].info().name;
             sum.received += report.ports[number].rx_packets;
             sum.sent += report.ports[number].tx_packets;
-            sum.left_over += empty_queue(ports_[number]);
+            sum.left_over += ports_[number].empty();
         }
         return sum;
     }
@@ -270,24 +236,19 @@ class PairSession {
         object_to_account(account({run_.from[0].number, run_.from[1].number}, report),
                           report.client.received, report.departures.sent + counts_.warm_ups,
                           report);
-        if (server_) {
-            const ResponderCounts& counts = server_->responder().counts();
+        if (run_.server != nullptr) {
+            const ResponderCounts& counts = run_.server->responder().counts();
             object_to_responder(counts, report);
-            object_to_account(account({*responder_port_}, report), report.server.received,
+            object_to_account(account({responder_->port}, report), report.server.received,
                               counts.answered, report);
         }
         std::ranges::move(judge::audit(report), std::back_inserter(report.objections));
     }
 
     std::span<port::Port> ports_;
-    PairBook book_;
-    judge::Ledger ledger_;
-    ClientSide clients_;
-    std::optional<ServerSide> server_;
-    std::array<frame::FrameTemplate, 2> frames_;
-    WarmUps warm_ups_;
-    PairRun run_;
-    std::optional<std::size_t> responder_port_;
+    PairRun& run_;
+    const judge::Ledger& ledger_;
+    const std::optional<ResponderPlan>& responder_;
     PairWorkerCounts counts_;
 };
 
@@ -298,16 +259,35 @@ Result<PairReport> run_pairs(port::Eal& eal, std::span<port::Port> ports, const 
                              const std::atomic<bool>& stop) {
     TRY(check_plan(plan, responder, ports.size(), eal.workers()));
     const PairBook book = TRY(PairBook::make(plan));
-    auto rules = TRY(rules_of(responder));
+    std::optional<std::vector<judge::Expectation>> rules;
+    if (responder) {
+        rules = TRY(expectations(responder->rules));
+    }
     auto server = TRY(make_server(ports, plan, responder, book));
     auto first = TRY(member_frames(plan, 0));
     auto second = TRY(member_frames(plan, 1));
     auto warm_up_first = TRY(warm_up_frame(plan, 0));
     auto warm_up_second = TRY(warm_up_frame(plan, 1));
-    PairSession session(ports, plan, responder, stop, book, std::move(rules), std::move(server),
-                        {std::move(first), std::move(second)},
-                        {std::move(warm_up_first), std::move(warm_up_second)});
-    return session.execute(eal);
+    judge::Ledger ledger(book, plan.service, std::move(rules));
+    ClientSide clients(client_ports(plan, ports), ledger,
+                       judge::Intake(tunnel_ports(plan), plan.keep_bad_frames),
+                       plan.keep_bad_frames);
+    const auto port_of = [&](const PairMember& member) -> NumberedPort {
+        return {&ports[member.port], member.port};
+    };
+    PairRun run{.plan = plan,
+                .book = book,
+                .stop = stop,
+                .clock = {TscClock::of_this_machine()},
+                .from = {port_of(plan.members[0]), port_of(plan.members[1])},
+                .frames = {std::move(first), std::move(second)},
+                .warm_up = {std::move(warm_up_first), std::move(warm_up_second)},
+                .clients = clients,
+                .server = server ? &*server : nullptr,
+                .longest_delay = longest_delay(responder),
+                .sent_ns = std::vector<std::int64_t>(book.queries(), kNeverSent),
+                .deadline_ns = std::vector<std::int64_t>(book.queries(), 0)};
+    return PairSession(ports, run, ledger, responder).execute(eal);
 }
 
 }  // namespace pathproof::traffic

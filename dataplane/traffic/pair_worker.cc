@@ -4,8 +4,6 @@
 
 #include <algorithm>
 
-#include "dataplane/traffic/due_answers.h"
-
 namespace pathproof::traffic {
 namespace {
 
@@ -87,11 +85,11 @@ void PairWorker::wait_for_the_rest(Tsc now, Listening& so_far) noexcept {
     const auto cycles = [&](Nanoseconds time) {
         return static_cast<Tsc>(run_.clock.tsc.cycles(time));
     };
-    const std::uint64_t answers = run_.clients->intake().tally().answers;
+    const std::uint64_t answers = run_.clients.intake().tally().answers;
     if (answers != so_far.answers || so_far.from == 0) {
         so_far = {answers, now, so_far.from == 0 ? now : so_far.from};
     }
-    if (run_.clients->settled() == run_.book.queries() &&
+    if (run_.clients.settled() == run_.book.queries() &&
         now - so_far.came >= cycles(kAfterTheLast)) {
         run_.end.store(now, std::memory_order_release);
         return;
@@ -139,7 +137,7 @@ bool PairWorker::serve(Tsc wake) noexcept {
         std::clamp<std::int64_t>(left / kFrameCost.count(), 1, kMostInBurst));
     std::size_t count = 0;
     if (role_ != Role::kFollower) {
-        count += run_.clients->poll(run_.clock, most);
+        count += run_.clients.poll(run_.clock, most);
     }
     if (role_ != Role::kLeader && run_.server != nullptr) {
         count += run_.server->serve(run_.clock, most);
@@ -155,8 +153,7 @@ void PairWorker::serve_until(Tsc wake) noexcept {
             continue;
         }
         const bool answers = role_ != Role::kLeader && run_.server != nullptr;
-        napper_.nap(answers ? std::min(wake, next_due(run_.server->responder(), run_.clock, wake))
-                            : wake);
+        napper_.nap(answers ? std::min(wake, run_.server->next_due(run_.clock, wake)) : wake);
     } while (static_cast<std::int64_t>(wake - tsc_now()) > spin &&
              !run_.stop.load(std::memory_order_relaxed));
 }
@@ -172,14 +169,14 @@ void PairWorker::prepare(std::uint64_t pair, Pair& frames) noexcept {
             continue;
         }
         const std::uint64_t number = 2 * pair + member;
-        write_query(*frames[member], *run_.frames[member], number, run_.book.query(number));
+        write_query(*frames[member], run_.frames[member], number, run_.book.query(number));
     }
 }
 
 void PairWorker::warm_up(std::size_t member) noexcept {
-    const frame::FrameTemplate* made = run_.warm_up[member];
+    const std::optional<frame::FrameTemplate>& made = run_.warm_up[member];
     port::Port& port = *run_.from[member].port;
-    rte_mbuf* frame = made != nullptr ? rte_pktmbuf_alloc(port.pool()) : nullptr;
+    rte_mbuf* frame = made ? rte_pktmbuf_alloc(port.pool()) : nullptr;
     if (frame == nullptr) {
         return;
     }

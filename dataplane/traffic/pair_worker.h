@@ -3,12 +3,14 @@
 
 #include <array>
 #include <atomic>
+#include <optional>
 #include <vector>
 
+#include "dataplane/traffic/client_side.h"
 #include "dataplane/traffic/departures.h"
-#include "dataplane/traffic/port_sides.h"
 #include "dataplane/traffic/query_frames.h"
 #include "dataplane/traffic/rendezvous.h"
+#include "dataplane/traffic/respond_worker.h"
 
 namespace pathproof::traffic {
 
@@ -21,10 +23,10 @@ struct PairRun {
     RunClock clock;
     Tsc first_deadline = 0;
     std::array<NumberedPort, 2> from;  // where each member leaves
-    std::array<const frame::FrameTemplate*, 2> frames;
-    std::array<const frame::FrameTemplate*, 2> warm_up{};  // null: none
-    ClientSide* clients = nullptr;
-    ServerSide* server = nullptr;           // null: answers come from elsewhere
+    std::array<frame::FrameTemplate, 2> frames;
+    std::array<std::optional<frame::FrameTemplate>, 2> warm_up;
+    ClientSide& clients;
+    RespondWorker* server = nullptr;        // null: answers come from elsewhere
     Nanoseconds longest_delay{0};           // of the responder's rules
     std::vector<std::int64_t> sent_ns;      // by query
     std::vector<std::int64_t> deadline_ns;  // by query

@@ -17,55 +17,77 @@ using Clock = std::chrono::steady_clock;
 
 constexpr std::uint16_t kBurst = 64;
 constexpr auto kRest = std::chrono::microseconds(20);
-constexpr auto kLook = std::chrono::milliseconds(1);
+constexpr auto kLookEvery = std::chrono::milliseconds(1);
 
 bool has_tag(const std::uint8_t* frame) {
     const int type = frame[12] << 8 | frame[13];
     return type == RTE_ETHER_TYPE_VLAN || type == RTE_ETHER_TYPE_QINQ;
 }
 
-}  // namespace
+class RunningRecorder final : public Recorder {
+  public:
+    RunningRecorder(port::Eal& eal, unsigned worker, port::Port& port, const RecordPlan& plan)
+        : eal_(eal),
+          worker_(worker),
+          port_(port),
+          plan_(plan),
+          before_(port.counters()),
+          store_(plan.most_bytes) {
+        ends_.reserve(plan.most_frames);
+    }
+    ~RunningRecorder() override { stop({.expected = 0, .quiet = std::chrono::milliseconds(0)}); }
 
-struct Recorder::Impl {
-    Impl(port::Eal& the_eal, unsigned on_worker, port::Port& the_port, const RecordPlan& the_plan)
-        : eal(the_eal), worker(on_worker), port(the_port), plan(the_plan) {
-        ends.reserve(plan.most_frames);
-        store.resize(plan.most_bytes);
+    Status launch() {
+        TRY(eal_.launch(worker_, [this] { return run(); }));
+        running_ = true;
+        return {};
     }
 
+    Recording stop(const RecordEnd& end) override {
+        if (!running_) {
+            return {};
+        }
+        running_ = false;
+        wait_for(end);
+        stopping_.store(true, std::memory_order_release);
+        eal_.join(worker_);
+        return result();
+    }
+
+  private:
     int run() noexcept;
-    void keep(rte_mbuf* frame) noexcept;
+    void keep(const rte_mbuf& frame) noexcept;
     void wait_for(const RecordEnd& end) const;
     Recording result() const;
 
-    port::Eal& eal;
-    const unsigned worker;
-    port::Port& port;
-    const RecordPlan plan;
-    port::PortCounters before;
+    port::Eal& eal_;
+    const unsigned worker_;
+    port::Port& port_;
+    const RecordPlan plan_;
+    const port::PortCounters before_;
     // Frames one behind the other, and where each ends: set aside before the start.
-    std::vector<std::uint8_t> store;
-    std::vector<std::uint64_t> ends;
-    std::uint64_t used = 0;
-    std::uint64_t left_out = 0;
-    std::uint64_t cut = 0;
-    std::uint64_t tags = 0;
-    std::atomic<std::uint64_t> received = 0;
-    std::atomic<bool> stopping = false;
-    bool stopped = true;
+    std::vector<std::uint8_t> store_;
+    std::vector<std::uint64_t> ends_;
+    std::uint64_t used_ = 0;
+    std::uint64_t left_out_ = 0;
+    std::uint64_t cut_ = 0;
+    std::uint64_t tags_ = 0;
+    std::atomic<std::uint64_t> received_ = 0;
+    std::atomic<bool> stopping_ = false;
+    bool running_ = false;
 };
 
-int Recorder::Impl::run() noexcept {
+int RunningRecorder::run() noexcept {
     prctl(PR_SET_TIMERSLACK, 1);  // the default of 50 us would lengthen each rest
     std::array<rte_mbuf*, kBurst> frames;
     for (;;) {
-        const bool last = stopping.load(std::memory_order_acquire);
-        const std::uint16_t got = port.rx_any(frames.data(), kBurst);
+        const bool last = stopping_.load(std::memory_order_acquire);
+        const std::uint16_t got = port_.rx_any(frames.data(), kBurst);
         for (std::uint16_t i = 0; i < got; ++i) {
-            keep(frames[i]);
-            rte_pktmbuf_free(frames[i]);
+            keep(*frames[i]);
         }
-        received.fetch_add(got, std::memory_order_release);
+        rte_pktmbuf_free_bulk(frames.data(), got);
+        received_.fetch_add(got, std::memory_order_release);
         if (got == 0) {
             if (last) {
                 return 0;
@@ -75,44 +97,38 @@ int Recorder::Impl::run() noexcept {
     }
 }
 
-void Recorder::Impl::keep(rte_mbuf* frame) noexcept {
-    const bool tag_aside = (frame->ol_flags & RTE_MBUF_F_RX_VLAN_STRIPPED) != 0;
+void RunningRecorder::keep(const rte_mbuf& frame) noexcept {
+    const bool tag_aside = (frame.ol_flags & RTE_MBUF_F_RX_VLAN_STRIPPED) != 0;
     constexpr std::uint32_t kAddresses = 2 * RTE_ETHER_ADDR_LEN;
-    const std::uint32_t length = rte_pktmbuf_pkt_len(frame);
+    const std::uint32_t length = rte_pktmbuf_pkt_len(&frame);
     const std::uint64_t needed = length + (tag_aside ? RTE_VLAN_HLEN : 0);
-    if (ends.size() == plan.most_frames || store.size() - used < needed ||
+    if (ends_.size() == plan_.most_frames || store_.size() - used_ < needed ||
         length < RTE_ETHER_HDR_LEN) {
-        ++left_out;
+        ++left_out_;
         return;
     }
-    cut += port.receive_limit() != 0 && length >= port.receive_limit() ? 1 : 0;
-    std::uint8_t* to = store.data() + used;
-    const std::uint32_t head = tag_aside ? kAddresses : 0;
-    const auto copy = [&](std::uint32_t offset, std::uint32_t bytes, std::uint8_t* into) {
-        const void* from = rte_pktmbuf_read(frame, offset, bytes, into);
-        if (from != into && from != nullptr) {
-            std::memcpy(into, from, bytes);
-        }
-    };
-    copy(0, head, to);
+    cut_ += port_.receive_limit() != 0 && length >= port_.receive_limit() ? 1 : 0;
+    std::uint8_t* to = store_.data() + used_;
+    std::memmove(to, rte_pktmbuf_read(&frame, 0, length, to), length);  // a chain is gathered there
     if (tag_aside) {
+        std::uint8_t* behind = to + kAddresses;
+        std::memmove(behind + RTE_VLAN_HLEN, behind, length - kAddresses);
         const std::array<std::uint8_t, RTE_VLAN_HLEN> tag = {
-            0x81, 0x00, static_cast<std::uint8_t>(frame->vlan_tci >> 8),
-            static_cast<std::uint8_t>(frame->vlan_tci)};
-        std::memcpy(to + head, tag.data(), tag.size());
+            0x81, 0x00, static_cast<std::uint8_t>(frame.vlan_tci >> 8),
+            static_cast<std::uint8_t>(frame.vlan_tci)};
+        std::memcpy(behind, tag.data(), tag.size());
     }
-    copy(head, length - head, to + needed - (length - head));
-    tags += has_tag(to) ? 1 : 0;
-    used += needed;
-    ends.push_back(used);
+    tags_ += has_tag(to) ? 1 : 0;
+    used_ += needed;
+    ends_.push_back(used_);
 }
 
-void Recorder::Impl::wait_for(const RecordEnd& end) const {
+void RunningRecorder::wait_for(const RecordEnd& end) const {
     const Clock::time_point began = Clock::now();
     Clock::time_point changed = began;
-    std::uint64_t seen = received.load(std::memory_order_acquire);
+    std::uint64_t seen = received_.load(std::memory_order_acquire);
     for (;;) {
-        const std::uint64_t now_seen = received.load(std::memory_order_acquire);
+        const std::uint64_t now_seen = received_.load(std::memory_order_acquire);
         const Clock::time_point now = Clock::now();
         changed = now_seen != seen ? now : changed;
         seen = now_seen;
@@ -120,36 +136,32 @@ void Recorder::Impl::wait_for(const RecordEnd& end) const {
         if (all || now - changed >= end.quiet || now - began >= end.longest) {
             return;
         }
-        std::this_thread::sleep_for(kLook);
+        std::this_thread::sleep_for(kLookEvery);
     }
 }
 
-Recording Recorder::Impl::result() const {
+Recording RunningRecorder::result() const {
     Recording recording{.frames = {},
-                        .received = received.load(std::memory_order_acquire),
-                        .left_out = left_out,
-                        .cut = cut};
+                        .received = received_.load(std::memory_order_acquire),
+                        .left_out = left_out_,
+                        .cut = cut_};
     std::uint64_t begin = 0;
-    for (const std::uint64_t end : ends) {
-        recording.frames.emplace_back(store.begin() + static_cast<std::ptrdiff_t>(begin),
-                                      store.begin() + static_cast<std::ptrdiff_t>(end));
+    for (const std::uint64_t end : ends_) {
+        recording.frames.emplace_back(store_.begin() + static_cast<std::ptrdiff_t>(begin),
+                                      store_.begin() + static_cast<std::ptrdiff_t>(end));
         begin = end;
     }
-    const port::PortCounters now = port.counters();
-    const std::uint64_t missed = now.rx_missed - before.rx_missed;
+    const port::PortCounters now = port_.counters();
+    const std::uint64_t missed = now.rx_missed - before_.rx_missed;
     // __netif_receive_skb_core() counts a tagged frame without a VLAN device as dropped, after it
     // has given it to the packet socket.
-    const bool kernel_port = port.info().driver == "net_af_packet";
+    const bool kernel_port = port_.info().driver == "net_af_packet";
     recording.tester_lost =
-        missed - (kernel_port ? std::min(missed, tags) : 0) + now.rx_no_mbuf - before.rx_no_mbuf;
+        missed - (kernel_port ? std::min(missed, tags_) : 0) + now.rx_no_mbuf - before_.rx_no_mbuf;
     return recording;
 }
 
-Recorder::Recorder() = default;
-
-Recorder::~Recorder() {
-    stop({.expected = 0, .quiet = std::chrono::milliseconds(0)});
-}
+}  // namespace
 
 Result<std::unique_ptr<Recorder>> Recorder::start(port::Eal& eal, unsigned worker,
                                                   std::span<port::Port> ports,
@@ -158,24 +170,9 @@ Result<std::unique_ptr<Recorder>> Recorder::start(port::Eal& eal, unsigned worke
         return fail(ErrorCode::kBadInput, "record at port {}: there are {} ports", plan.port,
                     ports.size());
     }
-    std::unique_ptr<Recorder> recorder(new Recorder);
-    recorder->impl_ = std::make_unique<Impl>(eal, worker, ports[plan.port], plan);
-    Impl& impl = *recorder->impl_;
-    impl.before = impl.port.counters();
-    TRY(eal.launch(worker, [&impl] { return impl.run(); }));
-    impl.stopped = false;
-    return recorder;
-}
-
-Recording Recorder::stop(const RecordEnd& end) {
-    if (!impl_ || impl_->stopped) {
-        return {};
-    }
-    impl_->stopped = true;
-    impl_->wait_for(end);
-    impl_->stopping.store(true, std::memory_order_release);
-    impl_->eal.join(impl_->worker);
-    return impl_->result();
+    auto recorder = std::make_unique<RunningRecorder>(eal, worker, ports[plan.port], plan);
+    TRY(recorder->launch());
+    return std::unique_ptr<Recorder>(std::move(recorder));
 }
 
 }  // namespace pathproof::traffic

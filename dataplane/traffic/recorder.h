@@ -45,17 +45,10 @@ class Recorder {
     static Result<std::unique_ptr<Recorder>> start(port::Eal& eal, unsigned worker,
                                                    std::span<port::Port> ports,
                                                    const RecordPlan& plan);
-    Recorder(const Recorder&) = delete;
-    Recorder& operator=(const Recorder&) = delete;
-    ~Recorder();
+    virtual ~Recorder() = default;  // ends the recording
 
     // Waits for the end and gives what came. Once only.
-    Recording stop(const RecordEnd& end);
-
-  private:
-    Recorder();
-    struct Impl;
-    std::unique_ptr<Impl> impl_;
+    virtual Recording stop(const RecordEnd& end) = 0;
 };
 
 }  // namespace pathproof::traffic

@@ -5,7 +5,6 @@
 
 #include "dataplane/port/counters.h"
 #include "dataplane/port/eal.h"
-#include "dataplane/traffic/due_answers.h"
 #include "dataplane/traffic/respond_worker.h"
 
 namespace pathproof::traffic {
@@ -33,7 +32,7 @@ void serve(RespondWorker& worker, const RunClock& clock, const End& end) noexcep
             continue;
         }
         const Tsc look_again = tsc_now() + static_cast<Tsc>(clock.tsc.cycles(kLookAgain));
-        napper.nap(std::min(look_again, next_due(worker.responder(), clock, look_again)));
+        napper.nap(std::min(look_again, worker.next_due(clock, look_again)));
     }
 }
 

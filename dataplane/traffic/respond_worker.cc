@@ -3,9 +3,10 @@
 #include <rte_mbuf.h>
 #include <rte_prefetch.h>
 
+#include <algorithm>
 #include <array>
+#include <cstring>
 
-#include "dataplane/traffic/due_answers.h"
 #include "dataplane/traffic/received.h"
 
 namespace pathproof::traffic {
@@ -35,18 +36,19 @@ RespondWorker::RespondWorker(port::Port& port, std::vector<std::uint16_t> receiv
       transmit_queue_(transmit_queue),
       responder_(std::move(responder)) {}
 
-std::size_t RespondWorker::serve(const RunClock& clock) noexcept {
+std::size_t RespondWorker::serve(const RunClock& clock, std::uint16_t most) noexcept {
     const std::int64_t now_ns = clock.now_ns();
     std::size_t count = 0;
     for (const std::uint16_t queue : receive_queues_) {
-        count += receive(queue, now_ns);
+        count += receive(queue, std::min(most, kBurst), now_ns);
     }
-    return count + send_due(responder_, port_, transmit_queue_, now_ns, kBurst);
+    return count + send_due(now_ns, most);
 }
 
-std::size_t RespondWorker::receive(std::uint16_t queue, std::int64_t now_ns) noexcept {
+std::size_t RespondWorker::receive(std::uint16_t queue, std::uint16_t most,
+                                   std::int64_t now_ns) noexcept {
     std::array<rte_mbuf*, kBurst> burst;
-    const std::uint16_t count = port_.rx_burst(queue, burst.data(), kBurst);
+    const std::uint16_t count = port_.rx_burst(queue, burst.data(), most);
     for (std::uint16_t i = 0; i < count; ++i) {
         rte_prefetch0(rte_pktmbuf_mtod(burst[i], void*));
     }
@@ -93,6 +95,39 @@ void RespondWorker::send_turned() noexcept {
         rte_pktmbuf_free_bulk(turned_.data() + sent, static_cast<unsigned>(turned_count_ - sent));
     }
     turned_count_ = 0;
+}
+
+// One that finds no buffer, or no room in the queue, is counted as refused.
+std::size_t RespondWorker::send_due(std::int64_t now_ns, std::size_t most) noexcept {
+    std::size_t count = 0;
+    for (; count < most; ++count) {
+        const auto due = responder_.next_due();
+        if (!due || *due > now_ns) {
+            break;
+        }
+        const bool sent = send(responder_.next_answer());
+        responder_.take_off(sent ? Responder::Outcome::kSent : Responder::Outcome::kRefused);
+    }
+    return count;
+}
+
+bool RespondWorker::send(frame::Bytes answer) noexcept {
+    rte_mbuf* mbuf = rte_pktmbuf_alloc(port_.pool());
+    if (mbuf == nullptr) {
+        return false;
+    }
+    std::memcpy(rte_pktmbuf_append(mbuf, static_cast<std::uint16_t>(answer.size())), answer.data(),
+                answer.size());
+    if (port_.tx_burst(transmit_queue_, &mbuf, 1) == 1) {
+        return true;
+    }
+    rte_pktmbuf_free(mbuf);
+    return false;
+}
+
+Tsc RespondWorker::next_due(const RunClock& clock, Tsc otherwise) const noexcept {
+    const auto due = responder_.next_due();
+    return due ? clock.at(*due) : otherwise;
 }
 
 }  // namespace pathproof::traffic

@@ -123,7 +123,7 @@ Turned Responder::take_in_place(std::span<std::uint8_t> room, std::size_t size,
     if (!view) {
         return {};
     }
-    if (const std::size_t answer = quick_.turn(room, *view); answer > 0) {
+    if (const std::size_t answer = arrivals_.empty() ? quick_.turn(room, *view) : 0; answer > 0) {
         intake_.count_answer();
         ++counts_.queries;
         return {Turned::Kind::kAnswer, static_cast<std::uint16_t>(answer)};

@@ -82,7 +82,7 @@ class Responder {
 
     // Reads a frame that lies in the first `size` bytes of `room`. What can be sent at once is
     // written over it and has to be sent and reported with departed(); everything else is dealt
-    // with as take() does. Arrivals are not noted: it is for responders without numbered queries.
+    // with as take() does, as are all queries of a responder that notes their arrival.
     Turned take_in_place(std::span<std::uint8_t> room, std::size_t size,
                          std::int64_t now_ns) noexcept;
     enum class Outcome : std::uint8_t { kSent, kRefused };

@@ -10,7 +10,6 @@
 #include "dataplane/base/be.h"
 #include "dataplane/frame/checksum.h"
 #include "dataplane/judge/intake.h"
-#include "dataplane/traffic/envelope.h"
 
 namespace pathproof::traffic {
 namespace {
@@ -42,7 +41,7 @@ void exchange(std::uint8_t* first) noexcept {
     std::memcpy(first + Size, one, Size);
 }
 
-// The header that write_headers() of envelope.h writes, around the addresses exchanged.
+// The header that write_reply() writes, around the addresses exchanged.
 void write_ipv4(std::uint8_t* header, std::size_t udp_bytes) noexcept {
     exchange<4>(header + offsetof(rte_ipv4_hdr, src_addr));
     const Be16 length(static_cast<std::uint16_t>(sizeof(rte_ipv4_hdr) + udp_bytes));

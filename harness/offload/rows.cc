@@ -5,7 +5,6 @@
 
 #include <algorithm>
 
-#include "dataplane/matrix/claims.h"
 #include "dataplane/port/device.h"
 #include "dataplane/softnic/engine.h"
 #include "harness/offload/batch.h"

@@ -132,7 +132,7 @@ class Service {
     softnic::WirePlan wire_plan_;
     std::unique_ptr<softnic::Wire> wire_;  // before the ports in destruction
     std::unique_ptr<traffic::Recorder> recorder_;
-    std::unique_ptr<softnic::NicStand> stand_;
+    std::optional<softnic::NicStand> stand_;
     std::atomic<bool> cancelled_ = false;
 };
 
@@ -156,15 +156,14 @@ Status Service::start(const TesterOptions& options) {
 }
 
 Status Service::stand_software_nic(const SoftwareNic& wanted) {
-    softnic::NicStandPlan plan{.seed = wanted.seed};
+    softnic::NicLinkPlan plan{.seed = wanted.seed};
     for (const std::string& text : wanted.faults) {
         auto fault = TRY(softnic::parse_fault(text));
         plan.faults.push_back(std::move(fault));
     }
-    auto made = TRY(softnic::NicStand::start(*eal_, eal_->workers() - 1, plan));
-    stand_ = std::move(made.stand);
-    ports_.push_back(std::move(made.device));
-    ports_.push_back(std::move(made.far));
+    stand_ = TRY(softnic::NicStand::start(*eal_, eal_->workers() - 1, plan));
+    ports_.push_back(std::move(stand_->device));
+    ports_.push_back(std::move(stand_->far));
     return {};
 }
 

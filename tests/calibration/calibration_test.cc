@@ -126,9 +126,9 @@ BOOST_AUTO_TEST_CASE(a_blind_judge_makes_the_calibration_fail) {
 BOOST_AUTO_TEST_CASE(a_judge_with_a_mistake_gives_false_alarms) {
     const auto material = make_material({.strength = matrix::Strength::kPairs, .probes = 2});
     BOOST_REQUIRE(material);
-    const auto sound = run_healthy(*material, {.frames = 4000});
-    const auto broken =
-        run_healthy(*material, {.frames = 4000, .mistake = judge::OracleMistake::kOddByteLost});
+    const auto sound = run_healthy(*material, {.healthy_frames = 4000});
+    const auto broken = run_healthy(
+        *material, {.healthy_frames = 4000, .mistake = judge::OracleMistake::kOddByteLost});
     BOOST_REQUIRE(sound && broken);
     BOOST_TEST(sound->alarms == 0u);
     BOOST_TEST(broken->alarms > 0u);

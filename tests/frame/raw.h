@@ -20,10 +20,26 @@ class Random {
     std::uint32_t below(std::size_t end) { return (*this)() % static_cast<std::uint32_t>(end); }
     std::uint8_t octet() { return static_cast<std::uint8_t>((*this)()); }
     std::uint16_t word() { return static_cast<std::uint16_t>((*this)()); }
+    Octets octets(std::size_t size) {
+        Octets all(size);
+        for (std::uint8_t& one : all) {
+            one = octet();
+        }
+        return all;
+    }
 
   private:
     std::mt19937 engine_;
 };
+
+// The word at a place.
+inline void put(Octets& to, std::size_t at, std::uint16_t value) {
+    to[at] = static_cast<std::uint8_t>(value >> 8);
+    to[at + 1] = static_cast<std::uint8_t>(value);
+}
+inline std::uint16_t get(const Octets& from, std::size_t at) {
+    return static_cast<std::uint16_t>(from[at] << 8 | from[at + 1]);
+}
 
 inline void put16(Octets& to, std::size_t value) {
     to.push_back(static_cast<std::uint8_t>(value >> 8));

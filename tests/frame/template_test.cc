@@ -49,11 +49,7 @@ PacketSpec random_packet(raw::Random& random, bool udp_only) {
 }
 
 std::vector<std::uint8_t> random_trailer(raw::Random& random) {
-    std::vector<std::uint8_t> trailer(random.below(2) == 0 ? 0 : random.below(20));
-    for (std::uint8_t& byte : trailer) {
-        byte = random.octet();
-    }
-    return trailer;
+    return random.octets(random.below(2) == 0 ? 0 : random.below(20));
 }
 
 // Options, extension headers, SCTP and opaque payloads.
@@ -113,10 +109,7 @@ FrameSpec random_spec(raw::Random& random) {
     FrameSpec spec;
     spec.packet = random_packet(random, false);
     add_rarities(random, spec.packet, true);
-    spec.payload.resize(random.below(300));
-    for (std::uint8_t& byte : spec.payload) {
-        byte = random.octet();
-    }
+    spec.payload = random.octets(random.below(300));
     if (random.below(2) == 0) {
         spec.tunnel = random_tunnel(random, spec.packet);
     }
@@ -151,12 +144,6 @@ FrameTemplate made(const FrameSpec& spec) {
     auto result = FrameTemplate::make(spec);
     BOOST_REQUIRE_MESSAGE(result, result.error().message);
     return *result;
-}
-
-Octets rendered(const FrameTemplate& model, const FramePatch& patch = {}) {
-    Octets out(model.size());
-    model.render(out.data(), patch);
-    return out;
 }
 
 // The transport checksum that the oracle wants of a packet in a rendered frame.
@@ -284,7 +271,7 @@ BOOST_AUTO_TEST_CASE(a_frame_is_read_back_as_it_was_specified) {
     for (int round = 0; round < 2'000; ++round) {
         const FrameSpec spec = random_spec(random);
         const FrameTemplate model = made(spec);
-        const Octets frame = rendered(model);
+        const Octets frame = model.render();
         const FrameView view = parse_frame(frame, kTunnelPorts);
         BOOST_REQUIRE((view.malformed == Malformed::kNone));
         BOOST_REQUIRE(view.has_inner == spec.tunnel.has_value());
@@ -309,7 +296,7 @@ BOOST_AUTO_TEST_CASE(software_checksums_are_right_after_every_patch) {
     for (int round = 0; round < 5'000; ++round) {
         const FrameSpec spec = random_spec(random);
         const FrameTemplate model = made(spec);
-        const Octets frame = rendered(model, random_patch(random, spec));
+        const Octets frame = model.render(random_patch(random, spec));
         const FrameView view = parse_frame(frame, kTunnelPorts);
         check_packet(frame, view.outer);
         if (view.has_inner) {
@@ -336,7 +323,7 @@ BOOST_AUTO_TEST_CASE(a_patched_frame_is_the_frame_of_the_patched_specification_i
             continue;  // modes that a protocol does not know
         }
         ++compared;
-        BOOST_REQUIRE(rendered(*model, patch) == rendered(*wanted));
+        BOOST_REQUIRE(model->render(patch) == wanted->render());
     }
     BOOST_TEST(compared > 8'000);
 }
@@ -348,7 +335,7 @@ BOOST_AUTO_TEST_CASE(a_dns_template_asks_for_its_sequence) {
         const auto model = FrameTemplate::make_dns(spec, "pathproof.test", kDnsTypeAaaa);
         BOOST_REQUIRE_MESSAGE(model, model.error().message);
         const Octets frame =
-            rendered(*model, {.source_port = 33'333, .dns = FramePatch::Dns{0xbeef, 0x0123abcd}});
+            model->render({.source_port = 33'333, .dns = FramePatch::Dns{0xbeef, 0x0123abcd}});
         const FrameView view = parse_frame(frame, kTunnelPorts);
         DnsReader reader(view.innermost().payload(frame));
         const auto question = reader.next_question();
@@ -364,7 +351,7 @@ BOOST_AUTO_TEST_CASE(a_dns_template_asks_for_its_sequence) {
 
 BOOST_AUTO_TEST_CASE(the_dns_patch_leaves_other_templates_alone) {
     const FrameTemplate model = made(simple_spec());
-    BOOST_TEST(rendered(model, {.dns = FramePatch::Dns{1, 2}}) == rendered(model));
+    BOOST_TEST(model.render({.dns = FramePatch::Dns{1, 2}}) == model.render());
 }
 
 BOOST_AUTO_TEST_CASE(offloaded_fields_hold_what_rte_net_prepares_and_the_mbuf_says_what_to_do) {
@@ -395,7 +382,7 @@ BOOST_AUTO_TEST_CASE(offloaded_fields_hold_what_rte_net_prepares_and_the_mbuf_sa
             continue;
         }
         ++prepared;
-        const Octets frame = rendered(*model, random_patch(random, spec));
+        const Octets frame = model->render(random_patch(random, spec));
         Octets buffer = frame;
         rte_mbuf mbuf{};
         mbuf.buf_addr = buffer.data();
@@ -426,9 +413,9 @@ BOOST_AUTO_TEST_CASE(offloaded_fields_hold_what_rte_net_prepares_and_the_mbuf_sa
 
 BOOST_AUTO_TEST_CASE(an_outer_software_sum_counts_the_inner_one_as_the_nic_will_complete_it) {
     FrameSpec spec = simple_spec(true);
-    const Octets right = rendered(made(spec));
+    const Octets right = made(spec).render();
     spec.packet.transport_checksum = ChecksumMode::kOffload;
-    const Octets partial = rendered(made(spec));
+    const Octets partial = made(spec).render();
     const std::size_t outer_field = 14 + 20 + 6;
     BOOST_TEST(view<Be16>(partial, outer_field)->value() ==
                view<Be16>(right, outer_field)->value());
@@ -481,9 +468,9 @@ BOOST_AUTO_TEST_CASE(linux_and_rte_mbuf_preset_a_super_frame_differently) {
     spec.packet.transport = Transport::kTcp;
     ask_for_segments(spec);
     const std::size_t field = 14 + 20 + 16;
-    const std::uint16_t without_length = view<Be16>(rendered(made(spec)), field)->value();
+    const std::uint16_t without_length = view<Be16>(made(spec).render(), field)->value();
     spec.packet.transport_checksum = ChecksumMode::kPseudo;
-    const std::uint16_t with_length = view<Be16>(rendered(made(spec)), field)->value();
+    const std::uint16_t with_length = view<Be16>(made(spec).render(), field)->value();
     BOOST_TEST(with_length == without_length + 20 + spec.payload.size());
 }
 
@@ -496,7 +483,7 @@ BOOST_AUTO_TEST_CASE(a_fragment_says_where_its_piece_belongs) {
         spec.packet.transport = Transport::kOther;
         spec.packet.protocol = 17;
         spec.packet.fragment = FragmentSpec{.offset = 16, .more = true, .identification = 7};
-        const Octets frame = rendered(made(spec));
+        const Octets frame = made(spec).render();
         const PacketView packet = parse_frame(frame, kTunnelPorts).outer;
         BOOST_TEST((packet.fragment == Fragment::kLater));
         BOOST_TEST(packet.protocol == 17);
@@ -528,9 +515,9 @@ BOOST_AUTO_TEST_CASE(wrong_values_are_what_their_names_say) {
 BOOST_AUTO_TEST_CASE(a_stale_checksum_is_the_right_one_of_the_frame_before_nat) {
     FrameSpec spec = simple_spec(true);
     spec.tunnel->outer.transport_checksum = ChecksumMode::kStaleSourcePort;
-    const Octets stale = rendered(made(spec), {.outer_source_port = 7'103});
+    const Octets stale = made(spec).render({.outer_source_port = 7'103});
     FrameSpec before = simple_spec(true);
-    const Octets original = rendered(made(before), {.outer_source_port = spec.stale_source_port});
+    const Octets original = made(before).render({.outer_source_port = spec.stale_source_port});
     const std::size_t field = 14 + 20 + 6;
     BOOST_TEST(view<Be16>(stale, field)->value() == view<Be16>(original, field)->value());
 }

@@ -164,12 +164,10 @@ BOOST_AUTO_TEST_CASE(padding_that_was_summed_and_a_last_byte_that_was_not_are_na
     std::vector<Octets> padded;
     std::vector<Octets> odd;
     for (int i = 0; i < 6; ++i) {
-        const Octets data = payload(random, 9 + 2 * random.below(5));  // odd
-        Octets ip = raw::ipv4({}, raw::udp(1000, 53, data));
-        seal_ipv4(ip);
-        const Octets frame = raw::ethernet(0x0800, ip);
+        const Octets data = random.octets(9 + 2 * random.below(5));  // odd
+        const Octets frame = plain4({}, raw::udp(1000, 53, data));
         Octets with_trailer = frame;
-        raw::append(with_trailer, payload(random, 5));
+        raw::append(with_trailer, random.octets(5));
         Octets longer = with_trailer;
         const std::size_t length = longer.size() - 34;
         // What a sender gets that sums to the end of the frame, with the right length in the
@@ -194,9 +192,7 @@ BOOST_AUTO_TEST_CASE(padding_that_was_summed_and_a_last_byte_that_was_not_are_na
 BOOST_AUTO_TEST_CASE(udp_over_ipv6_with_0_is_a_zero_not_mangled_or_a_field_left_alone) {
     std::vector<std::string> seen;
     for (const bool computed_zero : {true, false}) {
-        Octets ip = raw::ipv6(17, raw::udp(1, 2, {1, 2, 3, 4, 5, 6}));
-        seal_ipv6(ip);
-        Octets frame = raw::ethernet(0x86dd, ip);
+        Octets frame = plain6(17, raw::udp(1, 2, {1, 2, 3, 4, 5, 6}));
         if (computed_zero) {
             put(frame, 60, 0xffff);
             frame = computing(frame, "plain.udp", frame.size() - 2, 0xffff);
@@ -217,21 +213,9 @@ BOOST_AUTO_TEST_CASE(an_ipv4_header_of_ffff_is_a_carry) {
 
 BOOST_AUTO_TEST_CASE(mistakes_unknown_to_the_namer_stay_unknown) {
     raw::Random random(27);
-    const std::function<std::uint16_t(std::uint16_t)> strange[] = {
-        [](auto right) { return static_cast<std::uint16_t>(right + 2); },
-        [](auto right) { return static_cast<std::uint16_t>(right ^ 0x0100); },
-        [](auto right) { return static_cast<std::uint16_t>(right + 0x1234); },
-        [](auto right) { return static_cast<std::uint16_t>(right - 37); },
-        [](auto right) { return static_cast<std::uint16_t>(right << 1); },
-        [](auto right) { return static_cast<std::uint16_t>(right >> 4); },
-        [](auto) { return std::uint16_t{0xdead}; },
-        [](auto) { return std::uint16_t{0x0001}; },
-        [](auto right) { return static_cast<std::uint16_t>(right * 3); },
-        [](auto right) { return static_cast<std::uint16_t>(__builtin_bswap16(right) + 5); },
-    };
     const OriginalTuple original{*frame::parse_endpoint("198.51.100.1:44246"),
                                  *frame::parse_endpoint("198.51.100.2:4789")};
-    for (const auto& wrong : strange) {
+    for (const Mistake& wrong : strange_mistakes()) {
         std::vector<Octets> frames;
         for (int i = 0; i < 6; ++i) {
             frames.push_back(spoiled(rendered(tunnel_spec(random)), "outer.udp", wrong));

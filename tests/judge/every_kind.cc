@@ -19,19 +19,6 @@ constexpr std::uint8_t kSctp = 132;
 constexpr std::uint8_t kUdpLite = 136;
 constexpr std::uint8_t kGre = 47;
 
-Octets random_octets(Random& random, std::size_t size) {
-    Octets out(size);
-    for (std::uint8_t& octet : out) {
-        octet = random.octet();
-    }
-    return out;
-}
-
-void store(Octets& to, std::size_t at, std::uint16_t value) {
-    to[at] = static_cast<std::uint8_t>(value >> 8);
-    to[at + 1] = static_cast<std::uint8_t>(value);
-}
-
 // The one's complement of rte_net's sum over everything given.
 std::uint16_t checksum(const Octets& bytes) {
     const std::uint16_t raw = rte_raw_cksum(bytes.data(), bytes.size());
@@ -88,7 +75,7 @@ void seal(Octets& transport, std::uint8_t protocol, const Addresses& addresses) 
     append(all, Octets(transport.begin(), transport.begin() + static_cast<std::ptrdiff_t>(
                                                                   covered(transport, protocol))));
     const std::uint16_t value = checksum(all);
-    store(transport, field_of(protocol), value == 0 && is_udp(protocol) ? 0xffff : value);
+    put(transport, field_of(protocol), value == 0 && is_udp(protocol) ? 0xffff : value);
 }
 
 Octets sctp(Random& random, const Octets& data) {
@@ -110,7 +97,7 @@ Octets sctp(Random& random, const Octets& data) {
 Octets udp_lite(Random& random, const Octets& data) {
     Octets out = raw::udp(1000, 2000, data);
     const std::size_t choices[] = {0, 8, 8 + data.size(), 8 + random.below(data.size() + 1)};
-    store(out, 4, static_cast<std::uint16_t>(choices[random.below(4)]));
+    put(out, 4, static_cast<std::uint16_t>(choices[random.below(4)]));
     return out;
 }
 
@@ -147,7 +134,7 @@ Octets ipv4_packet(Transport transport, Random& random, bool options, bool zero)
     }
     Octets packet = raw::ipv4(header, transport.bytes);
     const auto length = static_cast<std::ptrdiff_t>(20 + header.options.size());
-    store(packet, 10, checksum(Octets(packet.begin(), packet.begin() + length)));
+    put(packet, 10, checksum(Octets(packet.begin(), packet.begin() + length)));
     return packet;
 }
 
@@ -194,20 +181,21 @@ Octets ethernet(const Octets& ip, Random& random, Trailer trailer, const Octets&
     Octets frame = raw::ethernet(is_ipv6(ip) ? 0x86dd : 0x0800, ip, tags);
     if (trailer != Trailer::kNone) {
         const std::size_t size = 1 + random.below(20);
-        append(frame, trailer == Trailer::kZero ? Octets(size) : random_octets(random, size));
+        append(frame, trailer == Trailer::kZero ? Octets(size) : random.octets(size));
     }
     return frame;
 }
 
 // An outer packet of one of the families; UDP with or without a checksum.
-Octets outer_packet(std::uint8_t protocol, const Octets& data, Random& random, bool ipv6) {
-    const bool zero = protocol == kUdp && random.below(4) == 0;
+Octets outer_packet(std::uint8_t protocol, const Octets& data, Random& random, bool ipv6,
+                    bool all_sums) {
+    const bool zero = protocol == kUdp && !all_sums && random.below(4) == 0;
     if (protocol != kUdp) {
         if (ipv6) {
             return raw::ipv6(protocol, data);
         }
         Octets packet = raw::ipv4({.protocol = protocol}, data);
-        store(packet, 10, checksum(Octets(packet.begin(), packet.begin() + 20)));
+        put(packet, 10, checksum(Octets(packet.begin(), packet.begin() + 20)));
         return packet;
     }
     Transport transport{protocol, data};
@@ -253,7 +241,7 @@ Octets geneve(const Carried& inner, Random& random) {
         put16(out, 0x0102);
         out.push_back(0x80);
         out.push_back(static_cast<std::uint8_t>((size - 4) / 4));
-        append(out, random_octets(random, size - 4));
+        append(out, random.octets(size - 4));
     }
     append(out, inner.bytes);
     return out;
@@ -272,7 +260,7 @@ Octets gre(const Carried& inner, Random& random) {
     }
     append(out, inner.bytes);
     if ((which & 4) != 0) {
-        store(out, 4, checksum(out));
+        put(out, 4, checksum(out));
     }
     return out;
 }
@@ -297,7 +285,7 @@ Kind any_kind(Random& random) {
 }
 
 Octets frame_of(const Kind& kind, Random& random) {
-    return frame_of(kind, random, random_octets(random, kind.payload));
+    return frame_of(kind, random, random.octets(kind.payload));
 }
 
 Octets frame_of(const Kind& kind, Random& random, const Octets& payload) {
@@ -317,22 +305,38 @@ Octets frame_of(const Kind& kind, Random& random, const Octets& payload) {
                 raw::vxlan(random() & 0xffffff, ethernet(ip, random, kind.inner_trailer));
             const std::uint16_t port = random.below(2) == 0 ? 4789 : 8472;
             return outermost(outer_packet(kUdp, udp_to(port, inner, random), random,
-                                          kind.envelope == Envelope::kVxlanOverIpv6));
+                                          kind.envelope == Envelope::kVxlanOverIpv6,
+                                          kind.all_sums));
         }
         case Envelope::kVxlanGpe:
             return outermost(outer_packet(
                 kUdp, udp_to(4790, vxlan_gpe(carried(kind, ip, random), random), random), random,
-                over_ipv6));
+                over_ipv6, kind.all_sums));
         case Envelope::kGeneve:
             return outermost(
                 outer_packet(kUdp, udp_to(6081, geneve(carried(kind, ip, random), random), random),
-                             random, over_ipv6));
+                             random, over_ipv6, kind.all_sums));
         case Envelope::kGre:
-            return outermost(
-                outer_packet(kGre, gre(carried(kind, ip, random), random), random, over_ipv6));
+            return outermost(outer_packet(kGre, gre(carried(kind, ip, random), random), random,
+                                          over_ipv6, kind.all_sums));
         case Envelope::kIpInIp: break;
     }
-    return outermost(outer_packet(is_ipv6(ip) ? 41 : 4, ip, random, over_ipv6));
+    return outermost(outer_packet(is_ipv6(ip) ? 41 : 4, ip, random, over_ipv6, kind.all_sums));
+}
+
+Octets common_frame(Random& random, std::size_t turn, int fill) {
+    constexpr Upper kCommonUppers[] = {Upper::kUdp, Upper::kTcp, Upper::kIcmp};
+    constexpr Net kCommonNets[] = {Net::kIpv4, Net::kIpv4Options, Net::kIpv6};
+    const auto trailer = [&] { return random.below(3) == 0 ? Trailer::kRandom : Trailer::kNone; };
+    const Kind kind{.envelope = static_cast<Envelope>(turn % kCommonEnvelopes),
+                    .upper = kCommonUppers[random.below(3)],
+                    .net = kCommonNets[random.below(3)],
+                    .trailer = trailer(),
+                    .inner_trailer = trailer(),
+                    .payload = random.below(200),
+                    .all_sums = true};
+    return fill < 0 ? frame_of(kind, random)
+                    : frame_of(kind, random, Octets(kind.payload, static_cast<std::uint8_t>(fill)));
 }
 
 }  // namespace pathproof::judged

@@ -9,20 +9,23 @@
 
 namespace pathproof::judged {
 
+using raw::get;
 using raw::Octets;
+using raw::put;
 
 enum class Envelope : std::uint8_t {
     kNone,
+    kVlan,  // no tunnel
+    kQinq,
     kVxlan,
     kVxlanOverIpv6,
     kVxlanGpe,  // Ethernet or bare IP inside
     kGeneve,    // options of 0 to 124 bytes; Ethernet or bare IP inside
     kGre,       // with and without checksum, key, sequence number; Ethernet or bare IP inside
     kIpInIp,    // IPv4 or IPv6 in either
-    kVlan,      // no tunnel
-    kQinq,
 };
 inline constexpr std::size_t kEnvelopes = 9;
+inline constexpr std::size_t kCommonEnvelopes = 5;  // the first of them
 
 enum class Upper : std::uint8_t { kUdp, kUdpZero, kTcp, kIcmp, kSctp, kUdpLite };
 inline constexpr std::size_t kUppers = 6;
@@ -40,6 +43,7 @@ struct Kind {
     Trailer trailer = Trailer::kNone;        // of the outermost frame
     Trailer inner_trailer = Trailer::kNone;  // within the tunnel, where it carries Ethernet
     std::size_t payload = 20;
+    bool all_sums = false;  // an outer UDP checksum, too, which some lack otherwise
 };
 std::string text(const Kind& kind);
 
@@ -47,5 +51,9 @@ Kind any_kind(raw::Random& random);
 Octets frame_of(const Kind& kind, raw::Random& random);
 // The same with a payload of given bytes instead of random ones; `kind.payload` does not count.
 Octets frame_of(const Kind& kind, raw::Random& random, const Octets& payload);
+// UDP, TCP or ICMP with all checksums in a common envelope, each in its `turn`, a trailer of other
+// bytes than 0 now and then, and a payload of 0 to 199 bytes: `fill` everywhere if that is not
+// negative.
+Octets common_frame(raw::Random& random, std::size_t turn, int fill = -1);
 
 }  // namespace pathproof::judged

@@ -7,6 +7,7 @@
 #include <functional>
 
 #include "tests/judge/every_kind.h"
+#include "tests/judge/judged.h"
 
 BOOST_AUTO_TEST_SUITE(frame_difference)
 
@@ -18,22 +19,8 @@ namespace {
 
 constexpr frame::TunnelPorts kTunnels = frame::TunnelPorts::well_known();
 
-void put(Octets& to, std::size_t at, std::uint16_t value) {
-    to[at] = static_cast<std::uint8_t>(value >> 8);
-    to[at + 1] = static_cast<std::uint8_t>(value);
-}
-
 frame::FrameView view_of(const Octets& frame) {
     return frame::parse_frame(frame, kTunnels);
-}
-
-void seal(Octets& frame) {
-    for (int inside_out = 0; inside_out < 2; ++inside_out) {
-        const FrameVerdict verdict = verify_slowly(frame, kTunnels);
-        for (const ChecksumFinding& finding : verdict.all()) {
-            write_right(frame, finding);
-        }
-    }
 }
 
 // The checksum of the bytes from `start` to `end`, what is there being part of it.
@@ -142,7 +129,7 @@ BOOST_AUTO_TEST_CASE(damaged_payload_is_told_from_damage_that_was_sealed) {
     BOOST_TEST((difference.fields[0].kind == DifferenceKind::kPayload));
     BOOST_TEST(difference.fields[0].offset == 60u);
     BOOST_TEST(difference.fields[0].length == 1u);
-    seal(damaged);
+    mend(damaged);
     difference = compare(frame, damaged);
     BOOST_REQUIRE(difference.fields.size() == 2u);
     BOOST_TEST((difference.fields[0].kind == DifferenceKind::kChecksum));
@@ -210,7 +197,7 @@ BOOST_AUTO_TEST_CASE(plain_udp_taken_for_a_tunnel_is_explained) {
     Octets ip = raw::ipv4({}, raw::udp(1000, 5555, raw::vxlan(7, inner)));
     Octets intended = raw::ethernet(0x0800, ip);
     put(intended, 50 + 14 + 26, 0x4444);  // not a checksum at all to who sent it
-    seal(intended);
+    mend(intended);
     Octets observed = intended;
     const frame::TunnelPorts as_tunnel = [] {
         frame::TunnelPorts tunnels(frame::IpTunnels::kIgnored);

@@ -237,19 +237,7 @@ BOOST_AUTO_TEST_CASE(mistakes_with_a_crc_are_named_by_computing_it_anew) {
 
 // With all evidence at hand, too, a mistake that nobody knows gets no name.
 BOOST_AUTO_TEST_CASE(with_all_evidence_unknown_mistakes_stay_unknown) {
-    const std::function<std::uint16_t(std::uint16_t)> strange[] = {
-        [](auto right) { return static_cast<std::uint16_t>(right + 2); },
-        [](auto right) { return static_cast<std::uint16_t>(right ^ 0x0100); },
-        [](auto right) { return static_cast<std::uint16_t>(right + 0x1234); },
-        [](auto right) { return static_cast<std::uint16_t>(right - 37); },
-        [](auto right) { return static_cast<std::uint16_t>(right << 1); },
-        [](auto right) { return static_cast<std::uint16_t>(right >> 4); },
-        [](auto) { return std::uint16_t{0xdead}; },
-        [](auto) { return std::uint16_t{0x0001}; },
-        [](auto right) { return static_cast<std::uint16_t>(right * 3); },
-        [](auto right) { return static_cast<std::uint16_t>(right & 0xff00); },
-    };
-    for (const auto& wrong : strange) {
+    for (const Mistake& wrong : strange_mistakes()) {
         const Maker make = [&](raw::Random& random) {
             Sample sample{.before = healthy(random, {.envelope = Envelope::kQinq,
                                                      .net = Net::kIpv4Options,

@@ -1,5 +1,5 @@
-// Frames of every shape that the verifier knows, put together byte by byte and given their
-// checksums by DPDK's rte_net: a third implementation beside the fast path and the oracle.
+// Packets put together byte by byte and given their checksums by DPDK's rte_net: a third
+// implementation beside the fast path and the oracle.
 #pragma once
 
 #include "dataplane/judge/verifier.h"
@@ -7,7 +7,9 @@
 
 namespace pathproof::judged {
 
+using raw::get;
 using raw::Octets;
+using raw::put;
 
 inline constexpr std::uint16_t kTunnelPorts[] = {4789, 8472};
 
@@ -17,13 +19,12 @@ void seal_ipv4(Octets& packet);
 // `packet` starts with an IPv6 header without extension headers.
 void seal_ipv6(Octets& packet);
 
-enum class Shape : std::uint8_t { kPlain, kVlan, kQinq, kTunnel, kTunnelOverIpv6 };
-inline constexpr std::size_t kShapes = 5;
+// A healthy frame with one packet.
+Octets plain4(const raw::Ipv4& header, const Octets& transport);
+Octets plain6(std::uint8_t next_header, const Octets& transport);
 
-// A healthy frame drawn from `random`: family, transport, options, payload of 0 to 199 bytes, and a
-// trailer of other bytes than 0 now and then. The payload is `fill` everywhere if that is not
-// negative.
-Octets random_frame(raw::Random& random, Shape shape, int fill = -1);
+// Puts what is right into all checksum fields, read as on the well-known tunnel ports.
+void mend(Octets& frame);
 
 std::string text(const judge::FrameVerdict& verdict);
 

@@ -129,7 +129,6 @@ BOOST_AUTO_TEST_CASE(what_is_no_answer_to_one_of_our_queries_is_not_ours) {
     query.bytes()[2] &= 0x7f;
     BOOST_TEST((bench.ledger.take(query.datagram(), 0) == AnswerKind::kNotOurs));
     BOOST_TEST((bench.ledger.take({.source = kService}, 0) == AnswerKind::kNotOurs));
-    BOOST_TEST(bench.ledger.answers() == 0u);
 }
 
 BOOST_AUTO_TEST_CASE(a_right_answer_from_elsewhere_is_misdelivered_until_the_right_one_comes) {
@@ -185,19 +184,24 @@ BOOST_AUTO_TEST_CASE(an_expected_cname_must_be_there_and_lead_where_it_should) {
     BOOST_TEST((take(3, nullptr) == AnswerKind::kWrong));
 }
 
-BOOST_AUTO_TEST_CASE(totals_count_every_query_once_and_every_answer_once) {
+BOOST_AUTO_TEST_CASE(records_count_every_query_once_and_every_answer_once) {
     Bench bench;
     bench.take({.number = 0}, 50);
     bench.take({.number = 0}, 60);
     bench.take({.number = 1}, 5000);
     bench.take({.number = 2, .source = kElsewhere});
     bench.take({.number = 3, .id_offset = 7});
-    const std::vector<std::int64_t> sent(10, 0);
-    const Ledger::Totals totals = bench.ledger.totals(sent, 1000);
+    std::array<std::uint64_t, kQueryStates> states{};
+    unsigned further = 0;
+    for (std::uint64_t number = 0; number < 10; ++number) {
+        QueryRecord record;
+        bench.ledger.fill(record, number, 0, 1000);
+        ++states[static_cast<std::size_t>(record.state)];
+        further += record.duplicates;
+    }
     const std::array<std::uint64_t, kQueryStates> expected{1, 1, 1, 1, 6};
-    BOOST_TEST(totals.states == expected, boost::test_tools::per_element());
-    BOOST_TEST(totals.latency.count() == 2u);
-    BOOST_TEST(bench.ledger.answers() == 5u);
+    BOOST_TEST(states == expected, boost::test_tools::per_element());
+    BOOST_TEST(further == 1u);
 }
 
 BOOST_AUTO_TEST_CASE(a_cut_answer_does_no_harm) {

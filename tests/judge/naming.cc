@@ -2,7 +2,6 @@
 
 #include <boost/test/unit_test.hpp>
 
-#include "dataplane/base/be.h"
 #include "dataplane/frame/checksum.h"
 
 namespace pathproof::judged {
@@ -19,14 +18,6 @@ std::string text(const std::vector<ChecksumName>& names) {
         out += std::string(out.empty() ? "" : " ") + name(each);
     }
     return out;
-}
-
-std::uint16_t word_at(const Octets& frame, std::size_t offset) {
-    return frame::view<Be16>(frame, offset)->value();
-}
-void put(Octets& frame, std::size_t offset, std::uint16_t value) {
-    frame[offset] = static_cast<std::uint8_t>(value >> 8);
-    frame[offset + 1] = static_cast<std::uint8_t>(value);
 }
 
 // The finding at one layer, whatever its state.
@@ -49,20 +40,26 @@ std::string names_at(const Octets& frame, const char* layer,
     return text(matching_names(frame, finding, original));
 }
 
-// Sets the checksum at a layer to what `wrong` makes of the right one.
-Octets spoiled(Octets frame, const char* layer,
-               const std::function<std::uint16_t(std::uint16_t)>& wrong) {
+std::vector<Mistake> strange_mistakes() {
+    return {
+        [](auto right) { return static_cast<std::uint16_t>(right + 2); },
+        [](auto right) { return static_cast<std::uint16_t>(right ^ 0x0100); },
+        [](auto right) { return static_cast<std::uint16_t>(right + 0x1234); },
+        [](auto right) { return static_cast<std::uint16_t>(right - 37); },
+        [](auto right) { return static_cast<std::uint16_t>(right << 1); },
+        [](auto right) { return static_cast<std::uint16_t>(right >> 4); },
+        [](auto) { return std::uint16_t{0xdead}; },
+        [](auto) { return std::uint16_t{0x0001}; },
+        [](auto right) { return static_cast<std::uint16_t>(right * 3); },
+        [](auto right) { return static_cast<std::uint16_t>(__builtin_bswap16(right) + 5); },
+        [](auto right) { return static_cast<std::uint16_t>(right & 0xff00); },
+    };
+}
+
+Octets spoiled(Octets frame, const char* layer, const Mistake& wrong) {
     const ChecksumFinding finding = at(frame, layer);
     put(frame, finding.field_offset, wrong(static_cast<std::uint16_t>(finding.right)));
     return frame;
-}
-
-Octets payload(raw::Random& random, std::size_t size) {
-    Octets out(size);
-    for (std::uint8_t& byte : out) {
-        byte = random.octet();
-    }
-    return out;
 }
 
 FrameSpec tunnel_spec(raw::Random& random, Transport inner) {
@@ -75,16 +72,14 @@ FrameSpec tunnel_spec(raw::Random& random, Transport inner) {
                   .destination = *frame::parse_endpoint("198.51.100.2:4789")},
         .vni = 4096,
     };
-    spec.payload = payload(random, 20 + random.below(60) * 2);
+    spec.payload = random.octets(20 + random.below(60) * 2);
     return spec;
 }
 
 Octets rendered(const FrameSpec& spec) {
     const auto model = FrameTemplate::make(spec);
     BOOST_REQUIRE_MESSAGE(model, model.error().message);
-    Octets frame(model->size());
-    model->render(frame.data(), {});
-    return frame;
+    return model->render();
 }
 
 // The verdict over several frames, as the tool gives it.
@@ -104,7 +99,7 @@ ChecksumName voted(const std::vector<Octets>& frames, const char* layer,
 // `right`.
 Octets computing(Octets frame, const char* layer, std::size_t spare, std::uint16_t right) {
     const ChecksumFinding before = at(frame, layer);
-    const PartialSum word = frame::sum_word(word_at(frame, spare)) +
+    const PartialSum word = frame::sum_word(get(frame, spare)) +
                             frame::sum_word(static_cast<std::uint16_t>(before.right)) +
                             frame::without_word(right);
     put(frame, spare, frame::folded(word));

@@ -14,8 +14,6 @@
 namespace pathproof::judged {
 
 std::string text(const std::vector<judge::ChecksumName>& names);
-std::uint16_t word_at(const Octets& frame, std::size_t offset);
-void put(Octets& frame, std::size_t offset, std::uint16_t value);
 
 // The finding at one layer, whatever its state; the test fails if the layer was not judged.
 judge::ChecksumFinding at(const Octets& frame, const std::string& layer);
@@ -28,15 +26,17 @@ std::string names_at(const Octets& frame, const char* layer,
 judge::ChecksumName voted(const std::vector<Octets>& frames, const char* layer,
                           const std::optional<judge::OriginalTuple>& original = {});
 
-// Sets the checksum at a layer to what `wrong` makes of the right one.
-Octets spoiled(Octets frame, const char* layer,
-               const std::function<std::uint16_t(std::uint16_t)>& wrong);
+// What a sender makes of the right checksum.
+using Mistake = std::function<std::uint16_t(std::uint16_t)>;
+// Those that the namer does not know.
+std::vector<Mistake> strange_mistakes();
+
+// Makes the checksum at a layer wrong.
+Octets spoiled(Octets frame, const char* layer, const Mistake& wrong);
 
 // Changes the word at `spare`, which the checksum at `layer` covers, so that it computes to
 // `right`.
 Octets computing(Octets frame, const char* layer, std::size_t spare, std::uint16_t right);
-
-Octets payload(raw::Random& random, std::size_t size);
 
 // 10.42.0.5:40123 > 10.42.1.9:8080 in VXLAN from 198.51.100.1:7103 to 198.51.100.2:4789, an even
 // random payload.

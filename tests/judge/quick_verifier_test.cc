@@ -98,7 +98,7 @@ BOOST_AUTO_TEST_CASE(it_says_of_broken_frames_what_the_two_verifiers_say) {
     const std::size_t frames = test::how_many(300'000);
     std::size_t bad = 0;
     for (std::size_t i = 0; i < frames; ++i) {
-        Octets frame = random_frame(random, static_cast<Shape>(i % kShapes));
+        Octets frame = common_frame(random, i);
         for (unsigned flips = 1 + random() % 3; flips > 0; --flips) {
             flip(frame, random);
         }
@@ -108,11 +108,8 @@ BOOST_AUTO_TEST_CASE(it_says_of_broken_frames_what_the_two_verifiers_say) {
 }
 
 BOOST_AUTO_TEST_CASE(each_wrong_layer_of_a_tunnel_is_told_from_the_others) {
-    Octets inner = raw::ipv4({.protocol = 6}, raw::tcp(1, 2, raw::text("data")));
-    seal_ipv4(inner);
-    Octets outer = raw::ipv4({}, raw::udp(3, 4789, raw::vxlan(1, raw::ethernet(0x0800, inner))));
-    seal_ipv4(outer);
-    const Octets healthy = raw::ethernet(0x0800, outer);
+    const Octets inner = plain4({.protocol = 6}, raw::tcp(1, 2, raw::text("data")));
+    const Octets healthy = plain4({}, raw::udp(3, 4789, raw::vxlan(1, inner)));
     const std::pair<std::size_t, unsigned> kFields[] = {
         {18, QuickCode::kBadOuterIp},
         {40, QuickCode::kBadOuterUdp},
@@ -130,8 +127,8 @@ BOOST_AUTO_TEST_CASE(each_wrong_layer_of_a_tunnel_is_told_from_the_others) {
 
 BOOST_AUTO_TEST_CASE(cut_frames_are_never_read_beyond_their_end) {
     raw::Random random(3);
-    for (int i = 0; i < 200; ++i) {
-        const Octets frame = random_frame(random, static_cast<Shape>(i % kShapes));
+    for (std::size_t i = 0; i < 200; ++i) {
+        const Octets frame = common_frame(random, i);
         for (std::size_t length = 0; length < frame.size(); ++length) {
             Octets cut(frame.begin(), frame.begin() + static_cast<std::ptrdiff_t>(length));
             agrees(cut);
@@ -173,11 +170,9 @@ BOOST_AUTO_TEST_CASE(the_values_0_and_ffff_mean_what_they_mean_to_the_verifier) 
         for (unsigned value = 0; value < 0x10000; value += 7) {
             const Octets data{static_cast<std::uint8_t>(value >> 8),
                               static_cast<std::uint8_t>(value)};
-            Octets ip = raw::ipv4({.protocol = protocol}, protocol == 1   ? raw::icmp(8, 1, data)
+            Octets frame = plain4({.protocol = protocol}, protocol == 1   ? raw::icmp(8, 1, data)
                                                           : protocol == 6 ? raw::tcp(7, 8, data)
                                                                           : raw::udp(7, 8, data));
-            seal_ipv4(ip);
-            Octets frame = raw::ethernet(0x0800, ip);
             const std::size_t field = protocol == 1 ? 36 : protocol == 6 ? 50 : 40;
             BOOST_REQUIRE(agrees(frame));
             put(frame, field, 0);
@@ -205,24 +200,22 @@ BOOST_AUTO_TEST_CASE(the_values_0_and_ffff_mean_what_they_mean_to_the_verifier) 
 }
 
 BOOST_AUTO_TEST_CASE(what_carries_a_tunnel_is_told_by_each_of_up_to_four_ports) {
-    Octets inner = raw::ipv4({}, raw::udp(1, 2, raw::text("abc")));
-    seal_ipv4(inner);
+    const Octets inner = plain4({}, raw::udp(1, 2, raw::text("abc")));
     const std::uint16_t ports[] = {1, 0x8000, 4789, 65535};
     for (std::size_t used = 0; used <= 4; ++used) {
         const QuickVerifier quick{std::span(ports).first(used)};
         for (const unsigned port : {0u, 1u, 2u, 0x8000u, 4788u, 4789u, 65535u}) {
-            Octets outer = raw::ipv4({}, raw::udp(3, static_cast<std::uint16_t>(port),
-                                                  raw::vxlan(1, raw::ethernet(0x0800, inner))));
-            seal_ipv4(outer);
+            const Octets outer =
+                plain4({}, raw::udp(3, static_cast<std::uint16_t>(port), raw::vxlan(1, inner)));
             QuickFrame found;
-            BOOST_REQUIRE(quick.judge(raw::ethernet(0x0800, outer), found));
+            BOOST_REQUIRE(quick.judge(outer, found));
             const bool tunnel = std::count(ports, ports + used, port) != 0;
             BOOST_TEST((found.code.envelope() != QuickCode::Envelope::kNone) == tunnel);
         }
     }
     const std::uint16_t five[] = {1, 2, 3, 4, 5};
     QuickFrame found;
-    BOOST_TEST(!QuickVerifier(five).judge(raw::ethernet(0x0800, inner), found));
+    BOOST_TEST(!QuickVerifier(five).judge(inner, found));
 }
 
 BOOST_AUTO_TEST_SUITE_END()

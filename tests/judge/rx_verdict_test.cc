@@ -54,8 +54,7 @@ BOOST_AUTO_TEST_CASE(claims_that_are_true_and_claims_that_are_not_made_are_no_fa
     BOOST_TEST(text(judge_claims(verdict(frame), {})) == "");  // B14
     for (const std::size_t bad : {0u, 1u, 2u, 3u}) {
         const FrameVerdict truth = verdict(spoiled(frame, bad));
-        const RxTruth layers = rx_truth(truth, SeesTunnel::kYes);
-        const auto& [ip, l4, outer_ip, outer_l4] = layers.layers;
+        const auto [ip, l4, outer_ip, outer_l4] = rx_truth(truth, SeesTunnel::kYes);
         BOOST_TEST(text(judge_claims(truth, {ip, l4, outer_ip, outer_l4})) == "");
         BOOST_TEST(text(judge_claims(truth, {})) == "");
     }

@@ -4,6 +4,7 @@
 #include <functional>
 
 #include "tests/judge/every_kind.h"
+#include "tests/judge/judged.h"
 
 BOOST_AUTO_TEST_SUITE(segment_audit)
 
@@ -15,14 +16,6 @@ namespace {
 
 constexpr frame::TunnelPorts kTunnels = frame::TunnelPorts::well_known();
 using Segments = std::vector<Octets>;
-
-void put(Octets& to, std::size_t at, std::uint16_t value) {
-    to[at] = static_cast<std::uint8_t>(value >> 8);
-    to[at + 1] = static_cast<std::uint8_t>(value);
-}
-std::uint16_t get(const Octets& from, std::size_t at) {
-    return static_cast<std::uint16_t>(from[at] << 8 | from[at + 1]);
-}
 
 // A TCP super-frame with FIN, PSH, CWR and ACK set, or a UDP one; DF is set.
 Octets super_frame(raw::Random& random, Kind kind, std::size_t payload) {
@@ -40,12 +33,7 @@ Octets super_frame(raw::Random& random, Kind kind, std::size_t payload) {
     if (kind.upper == Upper::kTcp) {
         frame[view.innermost().transport_offset + 13u] = 0x99;
     }
-    for (int n = 0; n < 2; ++n) {
-        const FrameVerdict verdict = verify_slowly(frame, kTunnels);
-        for (const ChecksumFinding& finding : verdict.all()) {
-            write_right(frame, finding);
-        }
-    }
+    mend(frame);
     return frame;
 }
 
@@ -80,12 +68,7 @@ Segments with(Segments segments, std::size_t index,
               const std::function<void(Octets&, const frame::FrameView&)>& change) {
     Octets& frame = segments[index];
     change(frame, frame::parse_frame(frame, kTunnels));
-    for (int n = 0; n < 2; ++n) {
-        const FrameVerdict verdict = verify_slowly(frame, kTunnels);
-        for (const ChecksumFinding& finding : verdict.all()) {
-            write_right(frame, finding);
-        }
-    }
+    mend(frame);
     return segments;
 }
 

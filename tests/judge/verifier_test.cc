@@ -9,6 +9,7 @@
 #include "dataplane/frame/checksum.h"
 #include "dataplane/frame/view.h"
 #include "tests/how_many.h"
+#include "tests/judge/every_kind.h"
 #include "tests/judge/judged.h"
 
 BOOST_AUTO_TEST_SUITE(verifier)
@@ -51,23 +52,6 @@ ChecksumState state(const Octets& frame, const char* layer) {
     return finding->state;
 }
 
-void put(Octets& frame, std::size_t offset, std::uint16_t value) {
-    frame[offset] = static_cast<std::uint8_t>(value >> 8);
-    frame[offset + 1] = static_cast<std::uint8_t>(value);
-}
-
-Octets plain4(const raw::Ipv4& header, const Octets& transport) {
-    Octets ip = raw::ipv4(header, transport);
-    seal_ipv4(ip);
-    return raw::ethernet(0x0800, ip);
-}
-
-Octets plain6(std::uint8_t next_header, const Octets& transport) {
-    Octets ip = raw::ipv6(next_header, transport);
-    seal_ipv6(ip);
-    return raw::ethernet(0x86dd, ip);
-}
-
 // Chooses the last two payload bytes of a UDP or TCP packet so that its computed checksum is
 // `wanted`.
 Octets with_computed(std::uint8_t protocol, std::uint16_t wanted) {
@@ -87,11 +71,7 @@ Octets with_computed(std::uint8_t protocol, std::uint16_t wanted) {
 
 // None to two hosts of a routing header, all different.
 Octets random_hosts(raw::Random& random) {
-    Octets hosts(random.below(3));
-    for (std::uint8_t& host : hosts) {
-        host = random.octet();
-    }
-    return hosts;
+    return random.octets(random.below(3));
 }
 
 // Sums like a verifier with one mistake; used to show that the healthy frames would convict it.
@@ -112,7 +92,7 @@ int false_alarms(const BrokenSum& sum) {
     raw::Random random(99);
     int alarms = 0;
     for (int i = 0; i < 2000; ++i) {
-        const Octets frame = random_frame(random, Shape::kPlain);
+        const Octets frame = common_frame(random, 0);
         const frame::PacketView packet = frame::parse_frame(frame, {}).outer;
         const bool udp = packet.transport == frame::Transport::kUdp;
         if (!udp && packet.transport != frame::Transport::kTcp) {
@@ -131,7 +111,7 @@ int false_alarms(const BrokenSum& sum) {
 BOOST_AUTO_TEST_CASE(frames_that_rte_net_sealed_are_good_to_the_fast_judge_and_the_oracle) {
     raw::Random random(1);
     for (std::size_t i = 0; i < test::how_many(20'000); ++i) {
-        const Octets frame = random_frame(random, static_cast<Shape>(i % kShapes));
+        const Octets frame = common_frame(random, i);
         const FrameVerdict verdict = both(frame);
         BOOST_REQUIRE_MESSAGE(all_good(verdict), "frame " << i << ": " << text(verdict));
     }
@@ -139,20 +119,17 @@ BOOST_AUTO_TEST_CASE(frames_that_rte_net_sealed_are_good_to_the_fast_judge_and_t
 
 BOOST_AUTO_TEST_CASE(payloads_of_one_byte_value_are_good_too) {
     raw::Random random(2);
-    for (int i = 0; i < 2'000; ++i) {
+    for (std::size_t i = 0; i < 2'000; ++i) {
         const int fill = i % 2 == 0 ? 0x00 : 0xff;  // 0xff: every addition carries
-        const Octets frame = random_frame(random, static_cast<Shape>(i / 2 % kShapes), fill);
+        const Octets frame = common_frame(random, i / 2, fill);
         BOOST_REQUIRE_MESSAGE(all_good(both(frame)), "frame " << i);
     }
 }
 
 BOOST_AUTO_TEST_CASE(both_sides_of_a_tunnel_are_judged_and_named) {
     raw::Random random(3);
-    Octets inner = raw::ipv4({.protocol = 6}, raw::tcp(1, 2, raw::text("data")));
-    seal_ipv4(inner);
-    Octets outer = raw::ipv4({}, raw::udp(3, 4789, raw::vxlan(1, raw::ethernet(0x0800, inner))));
-    seal_ipv4(outer);
-    const FrameVerdict verdict = both(raw::ethernet(0x0800, outer));
+    const Octets inner = plain4({.protocol = 6}, raw::tcp(1, 2, raw::text("data")));
+    const FrameVerdict verdict = both(plain4({}, raw::udp(3, 4789, raw::vxlan(1, inner))));
     BOOST_TEST(text(verdict).find("outer.ipv4") != std::string::npos);
     BOOST_REQUIRE(verdict.count == 4);
     BOOST_TEST(word(verdict.findings[1].layer) == "outer.udp");
@@ -164,7 +141,7 @@ BOOST_AUTO_TEST_CASE(both_sides_of_a_tunnel_are_judged_and_named) {
 BOOST_AUTO_TEST_CASE(any_flipped_bit_under_a_checksum_is_seen) {
     raw::Random random(4);
     for (int i = 0; i < 5'000; ++i) {
-        Octets frame = random_frame(random, Shape::kPlain);
+        Octets frame = common_frame(random, 0);
         const frame::PacketView packet = frame::parse_frame(frame, kTunnelPorts).outer;
         // Lengths and the choice of layers stay, so that the frame is still read the same way.
         const bool udp_length = packet.transport == frame::Transport::kUdp;
@@ -177,11 +154,8 @@ BOOST_AUTO_TEST_CASE(any_flipped_bit_under_a_checksum_is_seen) {
 }
 
 BOOST_AUTO_TEST_CASE(a_wrong_layer_is_found_without_blaming_the_others) {
-    Octets inner = raw::ipv4({.protocol = 6}, raw::tcp(1, 2, raw::text("data")));
-    seal_ipv4(inner);
-    Octets outer = raw::ipv4({}, raw::udp(3, 4789, raw::vxlan(1, raw::ethernet(0x0800, inner))));
-    seal_ipv4(outer);
-    const Octets healthy = raw::ethernet(0x0800, outer);
+    const Octets inner = plain4({.protocol = 6}, raw::tcp(1, 2, raw::text("data")));
+    const Octets healthy = plain4({}, raw::udp(3, 4789, raw::vxlan(1, inner)));
     for (const auto& [offset, layer] : {std::pair{24, "outer.ipv4"}, std::pair{40, "outer.udp"}}) {
         Octets frame = healthy;
         frame[offset] ^= 0x55;
@@ -201,9 +175,8 @@ BOOST_AUTO_TEST_CASE(udp_0_is_disabled_over_ipv4_and_outside_a_tunnel_only) {
     Octets six = plain6(17, raw::udp(1, 2, raw::text("abc")));
     put(six, 60, 0);
     BOOST_TEST((state(six, "plain.udp") == ChecksumState::kBad));
-    Octets inner = raw::ipv4({}, raw::udp(1, 2, raw::text("abc")));
-    seal_ipv4(inner);
-    Octets tunnel = plain6(17, raw::udp(1, 4789, raw::vxlan(1, raw::ethernet(0x0800, inner))));
+    const Octets inner = plain4({}, raw::udp(1, 2, raw::text("abc")));
+    Octets tunnel = plain6(17, raw::udp(1, 4789, raw::vxlan(1, inner)));
     put(tunnel, 60, 0);
     BOOST_TEST((state(tunnel, "outer.udp") == ChecksumState::kDisabled));
     BOOST_TEST((state(tunnel, "inner.udp") == ChecksumState::kGood));
@@ -249,9 +222,7 @@ BOOST_AUTO_TEST_CASE(an_icmp_message_of_zeros_is_bad_and_wants_ffff) {
 BOOST_AUTO_TEST_CASE(fragments_make_no_claim_about_their_transport) {
     const Octets datagram = raw::udp(1, 53, Octets(64, 3));
     const auto fragment = [&](std::uint16_t field) {
-        Octets ip = raw::ipv4({.fragment = field}, datagram);
-        seal_ipv4(ip);
-        Octets frame = raw::ethernet(0x0800, ip);
+        Octets frame = plain4({.fragment = field}, datagram);
         frame[40] ^= 0x11;
         return frame;
     };
@@ -267,12 +238,10 @@ BOOST_AUTO_TEST_CASE(fragments_make_no_claim_about_their_transport) {
 
 BOOST_AUTO_TEST_CASE(a_udp_length_short_of_the_ip_payload_is_judged_by_the_udp_length) {
     Octets datagram = raw::udp(1, 2, raw::text("abc"));
-    Octets ip = raw::ipv4({}, datagram);
-    seal_ipv4(ip);
-    Octets frame = raw::ethernet(0x0800, ip);
+    Octets frame = plain4({}, datagram);
     raw::append(frame, raw::text("tail"));
     put(frame, 16,
-        static_cast<std::uint16_t>(ip.size() + 4));  // B8: the tail belongs to the IP packet
+        static_cast<std::uint16_t>(frame.size() - 14));  // B8: the tail belongs to the IP packet
     put(frame, 24, 0);
     put(frame, 24, frame::checksum_of(frame::sum_bytes(frame::Bytes(frame).subspan(14, 20))));
     BOOST_TEST(all_good(both(frame)), text(both(frame)));
@@ -300,8 +269,8 @@ BOOST_AUTO_TEST_CASE(ipv6_extension_headers_are_no_part_of_the_sum_but_the_last_
 
 BOOST_AUTO_TEST_CASE(frames_cut_short_are_malformed_and_accuse_nobody) {
     raw::Random random(5);
-    for (int i = 0; i < 60; ++i) {
-        const Octets frame = random_frame(random, static_cast<Shape>(i % kShapes));
+    for (std::size_t i = 0; i < 60; ++i) {
+        const Octets frame = common_frame(random, i);
         for (std::size_t length = 0; length < frame.size(); ++length) {
             const auto block = std::make_unique<std::uint8_t[]>(length);
             std::copy_n(frame.begin(), length, block.get());
@@ -316,7 +285,7 @@ BOOST_AUTO_TEST_CASE(frames_cut_short_are_malformed_and_accuse_nobody) {
 BOOST_AUTO_TEST_CASE(judge_and_oracle_agree_on_frames_broken_at_random) {
     raw::Random random(6);
     for (std::size_t i = 0; i < test::how_many(100'000); ++i) {
-        Octets frame = random_frame(random, static_cast<Shape>(i % kShapes));
+        Octets frame = common_frame(random, i);
         for (unsigned change = random() % 4; change > 0; --change) {
             // Headers are hit more often than data.
             const std::size_t reach =
@@ -455,9 +424,7 @@ BOOST_AUTO_TEST_CASE(a_packet_that_was_routed_and_translated_rightly_is_good) {
 
 // B21, draft-smith-vxlan-group-policy: the G flag, a group and VNI 0 are legal.
 BOOST_AUTO_TEST_CASE(a_tunnel_header_with_a_group_is_no_reason_for_alarm) {
-    Octets inner = raw::ipv4({}, raw::udp(1, 2, raw::text("abc")));
-    seal_ipv4(inner);
-    Octets header = raw::vxlan(0, raw::ethernet(0x0800, inner));
+    Octets header = raw::vxlan(0, plain4({}, raw::udp(1, 2, raw::text("abc"))));
     header[0] = 0x88;
     put(header, 2, 0x1234);
     const FrameVerdict verdict = both(plain4({}, raw::udp(3, 4789, header)));

@@ -22,10 +22,6 @@ using frame::PacketView;
 
 inline constexpr frame::TunnelPorts kTunnels = frame::TunnelPorts::well_known();
 
-inline std::uint16_t get(const Octets& from, std::size_t at) {
-    return static_cast<std::uint16_t>(from[at] << 8 | from[at + 1]);
-}
-
 inline std::uint16_t sum(const Octets& bytes) {
     return __builtin_bswap16(rte_raw_cksum(bytes.data(), bytes.size()));
 }
@@ -64,14 +60,6 @@ struct Sample {
 
 using Maker = std::function<Sample(raw::Random&)>;
 
-inline std::string words(const std::vector<ChecksumName>& names) {
-    std::string out;
-    for (const ChecksumName each : names) {
-        out += std::string(out.empty() ? "" : " ") + name(each);
-    }
-    return out;
-}
-
 // The tool's verdict over six frames with different payloads.
 inline std::string named(const Maker& make) {
     raw::Random random(77);
@@ -82,7 +70,7 @@ inline std::string named(const Maker& make) {
         vote.add(sample.frame, finding, matching_names(sample.frame, finding, sample.evidence()));
     }
     const ChecksumName verdict = vote.verdict();
-    return verdict == ChecksumName::kUnknown ? "UNKNOWN [" + words(vote.candidates()) + "]"
+    return verdict == ChecksumName::kUnknown ? "UNKNOWN [" + text(vote.candidates()) + "]"
                                              : name(verdict);
 }
 

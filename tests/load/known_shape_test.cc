@@ -98,6 +98,16 @@ std::string described(const IntakeTotals& totals) {
     return text;
 }
 
+// An intake that took the frames, and of which one that looked at each said the same.
+TrackedIntake taken_alike(const SourcePlan& plan, const std::vector<Frame>& frames) {
+    TrackedIntake intake = intake_of(intake_plan(plan));
+    TrackedIntake slow = looking_at_each(plan);
+    take(intake, frames);
+    take(slow, frames);
+    BOOST_TEST(described(intake.totals()) == described(slow.totals()));
+    return intake;
+}
+
 struct Case {
     std::string name;
     SourcePlan plan;
@@ -149,15 +159,10 @@ BOOST_AUTO_TEST_CASE(suffixes_of_every_length_give_shapes_that_see_each_changed_
         const SourcePlan plan = with_suffix(std::string(letters, 'z'));
         BOOST_TEST_CONTEXT(letters << " letters") {
             std::vector<Frame> frames = made(plan, kLearning + 200);
-            TrackedIntake intake = intake_of(intake_plan(plan));
-            TrackedIntake slow = looking_at_each(plan);
             for (std::size_t i = kLearning; i < frames.size(); ++i) {
                 frames[i][i % frames[i].size()] ^= 0x04;
             }
-            take(intake, frames);
-            take(slow, frames);
-            BOOST_TEST(intake.totals().known > 0u);
-            BOOST_TEST(described(intake.totals()) == described(slow.totals()));
+            BOOST_TEST(taken_alike(plan, frames).totals().known > 0u);
         }
     }
 }
@@ -244,13 +249,9 @@ BOOST_AUTO_TEST_CASE(a_header_checksum_of_all_ones_is_wrong_as_it_is_elsewhere) 
         for (std::size_t i = 100; i < 150; ++i) {
             frames[i] = with_all_ones(frames[i], header);
         }
-        TrackedIntake intake = intake_of(intake_plan(plan));
-        TrackedIntake slow = looking_at_each(plan);
-        take(intake, frames);
-        take(slow, frames);
+        const TrackedIntake intake = taken_alike(plan, frames);
         BOOST_TEST(intake.totals().known >= 100u);
         BOOST_TEST(intake.totals().received.bad_checksum == 50u);
-        BOOST_TEST(described(intake.totals()) == described(slow.totals()));
     }
 }
 
@@ -262,13 +263,9 @@ BOOST_AUTO_TEST_CASE(a_query_to_the_port_of_a_tunnel_is_no_query) {
         frames[i][37] = 4789 & 0xff;
         frames[i] = sealed(frames[i]);
     }
-    TrackedIntake intake = intake_of(intake_plan(plan));
-    TrackedIntake slow = looking_at_each(plan);
-    take(intake, frames);
-    take(slow, frames);
+    const TrackedIntake intake = taken_alike(plan, frames);
     BOOST_TEST(intake.totals().known >= 100u);
     BOOST_TEST(intake.totals().received.answers == 150u);
-    BOOST_TEST(described(intake.totals()) == described(slow.totals()));
 }
 
 BOOST_AUTO_TEST_CASE(numbers_in_any_order_late_and_stale_ones_are_entered_alike) {
@@ -353,14 +350,10 @@ BOOST_AUTO_TEST_CASE(udp_and_questions_of_one_length_are_told_apart) {
         Frame other = *udp;
         other[payload_at(other) + 7] ^= 1;
         frames.push_back(sealed(other));
-        TrackedIntake intake = intake_of(intake_plan(plan));
-        TrackedIntake slow = looking_at_each(plan);
-        take(intake, frames);
-        take(slow, frames);
+        const TrackedIntake intake = taken_alike(plan, frames);
         BOOST_TEST(intake.totals().known > 0u);
         BOOST_TEST(totals_of(intake, TrafficClass::kUdp).unique > 250u);
         BOOST_TEST(totals_of(intake, TrafficClass::kDnsAaaa).unique > 250u);
-        BOOST_TEST(described(intake.totals()) == described(slow.totals()));
     }
     compared = false;
 }
@@ -379,13 +372,9 @@ BOOST_AUTO_TEST_CASE(a_question_that_looks_like_a_binary_stamp_is_a_question) {
         frames[i][from + 5] = 1;  // of the number; for a message, one question
         frames[i] = sealed(frames[i]);
     }
-    TrackedIntake intake = intake_of(intake_plan(plan));
-    TrackedIntake slow = looking_at_each(plan);
-    take(intake, frames);
-    take(slow, frames);
+    const TrackedIntake intake = taken_alike(plan, frames);
     BOOST_TEST(intake.totals().known > 0u);
     BOOST_TEST(totals_of(intake, TrafficClass::kDnsA).duplicates == 20u);  // of number 0
-    BOOST_TEST(described(intake.totals()) == described(slow.totals()));
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -31,9 +31,7 @@ Frame as_template_has_it(const SourcePlan& plan, const Frame& frame) {
     spec.payload.assign(payload.begin(), payload.end());
     const auto made = frame::FrameTemplate::make(spec);
     BOOST_REQUIRE_MESSAGE(made, made.error().message);
-    Frame rendered(made->size());
-    made->render(rendered.data(), {});
-    return rendered;
+    return made->render();
 }
 
 }  // namespace

@@ -1,7 +1,7 @@
-#include "dataplane/matrix/payload.h"
-
 #include <boost/test/unit_test.hpp>
 #include <vector>
+
+#include "dataplane/matrix/row_spec.h"
 
 using namespace pathproof::matrix;
 

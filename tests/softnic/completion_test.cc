@@ -70,12 +70,12 @@ BOOST_AUTO_TEST_CASE(a_udp_sum_of_zero_is_sent_as_ffff) {
     // The payload is chosen so that the right value is 0 before RFC 768's rule.
     Frame payload(2, 0);
     const Frame right_once = udp(4, 1000, 2000, payload, Field::kRight);
-    const std::uint16_t value = field_at(right_once, 6);
+    const std::uint16_t value = raw::get(right_once, 6);
     payload = {static_cast<std::uint8_t>(value >> 8), static_cast<std::uint8_t>(value)};
     const Outcome outcome =
         completed(ethernet(kIpv4Type, ipv4(17, udp(4, 1000, 2000, payload, Field::kPartial))));
     BOOST_TEST(outcome.completed == 1u);
-    BOOST_TEST(field_at(outcome.frame, 14 + 20 + 6) == 0xffff);
+    BOOST_TEST(raw::get(outcome.frame, 14 + 20 + 6) == 0xffff);
 }
 
 BOOST_AUTO_TEST_CASE(local_checksum_offload_comes_out_right_once_the_inner_sum_is_there) {

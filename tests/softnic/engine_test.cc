@@ -123,8 +123,8 @@ BOOST_AUTO_TEST_CASE(tags_are_inserted_before_the_rest_is_done) {
     nic.transmit(frame, sent);
     const auto whole = tcp_frame(Field::kRight).bytes;
     BOOST_REQUIRE(sent.frames.size() == 1 && sent.frames[0].size() == whole.size() + 4);
-    BOOST_TEST(field_at(sent.frames[0], 12) == 0x8100);
-    BOOST_TEST(field_at(sent.frames[0], 14) == 0x6123);
+    BOOST_TEST(raw::get(sent.frames[0], 12) == 0x8100);
+    BOOST_TEST(raw::get(sent.frames[0], 14) == 0x6123);
     WireFrameBytes without = sent.frames[0];
     without.erase(without.begin() + 12, without.begin() + 16);
     BOOST_TEST((without == whole));
@@ -133,10 +133,10 @@ BOOST_AUTO_TEST_CASE(tags_are_inserted_before_the_rest_is_done) {
     frame.request.vlan_tci_outer = 0x0456;
     nic.transmit(frame, sent);
     BOOST_REQUIRE(sent.frames.size() == 1 && sent.frames[0].size() == whole.size() + 8);
-    BOOST_TEST(field_at(sent.frames[0], 12) == 0x88a8);
-    BOOST_TEST(field_at(sent.frames[0], 14) == 0x0456);
-    BOOST_TEST(field_at(sent.frames[0], 16) == 0x8100);
-    BOOST_TEST(field_at(sent.frames[0], 18) == 0x6123);
+    BOOST_TEST(raw::get(sent.frames[0], 12) == 0x88a8);
+    BOOST_TEST(raw::get(sent.frames[0], 14) == 0x0456);
+    BOOST_TEST(raw::get(sent.frames[0], 16) == 0x8100);
+    BOOST_TEST(raw::get(sent.frames[0], 18) == 0x6123);
     BOOST_TEST(!judge::verify_slowly(sent.frames[0], kTunnels).any_bad());
 }
 

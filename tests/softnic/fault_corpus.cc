@@ -88,7 +88,7 @@ void add_header_sums_of_zero(std::vector<TxFrame>& corpus, NicFrames& draw) {
         packet.identification = 0;
         const auto layout = frame::layout_of(spec);
         const std::size_t at = (outer ? layout.outer : layout.packet).network + 10u;
-        packet.identification = field_at(in_software(spec), at);
+        packet.identification = raw::get(in_software(spec), at);
         add(corpus, draw, spec);
     }
 }

@@ -80,10 +80,10 @@ BOOST_AUTO_TEST_CASE(a_nat_that_updates_no_checksum_leaves_ffff_if_the_address_s
     for (const std::size_t payload : {3u, 40u, 700u}) {
         TxFrame frame = handed_over(vxlan_spec(payload, ChecksumMode::kZero));
         frame.source_before_nat = *frame::parse_endpoint("10.0.10.14:44246");
-        BOOST_TEST(field_at(sent_with("tx.outer.udp.NAT0@nat", frame), kOuterUdp) == 0xffff);
+        BOOST_TEST(raw::get(sent_with("tx.outer.udp.NAT0@nat", frame), kOuterUdp) == 0xffff);
         frame.source_before_nat = *frame::parse_endpoint("10.244.1.5:44246");
         // ~0x0af4 + ~0x0105 + 0x0a00 + 0x0a0e
-        BOOST_TEST(field_at(sent_with("tx.outer.udp.NAT0@nat", frame), kOuterUdp) == 0x0815);
+        BOOST_TEST(raw::get(sent_with("tx.outer.udp.NAT0@nat", frame), kOuterUdp) == 0x0815);
     }
 }
 
@@ -94,11 +94,11 @@ BOOST_AUTO_TEST_CASE(a_stale_port_is_the_checksum_of_the_frame_before_nat) {
         before.tunnel->outer.source.port = 44246;
         TxFrame frame = handed_over(spec);
         frame.source_before_nat = before.tunnel->outer.source;
-        const std::uint16_t stale = field_at(in_software(before), kOuterUdp);
-        BOOST_TEST(field_at(sent_with("tx.outer.udp.STALE_SPORT@nat:port", frame), kOuterUdp) ==
+        const std::uint16_t stale = raw::get(in_software(before), kOuterUdp);
+        BOOST_TEST(raw::get(sent_with("tx.outer.udp.STALE_SPORT@nat:port", frame), kOuterUdp) ==
                    stale);
         // Without a change of address the other mistake of NAT gives the same.
-        BOOST_TEST(field_at(sent_with("tx.outer.udp.NAT_LCO", frame), kOuterUdp) == stale);
+        BOOST_TEST(raw::get(sent_with("tx.outer.udp.NAT_LCO", frame), kOuterUdp) == stale);
     }
 }
 
@@ -106,11 +106,11 @@ BOOST_AUTO_TEST_CASE(lco_under_nat_is_off_by_the_port_and_twice_the_address) {
     const FrameSpec spec = vxlan_spec(40, ChecksumMode::kSoftware);
     TxFrame frame = handed_over(spec);
     frame.source_before_nat = *frame::parse_endpoint("10.0.9.1:44246");
-    const std::uint64_t right = field_at(in_software(spec), kOuterUdp);
+    const std::uint64_t right = raw::get(in_software(spec), kOuterUdp);
     const std::uint64_t port = 7103u + 0xffffu - 44246u;
     const std::uint64_t address = 0x0a0eu + 0xffffu - 0x0901u;
     const std::uint64_t wire =
-        field_at(sent_with("tx.outer.udp.NAT_LCO@nat:addr", frame), kOuterUdp);
+        raw::get(sent_with("tx.outer.udp.NAT_LCO@nat:addr", frame), kOuterUdp);
     BOOST_TEST(wire % 0xffff == (right + port + 2 * address) % 0xffff);
 }
 
@@ -123,15 +123,15 @@ BOOST_AUTO_TEST_CASE(a_nat_fault_leaves_alone_what_the_nic_sums_anew) {
 
 BOOST_AUTO_TEST_CASE(a_pseudo_sum_is_what_a_template_leaves_for_the_nic) {
     const TxFrame frame = handed_over(vxlan_spec(40, ChecksumMode::kSoftware));
-    BOOST_TEST(field_at(sent_with("tx.inner.l4.PSEUDO", frame), kInnerTcp) ==
-               field_at(frame.bytes, kInnerTcp));
+    BOOST_TEST(raw::get(sent_with("tx.inner.l4.PSEUDO", frame), kInnerTcp) ==
+               raw::get(frame.bytes, kInnerTcp));
     const TxFrame udp = handed_over(plain(40));
-    BOOST_TEST(field_at(sent_with("tx.plain.udp.PSEUDO", udp), kPlainUdp) ==
-               field_at(udp.bytes, kPlainUdp));
-    BOOST_TEST(field_at(sent_with("tx.plain.udp.PSEUDO_INV", udp), kPlainUdp) ==
-               static_cast<std::uint16_t>(~field_at(udp.bytes, kPlainUdp)));
+    BOOST_TEST(raw::get(sent_with("tx.plain.udp.PSEUDO", udp), kPlainUdp) ==
+               raw::get(udp.bytes, kPlainUdp));
+    BOOST_TEST(raw::get(sent_with("tx.plain.udp.PSEUDO_INV", udp), kPlainUdp) ==
+               static_cast<std::uint16_t>(~raw::get(udp.bytes, kPlainUdp)));
     // 198.18.0.1, 198.18.0.2, UDP
-    BOOST_TEST(field_at(sent_with("tx.plain.udp.PSEUDO_NOLEN", udp), kPlainUdp) ==
+    BOOST_TEST(raw::get(sent_with("tx.plain.udp.PSEUDO_NOLEN", udp), kPlainUdp) ==
                0xc612 + 0xc612 - 0xffff + 1 + 2 + 17);
 }
 
@@ -139,7 +139,7 @@ BOOST_AUTO_TEST_CASE(an_outer_checksum_made_by_the_nic_is_right_over_a_wrong_inn
     const FrameSpec spec = vxlan_spec(40, ChecksumMode::kOffload);
     Frame expected = in_software(spec);
     const Frame spoilt = sent_with("tx.inner.tcp.FIELD_ZERO", spec);
-    BOOST_TEST(field_at(spoilt, kInnerTcp) == 0);
+    BOOST_TEST(raw::get(spoilt, kInnerTcp) == 0);
     Frame datagram(spoilt.begin() + 34, spoilt.end());
     OracleSum sum;
     sum.add(Bytes(spoilt).subspan(26, 8));
@@ -147,17 +147,17 @@ BOOST_AUTO_TEST_CASE(an_outer_checksum_made_by_the_nic_is_right_over_a_wrong_inn
     sum.add(rest);
     sum.add(datagram);
     BOOST_TEST(sum.sum() == 0xffff);
-    BOOST_TEST(field_at(spoilt, kOuterUdp) != field_at(expected, kOuterUdp));
+    BOOST_TEST(raw::get(spoilt, kOuterUdp) != raw::get(expected, kOuterUdp));
 }
 
 BOOST_AUTO_TEST_CASE(an_outer_checksum_made_before_the_inner_one_differs_by_that_field) {
     const FrameSpec spec = vxlan_spec(40, ChecksumMode::kSoftware);
     const Frame right = in_software(spec);
-    const std::uint64_t inner = field_at(right, kInnerTcp);
-    const std::uint64_t outer = field_at(right, kOuterUdp);
-    const std::uint64_t partial = field_at(handed_over(spec).bytes, kInnerTcp);
+    const std::uint64_t inner = raw::get(right, kInnerTcp);
+    const std::uint64_t outer = raw::get(right, kOuterUdp);
+    const std::uint64_t partial = raw::get(handed_over(spec).bytes, kInnerTcp);
     const auto wire = [&](std::string_view fault) -> std::uint64_t {
-        return field_at(sent_with(fault, spec), kOuterUdp);
+        return raw::get(sent_with(fault, spec), kOuterUdp);
     };
     // The inner field goes into the sum, of which the outer field is the complement.
     BOOST_TEST(wire("tx.outer.udp.OUTER_BEFORE_INNER_ZERO") % 0xffff == (outer + inner) % 0xffff);
@@ -172,9 +172,9 @@ BOOST_AUTO_TEST_CASE(padding_is_summed_as_data_or_as_length) {
         FrameSpec spec = plain(payload);
         spec.packet.trailer = {0x11, 0x22, 0x33};
         const Frame data = sent_with("tx.plain.udp.PAD_DATA@used<60,trailer", spec);
-        BOOST_TEST(field_at(data, kPlainUdp) == plain_udp_sum(data, data_of(data), 8 + payload));
+        BOOST_TEST(raw::get(data, kPlainUdp) == plain_udp_sum(data, data_of(data), 8 + payload));
         const Frame length = sent_with("tx.plain.udp.PAD_LEN", spec);
-        BOOST_TEST(field_at(length, kPlainUdp) ==
+        BOOST_TEST(raw::get(length, kPlainUdp) ==
                    plain_udp_sum(length, data_of(length).first(payload), 8 + payload + 3));
     }
 }
@@ -182,30 +182,30 @@ BOOST_AUTO_TEST_CASE(padding_is_summed_as_data_or_as_length) {
 BOOST_AUTO_TEST_CASE(an_odd_last_byte_is_lost_or_in_the_wrong_half) {
     const FrameSpec spec = plain(41);
     const Frame dropped = sent_with("tx.plain.udp.ODD_LAST_DROPPED", spec);
-    BOOST_TEST(field_at(dropped, kPlainUdp) ==
+    BOOST_TEST(raw::get(dropped, kPlainUdp) ==
                plain_udp_sum(dropped, data_of(dropped).first(40), 49));
     const Frame lane = sent_with("tx.plain.udp.ODD_LANE", spec);
     Frame moved(lane.begin() + kPlainData, lane.end());
     moved.insert(moved.end() - 1, std::uint8_t{0});
-    BOOST_TEST(field_at(lane, kPlainUdp) == plain_udp_sum(lane, moved, 49));
+    BOOST_TEST(raw::get(lane, kPlainUdp) == plain_udp_sum(lane, moved, 49));
 }
 
 BOOST_AUTO_TEST_CASE(buffers_are_summed_alone_or_shifted) {
     TxFrame frame = handed_over(plain(60));
     frame.buffers = {50, 11, 41};  // data 0..8, 8..19, 19..60
     const Frame first = sent_with("tx.plain.udp.FIRST_SEG_ONLY@mbufs>=3", frame);
-    BOOST_TEST(field_at(first, kPlainUdp) == plain_udp_sum(first, data_of(first).first(8), 68));
+    BOOST_TEST(raw::get(first, kPlainUdp) == plain_udp_sum(first, data_of(first).first(8), 68));
     const Frame last = sent_with("tx.plain.udp.LAST_SEG_ONLY@mbufs>=3", frame);
     OracleSum sum;
     sum.add(Bytes(last).subspan(26, 8));
     const Frame rest = {0, 17, 0, 68, 0};  // and the odd lane in which the last buffer begins
     sum.add(rest);
     sum.add(data_of(last).subspan(19));
-    BOOST_TEST(field_at(last, kPlainUdp) == sum.checksum());
+    BOOST_TEST(raw::get(last, kPlainUdp) == sum.checksum());
     const Frame shifted = sent_with("tx.plain.udp.ODD_BUFFER", frame);
     Frame spaced(shifted.begin() + kPlainData, shifted.end());
     spaced.insert(spaced.begin() + 19, std::uint8_t{0});
-    BOOST_TEST(field_at(shifted, kPlainUdp) == plain_udp_sum(shifted, spaced, 68));
+    BOOST_TEST(raw::get(shifted, kPlainUdp) == plain_udp_sum(shifted, spaced, 68));
 }
 
 BOOST_AUTO_TEST_CASE(a_lost_carry_makes_the_value_one_too_great) {
@@ -214,8 +214,8 @@ BOOST_AUTO_TEST_CASE(a_lost_carry_makes_the_value_one_too_great) {
     for (unsigned word = 0; word < 0x10000; word += 0x51) {
         spec.payload[0] = static_cast<std::uint8_t>(word >> 8);
         spec.payload[1] = static_cast<std::uint8_t>(word);
-        const std::uint16_t right = field_at(in_software(spec), kPlainUdp);
-        const std::uint16_t wire = field_at(sent_with("tx.plain.udp.CARRY", spec), kPlainUdp);
+        const std::uint16_t right = raw::get(in_software(spec), kPlainUdp);
+        const std::uint16_t wire = raw::get(sent_with("tx.plain.udp.CARRY", spec), kPlainUdp);
         BOOST_REQUIRE(wire == right || wire == static_cast<std::uint16_t>(right + 1) ||
                       (right == 0xffff && wire == 0));
         carries += wire == static_cast<std::uint16_t>(right + 1) && right != 0xffff ? 1 : 0;
@@ -227,8 +227,8 @@ BOOST_AUTO_TEST_CASE(a_checksum_for_tcp_is_written_behind_the_udp_header) {
     const FrameSpec spec = plain(20);
     const TxFrame frame = handed_over(spec);
     const Frame wire = sent_with("tx.plain.udp.TCP_OFFSET@payload>=10", frame);
-    BOOST_TEST(field_at(wire, kPlainUdp) == field_at(frame.bytes, kPlainUdp));
-    BOOST_TEST(field_at(wire, 34 + 16) == field_at(in_software(spec), kPlainUdp));
+    BOOST_TEST(raw::get(wire, kPlainUdp) == raw::get(frame.bytes, kPlainUdp));
+    BOOST_TEST(raw::get(wire, 34 + 16) == raw::get(in_software(spec), kPlainUdp));
 }
 
 // The field at `field` is left alone; the sum from `start` on stands at `written`.
@@ -271,8 +271,8 @@ BOOST_AUTO_TEST_CASE(an_extension_header_in_the_pseudo_header_changes_length_and
     spec.packet.source.address = *frame::parse_ip("2001:db8::1");
     spec.packet.destination.address = *frame::parse_ip("2001:db8::2");
     spec.packet.extensions = {frame::Extension::kDestination};
-    const std::uint64_t right = field_at(in_software(spec), 68);
-    const std::uint64_t wire = field_at(sent_with("tx.plain.l4.EXTHDR_PSEUDO", spec), 68);
+    const std::uint64_t right = raw::get(in_software(spec), 68);
+    const std::uint64_t wire = raw::get(sent_with("tx.plain.l4.EXTHDR_PSEUDO", spec), 68);
     // 8 bytes more, protocol 60 for 17: the complement is that much less.
     BOOST_TEST((wire + 8 + 60 - 17) % 0xffff == right % 0xffff);
 }
@@ -296,14 +296,14 @@ BOOST_AUTO_TEST_CASE(every_segment_gets_the_super_frames_checksum_if_it_is_not_m
     FrameSpec spec = plain(300);
     spec.packet.transport = frame::Transport::kTcp;
     spec.packet.ip_checksum = ChecksumMode::kOffload;
-    const std::uint16_t of_all = field_at(in_software(spec), 34 + 16);
+    const std::uint16_t of_all = raw::get(in_software(spec), 34 + 16);
     spec.segment_bytes = 100;
     SoftNic nic({}, {*parse_fault("tx.plain.tcp.SUPERPKT@seg")});
     TxResult sent;
     nic.transmit(handed_over(spec), sent);
     BOOST_REQUIRE(sent.frames.size() == 3u);
     for (const Frame& segment : sent.frames) {
-        BOOST_TEST(field_at(segment, 34 + 16) == of_all);
+        BOOST_TEST(raw::get(segment, 34 + 16) == of_all);
     }
 }
 

@@ -2,13 +2,11 @@
 // wants. The sum here is the test's own.
 #pragma once
 
-#include <cstdint>
-#include <string>
-#include <vector>
+#include "tests/frame/raw.h"
 
 namespace pathproof::softnic {
 
-using Frame = std::vector<std::uint8_t>;
+using Frame = raw::Octets;
 
 enum class Field {
     kRight,
@@ -16,13 +14,12 @@ enum class Field {
     kWrong,    // neither
 };
 
-std::uint16_t ones_sum(const std::uint8_t* data, std::size_t size, std::uint32_t start);
+using raw::ethernet;
+using raw::ipv6;  // 2001:db8::1 > 2001:db8::2
 
-Frame ethernet(std::uint16_t ethertype, const Frame& payload);
 // 198.18.0.1 > 198.18.0.2, with `header_words` 32-bit words of header (more than 5: options).
 Frame ipv4(std::uint8_t protocol, const Frame& payload, unsigned header_words = 5);
-Frame ipv6(std::uint8_t next_header, const Frame& payload);  // 2001:db8::1 > 2001:db8::2
-Frame bytes(std::size_t count);                              // a payload of non-zero bytes
+Frame bytes(std::size_t count);  // a payload of non-zero bytes
 
 // Transport over IPv4 (family 4) or IPv6 (6) between the addresses above.
 Frame udp(int family, std::uint16_t source, std::uint16_t destination, const Frame& payload,
@@ -35,6 +32,5 @@ Frame vxlan(const Frame& inner);
 // Writes the right checksum into a UDP segment over IPv4 whatever it carries: as local checksum
 // offload does, given the segment as it will leave.
 void finish_udp(Frame& segment);
-std::uint16_t field_at(const Frame& frame, std::size_t offset);
 
 }  // namespace pathproof::softnic

@@ -17,9 +17,7 @@ using frame::Tunnel;
 WireFrameBytes rendered(const FrameSpec& spec) {
     const auto made = frame::FrameTemplate::make(spec);
     BOOST_REQUIRE_MESSAGE(made, made.error().message);
-    WireFrameBytes bytes(made->size());
-    made->render(bytes.data(), {});
-    return bytes;
+    return made->render();
 }
 
 void to_software(ChecksumMode& mode) {
@@ -149,7 +147,7 @@ void NicFrames::set_tunnel(FrameSpec& spec) {
     spec.tunnel = tunnel;
 }
 
-FrameSpec NicFrames::draw() {
+FrameSpec NicFrames::any() {
     FrameSpec spec;
     spec.packet = network(8);
     set_transport(spec.packet);
@@ -161,15 +159,11 @@ FrameSpec NicFrames::draw() {
     return spec;
 }
 
-FrameSpec NicFrames::any() {
-    return draw();
-}
-
 FrameSpec NicFrames::offloaded() {
-    FrameSpec spec = draw();
+    FrameSpec spec = any();
     while (spec.packet.transport != Transport::kUdp && spec.packet.transport != Transport::kTcp &&
            spec.packet.transport != Transport::kSctp) {
-        spec = draw();
+        spec = any();
     }
     spec.packet.transport_checksum = ChecksumMode::kOffload;
     if (spec.packet.source.address.family == Family::kIpv4) {

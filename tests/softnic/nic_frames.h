@@ -30,7 +30,6 @@ class NicFrames {
 
   private:
     frame::PacketSpec network(std::uint8_t bytes_of_options);
-    frame::FrameSpec draw();
     std::vector<std::uint8_t> payload(std::size_t length);
     std::vector<std::uint8_t> trailer();
     void set_transport(frame::PacketSpec& packet);

@@ -22,7 +22,7 @@ namespace {
 constexpr frame::TunnelPorts kTunnels = frame::TunnelPorts::well_known();
 
 std::uint32_t long_at(const Frame& frame, std::size_t at) {
-    return static_cast<std::uint32_t>(field_at(frame, at)) << 16 | field_at(frame, at + 2);
+    return static_cast<std::uint32_t>(raw::get(frame, at)) << 16 | raw::get(frame, at + 2);
 }
 
 // Lengths, identification and hop limit of one IP packet in segment `number`.
@@ -30,15 +30,15 @@ void audit_network(const Frame& segment, const Frame& super, const frame::Packet
                    std::size_t number) {
     const std::size_t at = packet.network_offset;
     if (packet.network == frame::Network::kIpv4) {
-        BOOST_REQUIRE(field_at(segment, at + 2) == packet.network_end - at);
-        BOOST_REQUIRE(field_at(segment, at + 4) ==
-                      static_cast<std::uint16_t>(field_at(super, at + 4) + number));
-        BOOST_REQUIRE(field_at(segment, at + 6) == field_at(super, at + 6));
+        BOOST_REQUIRE(raw::get(segment, at + 2) == packet.network_end - at);
+        BOOST_REQUIRE(raw::get(segment, at + 4) ==
+                      static_cast<std::uint16_t>(raw::get(super, at + 4) + number));
+        BOOST_REQUIRE(raw::get(segment, at + 6) == raw::get(super, at + 6));
     } else {
-        BOOST_REQUIRE(field_at(segment, at + 4) == packet.network_end - at - 40);
+        BOOST_REQUIRE(raw::get(segment, at + 4) == packet.network_end - at - 40);
     }
     if (packet.transport == frame::Transport::kUdp) {
-        BOOST_REQUIRE(field_at(segment, packet.transport_offset + 4) == packet.transport_length);
+        BOOST_REQUIRE(raw::get(segment, packet.transport_offset + 4) == packet.transport_length);
     }
 }
 

@@ -37,8 +37,7 @@ BOOST_AUTO_TEST_CASE(an_outer_checksum_leaves_as_planned_whatever_the_driver_pre
     spec.packet.transport_checksum = frame::ChecksumMode::kOffload;
     const auto made = frame::FrameTemplate::make(spec);
     BOOST_REQUIRE_MESSAGE(made, made.error().message);
-    ExchangeFrame planned{.bytes = Frame(made->size()), .request = made->offload()};
-    made->render(planned.bytes.data(), {});
+    const ExchangeFrame planned{.bytes = made->render(), .request = made->offload()};
     BOOST_REQUIRE((planned.bytes[kOuterSum] != 0 || planned.bytes[kOuterSum + 1] != 0));
     const ExchangePlan plan{
         .from = 0, .to = 0, .frames = {planned}, .quiet = std::chrono::milliseconds(1)};

@@ -48,9 +48,7 @@ Frame query_frame(const frame::FrameSpec& spec, std::uint16_t qtype, std::uint32
                   std::uint16_t id) {
     const auto made = frame::FrameTemplate::make_dns(spec, "pathproof.test", qtype);
     BOOST_REQUIRE_MESSAGE(made, made.error().message);
-    Frame frame(made->size());
-    made->render(frame.data(), {.dns = frame::FramePatch::Dns{id, sequence}});
-    return frame;
+    return made->render({.dns = frame::FramePatch::Dns{id, sequence}});
 }
 
 bool is_right(const Frame& frame) {

@@ -65,9 +65,7 @@ class Queries {
         spec.payload = message();
         const auto made = frame::FrameTemplate::make(spec);
         BOOST_REQUIRE_MESSAGE(made, made.error().message);
-        Frame frame(made->size());
-        made->render(frame.data(), {});
-        return frame;
+        return made->render();
     }
 
   private:

@@ -22,9 +22,7 @@ const std::vector<std::uint8_t> kStamp = {0x70, 0x70, 3, 0, 0x89, 0xab, 0xcd, 0x
 Frame rendered(const frame::FrameSpec& spec) {
     const auto made = frame::FrameTemplate::make(spec);
     BOOST_REQUIRE_MESSAGE(made, made.error().message);
-    Frame frame(made->size());
-    made->render(frame.data(), {});
-    return frame;
+    return made->render();
 }
 
 enum class Around { kNothing, kVxlan };
