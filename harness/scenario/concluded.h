@@ -70,7 +70,7 @@ std::vector<std::string> ids_of(const std::vector<What>& cells) {
     return ids;
 }
 
-// Runs those of the cells that are asked for on a bench (made of the context by open(), it has a
+// Runs those of the cells that are asked for on a bench (of the context; it has an open() and a
 // measure()), up to the first that cannot be measured, and concludes. What the kernel lacks for the
 // bench (kKernelLacks) makes all cells SKIP.
 template <typename Bench, typename What>
@@ -78,17 +78,16 @@ Result<verdict::ScenarioResult> run_cells(Context& context, const char* id,
                                           std::vector<What> plan) {
     std::erase_if(plan, [&](const What& cell) { return !asked_for(context.options, cell.id); });
     context.progress.begin(id, plan.size());
-    auto bench = Bench::open(context);
-    if (!bench && bench.error().code == ErrorCode::kKernelLacks) {
-        return not_run(*find_scenario(id), bench.error().message);
+    Bench bench(context);
+    if (const Status opened = bench.open(); !opened) {
+        return opened.error().code == ErrorCode::kKernelLacks
+                   ? not_run(*find_scenario(id), opened.error().message)
+                   : Result<verdict::ScenarioResult>(pass_on(opened.error()));
     }
-    if (!bench) {
-        return pass_on(bench.error());
-    }
-    std::vector<decltype((*bench)->measure(plan.front()))> cells;
+    std::vector<decltype(bench.measure(plan.front()))> cells;
     for (const What& what : plan) {
         context.progress.step(what.id);
-        cells.push_back((*bench)->measure(what));
+        cells.push_back(bench.measure(what));
         verdict::Cell cell = conclude(what, cells.back().seen);
         cell.evidence = cells.back().evidence;
         context.measured.add(cell, cell.role == CellRole::kControl);

@@ -63,12 +63,16 @@ std::string trail_text(const std::string& name, const LookupTrail& trail);
 template <typename What, typename Seen>
 class SideBySide {
   public:
-    SideBySide(Context& context, ResolverHosts hosts, std::vector<What> plan)
-        : context_(context), hosts_(std::move(hosts)), plan_(std::move(plan)) {}
+    SideBySide(Context& context, std::vector<What> plan)
+        : context_(context), plan_(std::move(plan)) {}
     SideBySide(const SideBySide&) = delete;
     SideBySide& operator=(const SideBySide&) = delete;
     virtual ~SideBySide() = default;
 
+    Status open() {
+        hosts_ = TRY(ResolverHosts::open(context_));
+        return {};
+    }
     Measurement<What, Seen> measure(const What& what) {
         if (!taken_.contains(what.id)) {
             run(to_run(what.again));

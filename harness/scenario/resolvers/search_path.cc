@@ -43,13 +43,8 @@ struct PlannedLookup {
 
 class SearchPathBench : public SideBySide<SearchPathCell, SearchPathValues> {
   public:
-    static Result<std::unique_ptr<SearchPathBench>> open(Context& context) {
-        ResolverHosts hosts = TRY(ResolverHosts::open(context));
-        return std::make_unique<SearchPathBench>(context, std::move(hosts));
-    }
-    SearchPathBench(Context& context, ResolverHosts hosts)
-        : SideBySide(context, std::move(hosts), search_path_plan()),
-          random_(context.options.seed) {}
+    explicit SearchPathBench(Context& context)
+        : SideBySide(context, search_path_plan()), random_(context.options.seed) {}
 
   private:
     const char* lookups_told() const override {

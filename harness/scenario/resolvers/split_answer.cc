@@ -66,11 +66,7 @@ const char* rcode_word(std::uint8_t rcode) {
 
 class SplitAnswerBench : public SideBySide<SplitAnswerCell, SplitAnswerValues> {
   public:
-    static Result<std::unique_ptr<SplitAnswerBench>> open(Context& context) {
-        ResolverHosts hosts = TRY(ResolverHosts::open(context));
-        return std::make_unique<SplitAnswerBench>(context, std::move(hosts), split_answer_plan());
-    }
-    using SideBySide::SideBySide;
+    explicit SplitAnswerBench(Context& context) : SideBySide(context, split_answer_plan()) {}
 
   private:
     // A lookup, of which cell it is, and of the table which pair.
