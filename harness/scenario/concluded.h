@@ -226,6 +226,18 @@ const typename Cells::value_type* first_in_matrix(const Cells& cells, const Want
                     [&](const auto& each) { return each.is(CellRole::kMatrix) && wanted(each); });
 }
 
+// The first cell with a cure.
+template <typename Cells>
+const typename Cells::value_type* first_cure(const Cells& cells) {
+    return first_of(cells, [](const auto& each) { return each.is(CellRole::kCure); });
+}
+
+// The first cell after a cure was taken away that is so.
+template <typename Cells, typename Wanted>
+const typename Cells::value_type* first_again(const Cells& cells, const Wanted& wanted) {
+    return first_of(cells, [&](const auto& each) { return each.what().again && wanted(each); });
+}
+
 enum class Naming { kReason, kCellAndReason };
 
 // Why a cure is not shown: of the cell with it (or null), and whether without it the failure was seen
@@ -271,6 +283,34 @@ void finish(Cells&& cells, verdict::Chart chart, verdict::ScenarioResult& result
     if (!chart.bars.empty()) {
         result.charts.push_back(std::move(chart));
     }
+}
+
+// What a cell shows of the failure: how often, of how many, and how often nothing tells why.
+struct Harm {
+    std::uint64_t hits = 0, trials = 0, unexplained = 0;
+};
+
+// The whole conclusion of a scenario whose chart has the harm of each cell in which something was
+// tried, but for those after a cure. `harm_of` may add to the result what is said of a cell by
+// itself. The others as of conclude_from(), of the first cell of the matrix that is `own`.
+template <typename Measured, typename HarmOf, typename Own, typename Tell>
+verdict::ScenarioResult conclude_cells(const std::vector<Measured>& measured,
+                                       const char* chart_title, const HarmOf& harm_of,
+                                       const Own& own, const Tell& tell,
+                                       const std::string& otherwise) {
+    verdict::ScenarioResult result;
+    verdict::Chart chart{.title = chart_title, .unit = "%", .maximum = 100};
+    auto cells = conclude_each(measured);
+    for (const auto& each : cells) {
+        const Harm harm = harm_of(each, result);
+        result.unexplained += harm.unexplained;
+        if (harm.trials != 0 && !each.what().again) {
+            chart.bars.push_back(harm_bar(each.what().label, harm.hits, harm.trials));
+        }
+    }
+    conclude_from(cells, own, first_in_matrix(cells, own), tell, otherwise, result);
+    finish(cells, std::move(chart), result);
+    return result;
 }
 
 }  // namespace pathproof::scenario
