@@ -254,14 +254,14 @@ TrafficSeen judge_tally(const SegmentOutcome& point, SegmentKind kind, SegmentTa
 Status judge_point(Context& context, TruthBench& bench, const SegmentOutcome& point, TruthRun& run,
                    verdict::TruthTable& table, verdict::ScenarioResult& result) {
     const SegmentFeature& feature = point.feature();
-    const agent::Feature* then = find_feature(point.taken.features, feature.name);
-    const bool on = then != nullptr && then->active;
     verdict::TruthRow row{
         .offload = feature.name, .direction = "Tx", .expected = expectation_of(run, feature.name)};
     row.offload += point.as_found() ? "" : ", " + point.state();
-    row.advertised = !point.as_found() ? fmt::format("set off, is {}", on ? "on" : "off")
-                     : then == nullptr ? "off"
-                                       : advertised(point.taken.features, feature.name);
+    const std::vector<agent::Feature>& then = point.taken.features;
+    row.advertised =
+        !point.as_found() ? fmt::format("set off, is {}", is_on(then, feature.name) ? "on" : "off")
+        : feature_named(then, feature.name) == nullptr ? "off"
+                                                       : advertised(then, feature.name);
     for (const SegmentKind kind : {SegmentKind::kTcp, SegmentKind::kUdp}) {
         const auto observe = [&]() -> Result<TrafficSeen> {
             auto tally = TRY(measure(bench, feature, kind, run.wire));
@@ -296,7 +296,7 @@ void not_tested(const TruthRun& run, const std::string& why, verdict::TruthTable
         verdict::TruthRow row{.offload = feature.name,
                               .direction = "Tx",
                               .expected = expectation_of(run, feature.name)};
-        const agent::Feature* found = find_feature(run.as_found, feature.name);
+        const agent::Feature* found = feature_named(run.as_found, feature.name);
         row.advertised = found == nullptr ? "not there" : found->active ? "on" : "off";
         row.observed.assign(kKindNames.size(), {.note = why});
         table.rows.push_back(std::move(row));
