@@ -94,33 +94,18 @@ std::vector<std::uint8_t> payload_of(std::size_t number) {
 
 // The kernel's tunnel devices, with everything that goes with them when they are deleted.
 Status make_tunnels(AddressedDevice& addressed, const TruthDevice& device) {
-    const std::string own = frame::to_string(AddressedDevice::own(Family::kIpv4));
-    const std::string there = frame::to_string(AddressedDevice::tester(Family::kIpv4));
-    // The kernel may have asked for this neighbour in vain before.
-    TRY(addressed.change(
-        fmt::format("neigh replace {} lladdr 02:00:00:00:00:02 nud permanent dev {}", there,
-                    device.name),
-        fmt::format("neigh delete {} dev {}", there, device.name)));
+    TRY(addressed.know_tester(Family::kIpv4));
     for (const SegmentFeature& feature : kFeatures) {
-        TRY(addressed.change(
-            fmt::format("link add name {} mtu {} type vxlan id {} dstport 4789 "
-                        "local {} remote {} dev {} {}",
-                        feature.device, std::min(1400u, device.longest_packet - kEnvelope),
-                        feature.vni, own, there, device.name,
-                        feature.outer == OuterSum::kComputed ? "udpcsum" : "noudpcsum"),
-            fmt::format("link delete {}", feature.device)));
-        const std::string address =
-            fmt::format("{}/30 dev {}", frame::to_string(feature.address()), feature.device);
-        const std::string far = frame::to_string(feature.far());
-        for (const auto& [change, undo] :
-             {std::pair{fmt::format("link set {} up", feature.device),
-                        fmt::format("link set dev {} down", feature.device)},
-              {"address add " + address, "address delete " + address},
-              {fmt::format("neigh add {} lladdr 02:00:00:00:00:03 nud permanent dev {}", far,
-                           feature.device),
-               fmt::format("neigh delete {} dev {}", far, feature.device)}}) {
-            TRY(addressed.change(change, undo, feature.device));
-        }
+        const std::string type =
+            fmt::format("vxlan id {} dstport 4789 local {} remote {} dev {} {}", feature.vni,
+                        frame::to_string(AddressedDevice::own(Family::kIpv4)),
+                        frame::to_string(AddressedDevice::tester(Family::kIpv4)), device.name,
+                        feature.outer == OuterSum::kComputed ? "udpcsum" : "noudpcsum");
+        TRY(addressed.add_device({.name = feature.device,
+                                  .mtu = std::min(1400u, device.longest_packet - kEnvelope),
+                                  .type = type,
+                                  .address = frame::to_string(feature.address()) + "/30",
+                                  .neighbour = frame::to_string(feature.far())}));
     }
     return {};
 }
