@@ -42,8 +42,7 @@ class ResolverHosts {
                                            std::vector<agent::DnsRule> rules,
                                            std::vector<agent::DnsLoss> losses,
                                            agent::milliseconds delay = {});
-    // Packets of the client's wire, both ways, since it is there.
-    Result<std::uint64_t> packets() const;
+    Result<std::uint64_t> packets() const { return hosts_.client_packets(); }
 
   private:
     Status serve(std::unique_ptr<agent::DnsServer>& server, agent::DnsRules rules,
