@@ -18,23 +18,14 @@ namespace {
 
 using namespace verdict;
 
-enum class Standing { kAbsent, kSkipped, kOpen, kPassed, kUnstable, kFailed };
+using Standing = std::optional<CellVerdict>;  // nothing: it is not there
 
-Standing standing(const Cell& cell) {
-    switch (cell.verdict) {
-        case CellVerdict::kPass: return Standing::kPassed;
-        case CellVerdict::kFail: return Standing::kFailed;
-        case CellVerdict::kUnstable: return Standing::kUnstable;
-        case CellVerdict::kSkip: return Standing::kSkipped;
-        case CellVerdict::kError:
-        case CellVerdict::kInconclusive: break;
-    }
-    return Standing::kOpen;
+bool failed(Standing standing) {
+    return standing && verdict::fails(*standing);
 }
 
 bool has_verdict(Standing standing) {
-    return standing == Standing::kPassed || standing == Standing::kUnstable ||
-           standing == Standing::kFailed;
+    return standing == CellVerdict::kPass || failed(standing);
 }
 
 // The cells and controls of a scenario by id.
@@ -57,7 +48,7 @@ const Cell* find(const Cells& cells, const std::string& id) {
 
 // How a cell stood in one of the runs.
 struct Stood {
-    Standing standing = Standing::kAbsent;
+    Standing standing = std::nullopt;
     std::string words;
     std::string cause = {};
     bool once = true;  // of which a cell that fails at times tells nothing
@@ -73,44 +64,43 @@ std::string in_words(const Cell& cell) {
 
 Stood stood(const Cells& cells, const std::string& id, bool fails_in_the_other) {
     if (const Cell* cell = find(cells, id); cell != nullptr) {
-        return {standing(*cell), in_words(*cell), cell->cause, !cell->runs || cell->runs->n < 2};
+        return {cell->verdict, in_words(*cell), cell->cause, !cell->runs || cell->runs->n < 2};
     }
     const Cell* whole =
         fails_in_the_other
             ? whole_of(id, [&](const std::string& other) { return find(cells, other); })
             : nullptr;
     if (whole == nullptr) {
-        return {Standing::kAbsent, "not run"};
+        return {std::nullopt, "not run"};
     }
-    return has_verdict(standing(*whole))
-               ? Stood{Standing::kPassed, "PASS", "", !whole->runs || whole->runs->n < 2}
-               : Stood{standing(*whole), in_words(*whole)};
+    return has_verdict(whole->verdict)
+               ? Stood{CellVerdict::kPass, "PASS", "", !whole->runs || whole->runs->n < 2}
+               : Stood{whole->verdict, in_words(*whole)};
 }
 
 // Nothing to say of a cell that stands as it stood.
 std::optional<Change> change_of(const Stood& was, const Stood& is) {
-    if (was.standing == Standing::kUnstable && has_verdict(is.standing) && is.once) {
+    if (was.standing == CellVerdict::kUnstable && has_verdict(is.standing) && is.once) {
         return Change::kNotComparable;
     }
-    if (is.standing == Standing::kFailed || is.standing == Standing::kUnstable) {
-        const bool failed =
-            was.standing == Standing::kFailed || was.standing == Standing::kUnstable;
-        return failed && was.cause != is.cause    ? std::optional(Change::kChangedCause)
-               : was.standing == is.standing      ? std::nullopt
-               : is.standing == Standing::kFailed ? std::optional(Change::kNewFailure)
-               : failed                           ? std::optional(Change::kFailsLess)
-                                                  : std::optional(Change::kUnstable);
+    const bool failed_before = failed(was.standing);
+    if (failed(is.standing)) {
+        return failed_before && was.cause != is.cause ? std::optional(Change::kChangedCause)
+               : was.standing == is.standing          ? std::nullopt
+               : is.standing == CellVerdict::kFail    ? std::optional(Change::kNewFailure)
+               : failed_before                        ? std::optional(Change::kFailsLess)
+                                                      : std::optional(Change::kUnstable);
     }
-    if (is.standing == Standing::kPassed) {
-        return was.standing == Standing::kFailed || was.standing == Standing::kUnstable
-                   ? std::optional(Change::kFailureGone)
-               : was.standing != Standing::kPassed ? std::optional(Change::kAppeared)
-                                                   : std::nullopt;
+    if (is.standing == CellVerdict::kPass) {
+        return failed_before                        ? std::optional(Change::kFailureGone)
+               : was.standing != CellVerdict::kPass ? std::optional(Change::kAppeared)
+                                                    : std::nullopt;
     }
     if (!has_verdict(was.standing)) {
         return std::nullopt;
     }
-    return is.standing == Standing::kOpen ? Change::kNotComparable : Change::kDisappeared;
+    return !is.standing || is.standing == CellVerdict::kSkip ? Change::kDisappeared
+                                                             : Change::kNotComparable;
 }
 
 std::string in_words(const Measure& measure) {

@@ -29,12 +29,7 @@ port::Evidence class_of_device(const agent::DeviceInfo& info) {
 }
 
 port::Evidence class_of_ports(port::Evidence device, port::Evidence far) {
-    for (const port::Evidence weak : {port::Evidence::kSimulated, port::Evidence::kVirtual}) {
-        if (device == weak || far == weak) {
-            return weak;
-        }
-    }
-    return port::Evidence::kPhysical;
+    return std::max(device, far);  // they are in this order
 }
 
 std::string evidence_note(port::Evidence evidence, const std::string& device) {

@@ -40,9 +40,18 @@ struct Cure {
     std::string resolver = {};  // options of a resolv.conf(5)
     bool dot = false;           // behind the name
 
+    // What a resolver with it has in its resolv.conf, and is asked for.
+    std::string options(const std::string& others) const {
+        return others + (resolver.empty() ? "" : " " + resolver);
+    }
+    std::string asked(const std::string& name) const { return name + (dot ? "." : ""); }
+
     bool on_path() const { return path != lab::PathCure{}; }
     bool in_resolver() const { return dot || !resolver.empty(); }
 };
+
+// Of a run without any.
+inline const Cure kNoCure{};
 
 const std::vector<Cure>& all_cures();
 // Ids of those that a scenario shows.

@@ -81,17 +81,17 @@ class Meter {
 // is in all of them alike.
 LoadRun alternate(scenario::Context& context, const char* load,
                   const std::vector<const Cure*>& cures, unsigned rounds,
-                  const std::function<Result<Sample>(const Cure*)>& once) {
+                  const std::function<Result<Sample>(const Cure&, LoadRun&)>& once) {
     LoadRun run;
-    std::vector<const Cure*> variants{nullptr};
+    std::vector<const Cure*> variants{&kNoCure};
     variants.insert(variants.end(), cures.begin(), cures.end());
     for (unsigned round = 0; round < rounds && context.journal.is_open(); ++round) {
         context.progress.step(fmt::format("{}, round {} of {}", load, round + 1, rounds));
         run.rounds.emplace_back();
         std::ranges::rotate(variants, variants.begin() + (round == 0 ? 0 : 1));
         for (const Cure* cure : variants) {
-            if (auto sample = once(cure)) {
-                run.rounds.back()[cure == nullptr ? "" : cure->id] = std::move(*sample);
+            if (auto sample = once(*cure, run)) {
+                run.rounds.back()[cure->id] = std::move(*sample);
             } else {
                 run.lacks[""] = sample.error().message;
             }
@@ -109,16 +109,12 @@ Result<LoadRun> look_up(scenario::Context& context, const std::vector<const Cure
                         unsigned rounds, const char* load, const std::string& rest) {
     auto hosts = TRY(scenario::ResolverHosts::open(context));
     unsigned names = 0;
-    LoadRun run = alternate(context, load, cures, rounds, [&](const Cure* cure) -> Result<Sample> {
+    const auto once = [&](const Cure& cure, LoadRun& /*run*/) -> Result<Sample> {
         std::vector<scenario::AskedLookup> asked;
         for (unsigned i = 0; i < kLookups; ++i) {
-            const std::string options =
-                cure == nullptr || cure->resolver.empty() ? "" : " " + cure->resolver;
-            asked.push_back(
-                {.lookup = {.name = fmt::format("n{:05}{}{}", ++names, rest,
-                                                cure != nullptr && cure->dot ? "." : ""),
-                            .resolv_conf =
-                                hosts.resolv_conf({"svc.cluster.local"}, "ndots:5" + options)}});
+            asked.push_back({.lookup = {.name = cure.asked(fmt::format("n{:05}{}", ++names, rest)),
+                                        .resolv_conf = hosts.resolv_conf(
+                                            {"svc.cluster.local"}, cure.options("ndots:5"))}});
         }
         const auto before = TRY(hosts.packets());
         const auto trails = TRY(
@@ -138,7 +134,8 @@ Result<LoadRun> look_up(scenario::Context& context, const std::vector<const Cure
         }
         return Sample{{"latency", median_ms(std::move(times))},
                       {"packets", static_cast<double>(after - before) / kLookups}};
-    });
+    };
+    LoadRun run = alternate(context, load, cures, rounds, once);
     for (const char* figure : {"cpu", "cycles"}) {
         run.lacks[figure] = "each lookup is a process of its own, which takes most of it";
     }
@@ -163,30 +160,20 @@ Result<LoadRun> run_connects(scenario::Context& context, const std::vector<const
                                       .web_endpoints = {names.endpoints[0]}};
     TRY(hosts.server->start_closing_server({.listen = {names.endpoints[0], lab::kEndpointPort},
                                             .closes_first = agent::Closer::kClient}));
-    const auto packets = [&]() -> Result<double> {
-        const auto counters = TRY(hosts.dut->counters());
-        double sum = 0;
-        for (const char* way : {".rx_packets", ".tx_packets"}) {
-            const auto found = counters.find(names.dut_client_device + way);
-            sum += found == counters.end() ? 0 : static_cast<double>(found->second);
-        }
-        return sum;
-    };
-    LoadRun lacking;
-    LoadRun run =
-        alternate(context, "connects", cures, rounds, [&](const Cure* cure) -> Result<Sample> {
-            hosts.lab->apply_cure(cure == nullptr ? lab::PathCure{} : cure->path);
+    return alternate(
+        context, "connects", cures, rounds, [&](const Cure& cure, LoadRun& run) -> Result<Sample> {
+            hosts.lab->apply_cure(cure.path);
             TRY(hosts.lab->configure(options));
-            const double before = TRY(packets());
-            const Meter meter = Meter::start({hosts.client->pid(), hosts.server->pid()}, lacking);
+            const std::uint64_t before = TRY(hosts.client_packets());
+            const Meter meter = Meter::start({hosts.client->pid(), hosts.server->pid()}, run);
             const auto report =
                 TRY(hosts.client->tcp_connects({.server = names.web_service,
                                                 .count = kConnects,
                                                 .per_second = kConnectsPerSecond,
                                                 .closes_first = agent::Closer::kClient}));
+            const auto packets = static_cast<double>(TRY(hosts.client_packets()) - before);
             Sample sample;
-            const double after = TRY(packets());
-            meter.stop(after - before, sample);
+            meter.stop(packets, sample);
             std::vector<double> times;
             for (const agent::Connect& each : report.connects) {
                 if (each.error != 0) {
@@ -196,11 +183,9 @@ Result<LoadRun> run_connects(scenario::Context& context, const std::vector<const
                 times.push_back(each.milliseconds);
             }
             sample["latency"] = median_ms(std::move(times));
-            sample["packets"] = (after - before) / kConnects;
+            sample["packets"] = packets / kConnects;
             return sample;
         });
-    run.lacks.merge(lacking.lacks);
-    return run;
 }
 
 // Datagrams from one socket in batches, as fast as it goes. Gives the seconds.
@@ -248,21 +233,17 @@ Result<LoadRun> run_bridged(scenario::Context& context, const std::vector<const 
                    ? Status()
                    : Status(agent::system_failure("bind a UDP socket", errno));
     }));
-    LoadRun lacking;
-    LoadRun run = alternate(
-        context, "bridged-datagrams", cures, rounds, [&](const Cure* cure) -> Result<Sample> {
-            const lab::PathCure set = cure == nullptr ? lab::PathCure{} : cure->path;
-            hosts.lab->apply_cure(set);
-            TRY(hosts.lab->configure({.snat = lab::NatBoxOptions::Snat::kNone}));
-            TRY(hosts.dut->write_sysctl(lab::kBridgeFilter, set.bridge_filters ? "1" : "0"));
-            const Meter meter = Meter::start({getpid()}, lacking);
-            const double seconds = TRY(send_datagrams(names.client, sink_at));
-            Sample sample{{"throughput", kDatagrams / seconds / 1000}};
-            meter.stop(kDatagrams, sample);
-            return sample;
-        });
-    run.lacks.merge(lacking.lacks);
-    return run;
+    const auto once = [&](const Cure& cure, LoadRun& run) -> Result<Sample> {
+        hosts.lab->apply_cure(cure.path);
+        TRY(hosts.lab->configure({.snat = lab::NatBoxOptions::Snat::kNone}));
+        TRY(hosts.dut->write_sysctl(lab::kBridgeFilter, cure.path.bridge_filters ? "1" : "0"));
+        const Meter meter = Meter::start({getpid()}, run);
+        const double seconds = TRY(send_datagrams(names.client, sink_at));
+        Sample sample{{"throughput", kDatagrams / seconds / 1000}};
+        meter.stop(kDatagrams, sample);
+        return sample;
+    };
+    return alternate(context, "bridged-datagrams", cures, rounds, once);
 }
 
 // The sockets of a TCP connection.
@@ -340,26 +321,23 @@ Result<LoadRun> run_tunnel(scenario::Context& context, const std::vector<const C
     const lab::OverlayNames& names = overlay->names();
     const auto node_a = TRY(agent::Client::start_in_netns(names.node_a));
     const auto node_b = TRY(agent::Client::start_in_netns(names.node_b));
-    LoadRun lacking;
-    LoadRun run = alternate(
-        context, "tunnel-transfer", cures, rounds, [&](const Cure* cure) -> Result<Sample> {
-            TRY(overlay->configure({}));
-            for (const auto& node : {&node_a, &node_b}) {
-                if (cure != nullptr && !cure->path.tunnel_checksums) {
-                    TRY((*node)->set_features(names.vxlan, {{"tx-checksum-ip-generic", false}}));
-                }
+    const auto once = [&](const Cure& cure, LoadRun& run) -> Result<Sample> {
+        TRY(overlay->configure({}));
+        for (const auto& node : {&node_a, &node_b}) {
+            if (!cure.path.tunnel_checksums) {
+                TRY((*node)->set_features(names.vxlan, {{"tx-checksum-ip-generic", false}}));
             }
-            Stream stream;
-            TRY(open_stream(names.pod_a, names.pod_b, {names.pod_b_address, kPort}, stream));
-            TRY(pour(stream, kTransferBytes / 10));  // the window is open
-            const Meter meter = Meter::start({getpid()}, lacking);
-            const double seconds = TRY(pour(stream, kTransferBytes));
-            Sample sample{{"throughput", kTransferBytes * 8 / seconds / 1e6}};
-            meter.stop(kTransferBytes / kSegmentBytes, sample);
-            return sample;
-        });
-    run.lacks.merge(lacking.lacks);
-    return run;
+        }
+        Stream stream;
+        TRY(open_stream(names.pod_a, names.pod_b, {names.pod_b_address, kPort}, stream));
+        TRY(pour(stream, kTransferBytes / 10));  // the window is open
+        const Meter meter = Meter::start({getpid()}, run);
+        const double seconds = TRY(pour(stream, kTransferBytes));
+        Sample sample{{"throughput", kTransferBytes * 8 / seconds / 1e6}};
+        meter.stop(kTransferBytes / kSegmentBytes, sample);
+        return sample;
+    };
+    return alternate(context, "tunnel-transfer", cures, rounds, once);
 }
 
 CostFigure cpu_figure(const char* packet) {

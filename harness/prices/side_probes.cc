@@ -2,6 +2,7 @@
 #include <netinet/in.h>
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <chrono>
 #include <future>
 #include <thread>
@@ -55,41 +56,59 @@ ProbeOutcome outcome_of(const std::vector<resolver::Outcome>& lookups) {
             (word == "killed" ? fmt::format("no end in {} s", kLookupLimit.count()) : word));
 }
 
-// The resolver's options of a cure, behind those of a cluster.
-std::string options_with(const Cure* cure) {
-    return cure == nullptr || cure->resolver.empty() ? "ndots:5" : "ndots:5 " + cure->resolver;
+// Without a cure, with each, and without one again.
+std::vector<const Cure*> in_turn(const std::vector<const Cure*>& cures) {
+    std::vector<const Cure*> variants{&kNoCure};
+    variants.insert(variants.end(), cures.begin(), cures.end());
+    variants.push_back(&kNoCure);
+    return variants;
 }
 
-// Three lookups of names that end so without a cure, with each cure, and without one again.
+void note(const Cure& cure, const ProbeOutcome& of, Tried& tried) {
+    &cure == &kNoCure ? tried.without.push_back(of) : static_cast<void>(tried.with[cure.id] = of);
+}
+
+// Three lookups, of names that end so, in each turn. `resolv_conf`: the one that has such options.
+Result<Tried> try_lookups(const std::vector<const Cure*>& cures, const std::string& rest,
+                          const std::function<std::string(const std::string&)>& resolv_conf,
+                          const std::function<Result<std::vector<resolver::Outcome>>(
+                              const std::vector<resolver::Lookup>&)>& make) {
+    std::vector<resolver::Lookup> lookups;
+    for (const Cure* cure : in_turn(cures)) {
+        for (unsigned i = 0; i < kLookupsEach; ++i) {
+            lookups.push_back({.name = cure->asked(fmt::format("n{:05}{}", lookups.size(), rest)),
+                               .resolv_conf = resolv_conf(cure->options("ndots:5")),
+                               .limit = kLookupLimit});
+        }
+    }
+    const auto outcomes = TRY(make(lookups));
+    Tried tried;
+    auto first = outcomes.begin();
+    for (const Cure* cure : in_turn(cures)) {
+        note(*cure, outcome_of({first, first + kLookupsEach}), tried);
+        first += kLookupsEach;
+    }
+    return tried;
+}
+
 Result<Tried> look_up_with(scenario::Context& context, const std::string& rest,
                            const std::vector<agent::DnsRule>& rules,
                            const std::vector<const Cure*>& cures) {
     auto hosts = TRY(scenario::ResolverHosts::open(context));
-    std::vector<const Cure*> variants{nullptr};
-    variants.insert(variants.end(), cures.begin(), cures.end());
-    variants.push_back(nullptr);
-    std::vector<scenario::AskedLookup> asked;
-    for (const Cure* cure : variants) {
-        for (unsigned i = 0; i < kLookupsEach; ++i) {
-            asked.push_back(
-                {.lookup = {.name = fmt::format("n{:05}{}{}", asked.size(), rest,
-                                                cure != nullptr && cure->dot ? "." : ""),
-                            .resolv_conf = hosts.resolv_conf(kClusterList, options_with(cure)),
-                            .limit = kLookupLimit}});
-        }
-    }
-    const auto trails = TRY(hosts.round(asked, rules, {}));
-    Tried tried;
-    for (std::size_t v = 0; v < variants.size(); ++v) {
-        std::vector<resolver::Outcome> lookups;
-        for (unsigned i = 0; i < kLookupsEach; ++i) {
-            lookups.push_back(trails[v * kLookupsEach + i].outcome);
-        }
-        variants[v] == nullptr
-            ? tried.without.push_back(outcome_of(lookups))
-            : static_cast<void>(tried.with[variants[v]->id] = outcome_of(lookups));
-    }
-    return tried;
+    return try_lookups(
+        cures, rest,
+        [&](const std::string& options) { return hosts.resolv_conf(kClusterList, options); },
+        [&](const auto& lookups) -> Result<std::vector<resolver::Outcome>> {
+            std::vector<scenario::AskedLookup> asked;
+            for (const resolver::Lookup& lookup : lookups) {
+                asked.push_back({.lookup = lookup});
+            }
+            const auto trails = TRY(hosts.round(asked, rules, {}));
+            std::vector<resolver::Outcome> outcomes;
+            std::ranges::transform(trails, std::back_inserter(outcomes),
+                                   &scenario::LookupTrail::outcome);
+            return outcomes;
+        });
 }
 
 Result<ProbeOutcome> keep_open(NatPathHosts& hosts, const lab::PathCure& cure) {
@@ -158,11 +177,9 @@ Result<Tried> run_long_lived(scenario::Context& context, const std::vector<const
          .closes_first = agent::Closer::kServerAsked,
          .greeting = kServiceSays}));
     Tried tried;
-    tried.without.push_back(TRY(keep_open(hosts, {})));
-    for (const Cure* cure : cures) {
-        tried.with[cure->id] = TRY(keep_open(hosts, cure->path));
+    for (const Cure* cure : in_turn(cures)) {
+        note(*cure, TRY(keep_open(hosts, cure->path)), tried);
     }
-    tried.without.push_back(TRY(keep_open(hosts, {})));
     return tried;
 }
 
@@ -193,30 +210,16 @@ Result<Tried> run_taken_workers(scenario::Context& context, const std::vector<co
         {.addresses = {hosts.names().server_address}, .upstream = behind}));
     std::vector<Fd> held;
     TRY(take_workers(hosts, held));
-    std::vector<const Cure*> variants{nullptr};
-    variants.insert(variants.end(), cures.begin(), cures.end());
-    variants.push_back(nullptr);
-    std::vector<resolver::Lookup> lookups;
-    for (const Cure* cure : variants) {
-        for (unsigned i = 0; i < kLookupsEach; ++i) {
-            lookups.push_back({.name = fmt::format("n{:05}.example.com{}", lookups.size(),
-                                                   cure != nullptr && cure->dot ? "." : ""),
-                               .resolv_conf = fmt::format("nameserver {}\noptions {}\n",
-                                                          to_string(hosts.names().server_address),
-                                                          options_with(cure)),
-                               .limit = kLookupLimit});
-        }
-    }
-    const auto outcomes =
-        TRY(resolver::look_up(hosts.names().client, resolver::Kind::kGlibc, lookups, kLookupRate));
-    Tried tried;
-    for (std::size_t v = 0; v < variants.size(); ++v) {
-        const auto first = outcomes.begin() + static_cast<std::ptrdiff_t>(v * kLookupsEach);
-        const ProbeOutcome of = outcome_of({first, first + kLookupsEach});
-        variants[v] == nullptr ? tried.without.push_back(of)
-                               : static_cast<void>(tried.with[variants[v]->id] = of);
-    }
-    return tried;
+    return try_lookups(
+        cures, ".example.com",
+        [&](const std::string& options) {
+            return fmt::format("nameserver {}\noptions {}\n",
+                               to_string(hosts.names().server_address), options);
+        },
+        [&](const auto& lookups) {
+            return resolver::look_up(hosts.names().client, resolver::Kind::kGlibc, lookups,
+                                     kLookupRate);
+        });
 }
 
 }  // namespace pathproof::prices

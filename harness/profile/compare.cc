@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "harness/agent/ethtool.h"
 #include "harness/profile/lists.h"
 
 namespace pathproof::profile {
@@ -84,11 +85,6 @@ Kind judge(const OffloadExpectation& expectation, Offer offer, Holds in_range) {
     return Kind::kAsExpected;
 }
 
-const Feature* find(const std::vector<Feature>& features, const std::string& wanted) {
-    const auto found = std::ranges::find(features, wanted, &Feature::name);
-    return found == features.end() ? nullptr : &*found;
-}
-
 bool claims_name(const std::vector<OffloadExpectation>& claims, const std::string& feature) {
     return std::ranges::find(claims, feature, &OffloadExpectation::name) != claims.end();
 }
@@ -152,7 +148,7 @@ std::vector<Finding> compare(const Profile& profile, const std::vector<Feature>&
                              const Running& running) {
     std::vector<Finding> findings;
     for (const OffloadExpectation& claim : profile.offloads) {
-        const Feature* feature = find(features, claim.name);
+        const Feature* feature = feature_named(features, claim.name);
         const Offer offer{feature != nullptr && offered(*feature),
                           feature != nullptr && feature->active};
         const Kind kind = judge(claim, offer, holds(claim.kernel, running.kernel));

@@ -6,7 +6,6 @@
 #include <filesystem>
 
 #include "harness/profile/lists.h"
-#include "harness/profile/load_each.h"
 #include "harness/profile/profile.h"
 #include "harness/profile/toml_reader.h"
 

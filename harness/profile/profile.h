@@ -135,6 +135,8 @@ std::string profile_directory();
 
 // All profiles of a folder, by id. One that cannot be read is an error.
 Result<std::vector<Profile>> load_all(const std::string& directory);
+// What is wrong with those that cannot be read goes to `damaged`, and takes nothing from the others.
+Result<std::vector<Profile>> load_each(const std::string& directory, std::vector<Error>& damaged);
 
 // The profile of that id; kNotFound names those there are.
 Result<Profile> find_profile(const std::string& directory, const std::string& id);

@@ -76,7 +76,7 @@ std::vector<std::string> ids() {
     return ids_of(plan());
 }
 
-// Runs those cells of a plan that are asked for on a bench (made of the context by open(), it has a
+// Runs those cells of a plan that are asked for on a bench (of the context; it has an open() and a
 // measure()), up to the first that cannot be measured, and concludes. What the kernel lacks for the
 // bench (kKernelLacks) makes all cells SKIP.
 template <typename Bench, auto plan>
@@ -84,17 +84,16 @@ Result<verdict::ScenarioResult> run_cells(Context& context) {
     auto asked = plan();
     std::erase_if(asked, [&](const auto& cell) { return !asked_for(context.options, cell.id); });
     context.progress.begin(context.scenario->id, asked.size());
-    auto bench = Bench::open(context);
-    if (!bench && bench.error().code == ErrorCode::kKernelLacks) {
-        return not_run(*context.scenario, bench.error().message);
+    Bench bench(context);
+    if (const Status opened = bench.open(); !opened) {
+        return opened.error().code == ErrorCode::kKernelLacks
+                   ? not_run(*context.scenario, opened.error().message)
+                   : Result<verdict::ScenarioResult>(pass_on(opened.error()));
     }
-    if (!bench) {
-        return pass_on(bench.error());
-    }
-    std::vector<decltype((*bench)->measure(asked.front()))> cells;
+    std::vector<decltype(bench.measure(asked.front()))> cells;
     for (const auto& what : asked) {
         context.progress.step(what.id);
-        cells.push_back((*bench)->measure(what));
+        cells.push_back(bench.measure(what));
         verdict::Cell cell = conclude(what, cells.back().seen);
         cell.evidence = cells.back().evidence;
         context.measured.add(cell, cell.role == CellRole::kControl);
@@ -233,6 +232,18 @@ const typename Cells::value_type* first_in_matrix(const Cells& cells, const Want
                     [&](const auto& each) { return each.is(CellRole::kMatrix) && wanted(each); });
 }
 
+// The first cell with a cure.
+template <typename Cells>
+const typename Cells::value_type* first_cure(const Cells& cells) {
+    return first_of(cells, [](const auto& each) { return each.is(CellRole::kCure); });
+}
+
+// The first cell after a cure was taken away that is so.
+template <typename Cells, typename Wanted>
+const typename Cells::value_type* first_again(const Cells& cells, const Wanted& wanted) {
+    return first_of(cells, [&](const auto& each) { return each.what().again && wanted(each); });
+}
+
 enum class Naming { kReason, kCellAndReason };
 
 // Why a cure is not shown: of the cell with it (or null), and whether without it the failure was seen
@@ -278,6 +289,34 @@ void finish(Cells&& cells, verdict::Chart chart, verdict::ScenarioResult& result
     if (!chart.bars.empty()) {
         result.charts.push_back(std::move(chart));
     }
+}
+
+// What a cell shows of the failure: how often, of how many, and how often nothing tells why.
+struct Harm {
+    std::uint64_t hits = 0, trials = 0, unexplained = 0;
+};
+
+// The whole conclusion of a scenario whose chart has the harm of each cell in which something was
+// tried, but for those after a cure. `harm_of` may add to the result what is said of a cell by
+// itself. The others as of conclude_from(), of the first cell of the matrix that is `own`.
+template <typename Measured, typename HarmOf, typename Own, typename Tell>
+verdict::ScenarioResult conclude_cells(const std::vector<Measured>& measured,
+                                       const char* chart_title, const HarmOf& harm_of,
+                                       const Own& own, const Tell& tell,
+                                       const std::string& otherwise) {
+    verdict::ScenarioResult result;
+    verdict::Chart chart{.title = chart_title, .unit = "%", .maximum = 100};
+    auto cells = conclude_each(measured);
+    for (const auto& each : cells) {
+        const Harm harm = harm_of(each, result);
+        result.unexplained += harm.unexplained;
+        if (harm.trials != 0 && !each.what().again) {
+            chart.bars.push_back(harm_bar(each.what().label, harm.hits, harm.trials));
+        }
+    }
+    conclude_from(cells, own, first_in_matrix(cells, own), tell, otherwise, result);
+    finish(cells, std::move(chart), result);
+    return result;
 }
 
 }  // namespace pathproof::scenario

@@ -1,6 +1,7 @@
 #include "harness/scenario/nat_path_hosts.h"
 
 #include "harness/scenario/device_facts.h"
+#include "harness/scenario/measures.h"
 
 namespace pathproof::scenario {
 
@@ -23,6 +24,12 @@ Result<std::string> NatPathHosts::add_ipv6() {
         return pass_on(added.error());
     }
     return added ? "" : added.error().message;
+}
+
+Result<std::uint64_t> NatPathHosts::client_packets() const {
+    const auto counters = TRY(dut->counters());
+    return value_in(counters, names().dut_client_device + ".rx_packets") +
+           value_in(counters, names().dut_client_device + ".tx_packets");
 }
 
 }  // namespace pathproof::scenario

@@ -15,6 +15,9 @@ struct NatPathHosts {
     // IPv6 on all three. Gives what the kernel lacks for it; empty: nothing.
     Result<std::string> add_ipv6();
 
+    // Packets of the client's wire, both ways, since it is there.
+    Result<std::uint64_t> client_packets() const;
+
     const lab::NatPathNames& names() const { return lab->names(); }
 
     std::unique_ptr<lab::NatPath> lab;

@@ -1,12 +1,12 @@
 // pathproof profile check
 #include <CLI/CLI.hpp>
-#include <algorithm>
 #include <memory>
 
 #include "harness/cli/profile/commands.h"
 #include "harness/cli/profile/json.h"
 #include "harness/cli/profile/target.h"
 #include "harness/process/json_text.h"
+#include "harness/profile/lists.h"
 
 namespace pathproof::cli::profiles {
 namespace {
@@ -19,10 +19,6 @@ struct CheckOptions {
     std::string profile;
     bool json = false;
 };
-
-bool lists(const std::vector<std::string>& all, const std::string& one) {
-    return !one.empty() && std::find(all.begin(), all.end(), one) != all.end();
-}
 
 // A profile that names drivers is for those alone.
 Status fits(const Profile& profile, const DeviceIdentity& identity, const std::string& device) {

@@ -5,7 +5,6 @@
 #include "harness/cli/profile/commands.h"
 #include "harness/cli/profile/json.h"
 #include "harness/process/json_text.h"
-#include "harness/profile/load_each.h"
 
 namespace pathproof::cli::profiles {
 namespace {

@@ -30,11 +30,10 @@ IpAddress AddressedDevice::tester(Family family) {
 
 Result<AddressedDevice> AddressedDevice::take(const TruthHost& host, const std::string& device) {
     AddressedDevice taken(host, device);
-    const Status v4 =
-        taken.add_address(Family::kIpv4, frame::to_string(own(Family::kIpv4)) + "/30");
+    const Status v4 = taken.add_address(device, frame::to_string(own(Family::kIpv4)) + "/30");
     // Duplicate address detection would wait a second, and nobody else is on this cable.
     const Status v6 =
-        taken.add_address(Family::kIpv6, frame::to_string(own(Family::kIpv6)) + "/126");
+        taken.add_address(device, frame::to_string(own(Family::kIpv6)) + "/126", " nodad");
     if (!v4 && !v6) {
         return pass_on(v4.error());
     }
@@ -65,19 +64,40 @@ const std::string& AddressedDevice::why_not(Family family) const {
     return family == Family::kIpv4 ? why_no_v4_ : why_no_v6_;
 }
 
-Status AddressedDevice::change(const std::string& change, const std::string& undo,
-                               const std::string& of) {
-    const Status changed = host_.change_ip(of.empty() ? device_ : of, change, undo);
+Status AddressedDevice::know_tester(Family family) {
+    return add_neighbour(device_, frame::to_string(tester(family)), "02:00:00:00:00:02");
+}
+
+Status AddressedDevice::add_device(const Above& above) {
+    TRY(change(device_,
+               fmt::format("link add name {} mtu {} up type {}", above.name, above.mtu, above.type),
+               "link delete " + above.name));
+    TRY(add_address(above.name, above.address));
+    return above.neighbour.empty()
+               ? Status()
+               : add_neighbour(above.name, above.neighbour, "02:00:00:00:00:03");
+}
+
+Status AddressedDevice::change(const std::string& of, const std::string& change,
+                               const std::string& undo) {
+    const Status changed = host_.change_ip(of, change, undo);
     if (changed) {
         undo_.push_back(undo);
     }
     return changed;
 }
 
-Status AddressedDevice::add_address(Family family, const std::string& prefix) {
-    const char* nodad = family == Family::kIpv6 ? " nodad" : "";
-    return change(fmt::format("address add {} dev {}{}", prefix, device_, nodad),
-                  fmt::format("address delete {} dev {}", prefix, device_));
+Status AddressedDevice::add_address(const std::string& of, const std::string& prefix,
+                                    const char* flags) {
+    return change(of, fmt::format("address add {} dev {}{}", prefix, of, flags),
+                  fmt::format("address delete {} dev {}", prefix, of));
+}
+
+Status AddressedDevice::add_neighbour(const std::string& of, const std::string& address,
+                                      const char* mac) {
+    return change(of,
+                  fmt::format("neigh replace {} lladdr {} nud permanent dev {}", address, mac, of),
+                  fmt::format("neigh delete {} dev {}", address, of));
 }
 
 }  // namespace pathproof::scenario

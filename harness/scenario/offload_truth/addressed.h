@@ -2,6 +2,7 @@
 // its own. Everything is in the journal of its host, and put back by hand as well.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -23,17 +24,28 @@ class AddressedDevice {
     const std::string& why_not(frame::Family family) const;
     static frame::IpAddress own(frame::Family family);
     static frame::IpAddress tester(frame::Family family);
-    // Another change for as long: see lab::Journal::change_ip(). `of`: the device that it is of;
-    // empty: this one.
-    Status change(const std::string& change, const std::string& undo, const std::string& of = "");
-    // What change() did so far, addresses included, and putting back all but the first so many.
+    // The kernel need not ask for the tester, which it may have done in vain before.
+    Status know_tester(frame::Family family);
+    // Another device above this one, for as long.
+    struct Above {
+        std::string name;
+        std::uint32_t mtu = 0;
+        std::string type;  // for `ip link add`
+        std::string address;
+        std::string neighbour;  // that need not be asked for; empty: none
+    };
+    Status add_device(const Above& above);
+    // How many changes there were so far, and putting back all but the first so many.
     std::size_t changes() const { return undo_.size(); }
     void put_back(std::size_t kept = 0);
 
   private:
     AddressedDevice(const TruthHost& host, std::string device)
         : host_(host), device_(std::move(device)) {}
-    Status add_address(frame::Family family, const std::string& prefix);
+    // See lab::Journal::change_ip(). `of`: the device that it is of.
+    Status change(const std::string& of, const std::string& change, const std::string& undo);
+    Status add_address(const std::string& of, const std::string& prefix, const char* flags = "");
+    Status add_neighbour(const std::string& of, const std::string& address, const char* mac);
 
     TruthHost host_;
     std::string device_;

@@ -16,8 +16,7 @@ using matrix::TxFinding;
 LeftToWire left_by(const matrix::Row& row, const SettingTaken& taken) {
     LeftToWire left;
     for (const std::string& name : features_used(row, taken.features)) {
-        const agent::Feature* feature = find_feature(taken.features, name);
-        const bool on = feature != nullptr && feature->active;
+        const bool on = is_on(taken.features, name);
         left.checksums |= on && name.starts_with("tx-checksum-");
         left.segmentation |=
             on && (name == "tx-tcp-segmentation" || name == "tx-tcp6-segmentation" ||

@@ -28,7 +28,7 @@ const std::vector<std::string> kMerging = {"rx-gro", "rx-gro-hw", "rx-lro", "rx-
 std::vector<std::string> known_merging(const std::vector<agent::Feature>& features) {
     std::vector<std::string> names;
     for (const std::string& name : kMerging) {
-        if (find_feature(features, name) != nullptr) {
+        if (feature_named(features, name) != nullptr) {
             names.push_back(name);
         }
     }
@@ -232,11 +232,8 @@ Result<FarEnd> FarEnd::take(lab::Journal& journal, const TruthDevice& device) {
                                             known_merging(*before)));
     far.features_ = std::make_unique<FeatureSwitch>(std::move(features));
     const auto taken = TRY(far.features_->set({Setting::Kind::kAllOff, ""}));
-    for (const std::string& name : known_merging(taken.features)) {
-        if (find_feature(taken.features, name)->active) {
-            far.end_.merging.push_back(name);
-        }
-    }
+    std::ranges::copy_if(kMerging, std::back_inserter(far.end_.merging),
+                         [&](const std::string& name) { return is_on(taken.features, name); });
     return far;
 }
 

@@ -35,11 +35,6 @@ struct ReceiveOutcome {
 
 using ReceiveRun = PartRun<ReceiveOutcome>;
 
-bool is_on(const std::vector<agent::Feature>& features, const std::string& name) {
-    const agent::Feature* feature = find_feature(features, name);
-    return feature != nullptr && feature->active;
-}
-
 // What a NIC with rx-checksum on could vouch for: where it never does, that is said. Of a virtual
 // device nobody expects it.
 port::PortInfo promises_of(const TruthRun& run, const SettingTaken& taken) {

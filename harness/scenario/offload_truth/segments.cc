@@ -94,33 +94,18 @@ std::vector<std::uint8_t> payload_of(std::size_t number) {
 
 // The kernel's tunnel devices, with everything that goes with them when they are deleted.
 Status make_tunnels(AddressedDevice& addressed, const TruthDevice& device) {
-    const std::string own = frame::to_string(AddressedDevice::own(Family::kIpv4));
-    const std::string there = frame::to_string(AddressedDevice::tester(Family::kIpv4));
-    // The kernel may have asked for this neighbour in vain before.
-    TRY(addressed.change(
-        fmt::format("neigh replace {} lladdr 02:00:00:00:00:02 nud permanent dev {}", there,
-                    device.name),
-        fmt::format("neigh delete {} dev {}", there, device.name)));
+    TRY(addressed.know_tester(Family::kIpv4));
     for (const SegmentFeature& feature : kFeatures) {
-        TRY(addressed.change(
-            fmt::format("link add name {} mtu {} type vxlan id {} dstport 4789 "
-                        "local {} remote {} dev {} {}",
-                        feature.device, std::min(1400u, device.longest_packet - kEnvelope),
-                        feature.vni, own, there, device.name,
-                        feature.outer == OuterSum::kComputed ? "udpcsum" : "noudpcsum"),
-            fmt::format("link delete {}", feature.device)));
-        const std::string address =
-            fmt::format("{}/30 dev {}", frame::to_string(feature.address()), feature.device);
-        const std::string far = frame::to_string(feature.far());
-        for (const auto& [change, undo] :
-             {std::pair{fmt::format("link set {} up", feature.device),
-                        fmt::format("link set dev {} down", feature.device)},
-              {"address add " + address, "address delete " + address},
-              {fmt::format("neigh add {} lladdr 02:00:00:00:00:03 nud permanent dev {}", far,
-                           feature.device),
-               fmt::format("neigh delete {} dev {}", far, feature.device)}}) {
-            TRY(addressed.change(change, undo, feature.device));
-        }
+        const std::string type =
+            fmt::format("vxlan id {} dstport 4789 local {} remote {} dev {} {}", feature.vni,
+                        frame::to_string(AddressedDevice::own(Family::kIpv4)),
+                        frame::to_string(AddressedDevice::tester(Family::kIpv4)), device.name,
+                        feature.outer == OuterSum::kComputed ? "udpcsum" : "noudpcsum");
+        TRY(addressed.add_device({.name = feature.device,
+                                  .mtu = std::min(1400u, device.longest_packet - kEnvelope),
+                                  .type = type,
+                                  .address = frame::to_string(feature.address()) + "/30",
+                                  .neighbour = frame::to_string(feature.far())}));
     }
     return {};
 }
@@ -254,14 +239,14 @@ TrafficSeen judge_tally(const SegmentOutcome& point, SegmentKind kind, SegmentTa
 Status judge_point(Context& context, TruthBench& bench, const SegmentOutcome& point, TruthRun& run,
                    verdict::TruthTable& table, verdict::ScenarioResult& result) {
     const SegmentFeature& feature = point.feature();
-    const agent::Feature* then = find_feature(point.taken.features, feature.name);
-    const bool on = then != nullptr && then->active;
     verdict::TruthRow row{
         .offload = feature.name, .direction = "Tx", .expected = expectation_of(run, feature.name)};
     row.offload += point.as_found() ? "" : ", " + point.state();
-    row.advertised = !point.as_found() ? fmt::format("set off, is {}", on ? "on" : "off")
-                     : then == nullptr ? "off"
-                                       : advertised(point.taken.features, feature.name);
+    const std::vector<agent::Feature>& then = point.taken.features;
+    row.advertised =
+        !point.as_found() ? fmt::format("set off, is {}", is_on(then, feature.name) ? "on" : "off")
+        : feature_named(then, feature.name) == nullptr ? "off"
+                                                       : advertised(then, feature.name);
     for (const SegmentKind kind : {SegmentKind::kTcp, SegmentKind::kUdp}) {
         const auto observe = [&]() -> Result<TrafficSeen> {
             auto tally = TRY(measure(bench, feature, kind, run.wire));
@@ -296,7 +281,7 @@ void not_tested(const TruthRun& run, const std::string& why, verdict::TruthTable
         verdict::TruthRow row{.offload = feature.name,
                               .direction = "Tx",
                               .expected = expectation_of(run, feature.name)};
-        const agent::Feature* found = find_feature(run.as_found, feature.name);
+        const agent::Feature* found = feature_named(run.as_found, feature.name);
         row.advertised = found == nullptr ? "not there" : found->active ? "on" : "off";
         row.observed.assign(kKindNames.size(), {.note = why});
         table.rows.push_back(std::move(row));

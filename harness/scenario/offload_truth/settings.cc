@@ -25,9 +25,9 @@ int rank(const std::string& feature) {
 
 }  // namespace
 
-const Feature* find_feature(const std::vector<Feature>& features, const std::string& name) {
-    const auto found = std::ranges::find(features, name, &Feature::name);
-    return found == features.end() ? nullptr : &*found;
+bool is_on(const std::vector<Feature>& features, const std::string& name) {
+    const Feature* feature = feature_named(features, name);
+    return feature != nullptr && feature->active;
 }
 
 std::string Setting::id() const {
@@ -57,7 +57,7 @@ std::vector<Setting> settings_for(const std::vector<std::string>& varied,
     std::vector<Setting> settings = {{Setting::Kind::kAsFound, ""}};
     std::vector<std::string> changeable;
     for (const std::string& name : varied) {
-        const Feature* feature = find_feature(features, name);
+        const Feature* feature = feature_named(features, name);
         if (feature != nullptr && may_change(*feature)) {
             changeable.push_back(name);
         }
@@ -69,7 +69,7 @@ std::vector<Setting> settings_for(const std::vector<std::string>& varied,
     settings.push_back({Setting::Kind::kAllOn, ""});
     for (const std::string& name : changeable) {
         settings.push_back({Setting::Kind::kOneOff, name});
-        if (size == MatrixSize::kFull || !find_feature(features, name)->active) {
+        if (size == MatrixSize::kFull || !is_on(features, name)) {
             settings.push_back({Setting::Kind::kOneOn, name});
         }
     }
@@ -80,7 +80,7 @@ std::vector<Setting> receive_settings_for(const std::vector<Feature>& features) 
     std::vector<Setting> settings = {{Setting::Kind::kAsFound, ""}};
     bool any_off = false;
     for (const std::string& name : receive_features(features)) {
-        const Feature* feature = find_feature(features, name);
+        const Feature* feature = feature_named(features, name);
         if (!may_change(*feature)) {
             continue;
         }
@@ -98,7 +98,7 @@ std::vector<Setting> receive_settings_for(const std::vector<Feature>& features) 
 std::vector<std::string> receive_features(const std::vector<Feature>& features) {
     std::vector<std::string> names;
     for (const char* name : {"rx-checksum", "rx-gro"}) {
-        if (find_feature(features, name) != nullptr) {
+        if (feature_named(features, name) != nullptr) {
             names.emplace_back(name);
         }
     }
@@ -150,7 +150,7 @@ Result<SettingTaken> FeatureSwitch::set(const Setting& setting) {
 Status FeatureSwitch::look_again(SettingTaken& taken) {
     const auto now = TRY(host_.agent().features(device_));
     for (const Feature& then : taken.features) {
-        const Feature* feature = find_feature(now, then.name);
+        const Feature* feature = feature_named(now, then.name);
         if (feature != nullptr && feature->active != then.active) {
             taken.forgotten.push_back({then.name, then.active, feature->active, false});
         }
@@ -162,7 +162,7 @@ Result<std::vector<agent::FeatureChange>> FeatureSwitch::put_back() {
     std::vector<std::pair<std::string, bool>> wanted;
     const auto now = TRY(host_.agent().features(device_));
     for (const Feature& found : as_found_) {
-        const Feature* feature = find_feature(now, found.name);
+        const Feature* feature = feature_named(now, found.name);
         if (may_change(found) && feature != nullptr && *feature != found) {
             wanted.emplace_back(found.name, found.requested);
         }
@@ -172,7 +172,7 @@ Result<std::vector<agent::FeatureChange>> FeatureSwitch::put_back() {
     const auto after = TRY(host_.agent().features(device_));
     std::vector<agent::FeatureChange> left;
     for (const Feature& found : as_found_) {
-        const Feature* feature = find_feature(after, found.name);
+        const Feature* feature = feature_named(after, found.name);
         if (feature == nullptr || feature->active != found.active ||
             feature->requested != found.requested) {
             left.push_back(

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "harness/agent/client.h"
+#include "harness/agent/ethtool.h"
 #include "harness/scenario/offload_truth/truth_host.h"
 #include "harness/scenario/scenario.h"
 
@@ -65,7 +65,6 @@ class FeatureSwitch {
 // The flags are the user's: whatever the frames showed, they must be as they were found.
 verdict::Cell put_back_cell(const std::string& id, const std::vector<agent::FeatureChange>& left);
 
-const agent::Feature* find_feature(const std::vector<agent::Feature>& features,
-                                   const std::string& name);
+bool is_on(const std::vector<agent::Feature>& features, const std::string& name);
 
 }  // namespace pathproof::scenario

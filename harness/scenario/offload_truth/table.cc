@@ -154,7 +154,7 @@ std::string trial_note(const SettingTaken& taken, const std::string& feature) {
 }
 
 void add_feature_rows(const TruthRun& run, const std::string& name, verdict::TruthTable& table) {
-    const agent::Feature* feature = find_feature(run.as_found, name);
+    const agent::Feature* feature = feature_named(run.as_found, name);
     const SettingOutcome* as_found = outcome_of(run, Setting::Kind::kAsFound);
     if (feature == nullptr || as_found == nullptr) {
         return;
@@ -175,12 +175,11 @@ void add_feature_rows(const TruthRun& run, const std::string& name, verdict::Tru
             continue;
         }
         const bool on = kind == Setting::Kind::kOneOn;
-        const agent::Feature* then = find_feature(outcome->taken.features, name);
         TruthRow set = row_of(run, *outcome, name);
         set.offload = name + (on ? ", alone on" : ", alone off");
         set.expected = expectation_of(run, name);
         set.advertised = fmt::format("set {}, is {}", on ? "on" : "off",
-                                     then != nullptr && then->active ? "on" : "off");
+                                     is_on(outcome->taken.features, name) ? "on" : "off");
         // Alone on, many features cannot be: what they build on is off.
         add_sentence(set.finding, on ? "" : trial_note(outcome->taken, name));
         table.rows.push_back(std::move(set));
@@ -189,7 +188,7 @@ void add_feature_rows(const TruthRun& run, const std::string& name, verdict::Tru
 
 void add_untestable_rows(const TruthRun& run, verdict::TruthTable& table) {
     for (const Untestable& each : untestable_features()) {
-        const agent::Feature* feature = find_feature(run.as_found, each.feature);
+        const agent::Feature* feature = feature_named(run.as_found, each.feature);
         if (feature == nullptr || (!feature->active && feature->never_changed)) {
             continue;
         }
@@ -360,7 +359,7 @@ std::string expectation_of(const TruthRun& run, const std::string& feature) {
 }
 
 std::string advertised(const std::vector<agent::Feature>& features, const std::string& name) {
-    const agent::Feature* feature = find_feature(features, name);
+    const agent::Feature* feature = feature_named(features, name);
     if (feature == nullptr) {
         return "not there";
     }

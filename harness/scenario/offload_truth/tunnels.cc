@@ -250,17 +250,9 @@ class DeviceTunnels final : public TunnelHost {
   private:
     // For all tunnels: the outer addresses, and neighbours that are not asked for.
     Status address() {
-        const std::string& underlay = bench_.device().name;
-        addressed_.emplace(TRY(AddressedDevice::take(bench_.host(), underlay)));
+        addressed_.emplace(TRY(AddressedDevice::take(bench_.host(), bench_.device().name)));
         for (const frame::Family family : {frame::Family::kIpv4, frame::Family::kIpv6}) {
-            const std::string remote = frame::to_string(AddressedDevice::tester(family));
-            TRY(addressed_->why_not(family).empty()
-                    ? addressed_->change(
-                          fmt::format("neigh replace {} lladdr 02:00:00:00:00:02 nud permanent "
-                                      "dev {}",
-                                      remote, underlay),
-                          fmt::format("neigh delete {} dev {}", remote, underlay))
-                    : Status());
+            TRY(addressed_->why_not(family).empty() ? addressed_->know_tester(family) : Status());
         }
         kept_ = addressed_->changes();
         return {};
@@ -284,22 +276,12 @@ class DeviceTunnels final : public TunnelHost {
     Status make_device(const TunnelKind& kind, const std::string& local,
                        const std::string& remote) {
         constexpr std::uint32_t kMostEnvelope = 70;  // VXLAN over IPv6
-        const std::string& underlay = bench_.device().name;
-        const std::string name = device(kind);
-        TRY(addressed_->change(
-            fmt::format("link add name {} mtu {} up type {}", name,
-                        std::min(1400u, bench_.device().longest_packet - kMostEnvelope),
-                        type_of(kind, local, remote, underlay)),
-            "link delete " + name));
-        TRY(addressed_->change(fmt::format("address add {} dev {}", kInnerOwn, name),
-                               fmt::format("address delete {} dev {}", kInnerOwn, name), name));
-        return kind.port == 0
-                   ? Status()
-                   : addressed_->change(
-                         fmt::format(
-                             "neigh replace {} lladdr 02:00:00:00:00:03 nud permanent dev {}",
-                             kInnerFar, name),
-                         fmt::format("neigh delete {} dev {}", kInnerFar, name), name);
+        return addressed_->add_device(
+            {.name = device(kind),
+             .mtu = std::min(1400u, bench_.device().longest_packet - kMostEnvelope),
+             .type = type_of(kind, local, remote, bench_.device().name),
+             .address = kInnerOwn,
+             .neighbour = kind.port == 0 ? "" : kInnerFar});
     }
 
     TruthBench& bench_;

@@ -16,8 +16,7 @@
 #include <thread>
 
 #include "harness/scenario/first_error.h"
-#include "harness/scenario/measures.h"
-#include "harness/scenario/nat_path_hosts.h"
+#include "harness/scenario/nat_path_bench.h"
 
 namespace pathproof::scenario {
 namespace {
@@ -39,57 +38,46 @@ constexpr auto kFreedTimeout = 6s;
 constexpr const char* kSuffix = "svc.test";
 constexpr const char* kForwardLine = "Maximum number of concurrent DNS queries";
 
-class TcpLimitBench {
+class TcpLimitBench : public NatPathBench<TcpLimitCell, TcpLimitValues> {
   public:
-    static Result<std::unique_ptr<TcpLimitBench>> open(Context& context) {
-        std::unique_ptr<TcpLimitBench> bench(new TcpLimitBench(context));
-        bench->hosts_ = TRY(NatPathHosts::open(context));
-        TRY(bench->hosts_.lab->configure({.snat = lab::NatBoxOptions::Snat::kNone}));
+    explicit TcpLimitBench(Context& context)
+        : NatPathBench(context, {{".dnsmasq.log", "what dnsmasq said", "nothing\n"},
+                                 {".tries.txt", "each try of the cache (stand-in for CoreDNS)",
+                                  "nothing\n"}}) {}
+
+    Status open() {
+        TRY(NatPathBench::open());
+        TRY(hosts_.lab->configure({.snat = lab::NatBoxOptions::Snat::kNone}));
         for (const auto& [port, delay] :
              {std::pair{kUpstreamPort, std::chrono::milliseconds(kUpstreamDelay)},
               {kSlowUpstreamPort, std::chrono::milliseconds(kSlowUpstreamDelay)}}) {
-            TRY(bench->hosts_.server->start_dns_server(
-                {.listen = {kLoopback, port},
-                 .address = bench->hosts_.names().server_address,
-                 .address6 = frame::IpAddress{},
-                 .delay = delay}));
+            TRY(hosts_.server->start_dns_server({.listen = {kLoopback, port},
+                                                 .address = hosts_.names().server_address,
+                                                 .address6 = frame::IpAddress{},
+                                                 .delay = delay}));
         }
         // Whether it is there at all.
-        const Status there = bench->start_dnsmasq({});
-        if (!there && there.error().code == ErrorCode::kNotFound) {
-            return fail(ErrorCode::kKernelLacks, "{}", there.error().message);
-        }
-        TRY(Status(there));
-        return bench;
-    }
-
-    // What keeps a cell from being measured, such as an agent that died, is an objection in it.
-    MeasuredTcpLimitCell measure(const TcpLimitCell& what) {
-        MeasuredTcpLimitCell cell{.what = what};
-        log_.clear();
-        tries_.clear();
-        const Status made = run(what, cell);
-        if (!made) {
-            (made.error().code == ErrorCode::kNotSupported ? cell.seen.skipped
-                                                           : cell.seen.objections.emplace_back()) =
-                made.error().message;
-        }
-        // What is left of it must not be in the next one's way.
-        (void)hosts_.dut->stop_forwarder();
-        (void)hosts_.server->stop_tcp_queue();
-        for (const auto& [name, description, content] :
-             {std::tuple{".dnsmasq.log", "what dnsmasq said", &log_},
-              {".tries.txt", "each try of the cache (stand-in for CoreDNS)", &tries_}}) {
-            keep_evidence(context_.options.out_dir, what.id + name, description,
-                          content->empty() ? "nothing\n" : *content, cell.evidence);
-        }
-        return cell;
+        const Status there = start_dnsmasq({});
+        return !there && there.error().code == ErrorCode::kNotFound
+                   ? fail(ErrorCode::kKernelLacks, "{}", there.error().message)
+                   : Status(there);
     }
 
   private:
     static inline const frame::IpAddress kLoopback = frame::IpAddress::v4(0x7f000001);
 
-    explicit TcpLimitBench(Context& context) : context_(context) {}
+    void object(const Error& error, TcpLimitValues& seen) override {
+        const bool skipped = error.code == ErrorCode::kNotSupported;
+        (skipped ? seen.skipped : seen.objections.emplace_back()) = error.message;
+    }
+
+    Status run(const TcpLimitCell& what, MeasuredTcpLimitCell& cell) override {
+        const Status made = run_load(what, cell);
+        // What is left of it must not be in the next one's way.
+        (void)hosts_.dut->stop_forwarder();
+        (void)hosts_.server->stop_tcp_queue();
+        return made;
+    }
 
     frame::Endpoint dnsmasq_at() const { return {hosts_.names().server_address, 53}; }
     frame::Endpoint cache_at() const { return {hosts_.names().dut_client_address, 53}; }
@@ -152,7 +140,7 @@ class TcpLimitBench {
                                           .timeout = timeout});
     }
 
-    Status run(const TcpLimitCell& what, MeasuredTcpLimitCell& cell) {
+    Status run_load(const TcpLimitCell& what, MeasuredTcpLimitCell& cell) {
         TRY(start_dnsmasq(what));
         if (what.load == TcpLimitLoad::kForward) {
             return run_forward(what, cell.seen);
@@ -369,10 +357,8 @@ class TcpLimitBench {
         return proof;
     }
 
-    Context& context_;
-    NatPathHosts hosts_;
-    std::string log_;
-    std::string tries_;
+    std::string& log_ = noted(0);
+    std::string& tries_ = noted(1);
     std::string probe_outcome_;
     std::optional<agent::ForwarderReport> forwarder_;  // that was stopped before its time
 };

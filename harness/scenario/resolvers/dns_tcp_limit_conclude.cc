@@ -377,19 +377,12 @@ verdict::Cell conclude(const TcpLimitCell& what, const TcpLimitValues& seen) {
 }
 
 verdict::ScenarioResult conclude(const std::vector<MeasuredTcpLimitCell>& measured) {
-    verdict::ScenarioResult result;
-    verdict::Chart chart{.title = "Lookups that failed or were late", .unit = "%", .maximum = 100};
-    for (const auto& [what, seen, evidence, timeline] : measured) {
-        result.unexplained += unexplained_in(what, seen);
-        if (seen.lookups != 0 && !what.again) {
-            chart.bars.push_back(harm_bar(what.label, seen.harmed(), seen.lookups));
-        }
-    }
-    Limits cells = conclude_each(measured);
-    conclude_from(cells, own, first_in_matrix(cells, own), conclude_reproduced,
-                  "All lookups were answered in time.", result);
-    finish(cells, std::move(chart), result);
-    return result;
+    const auto harm_of = [](const ConcludedLimit& each, auto&) -> Harm {
+        const TcpLimitValues& seen = each.seen();
+        return {seen.harmed(), seen.lookups, unexplained_in(each.what(), seen)};
+    };
+    return conclude_cells(measured, "Lookups that failed or were late", harm_of, own,
+                          conclude_reproduced, "All lookups were answered in time.");
 }
 
 }  // namespace pathproof::scenario

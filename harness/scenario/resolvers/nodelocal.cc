@@ -20,8 +20,7 @@
 #include "dataplane/frame/view.h"
 #include "harness/process/json_text.h"
 #include "harness/scenario/first_error.h"
-#include "harness/scenario/measures.h"
-#include "harness/scenario/nat_path_hosts.h"
+#include "harness/scenario/nat_path_bench.h"
 
 namespace pathproof::scenario {
 namespace {
@@ -41,60 +40,50 @@ constexpr auto kFewTimeout = 1s;
 constexpr auto kWarmUpTimeout = 5s;
 constexpr const char* kName = "api.svc.test";
 
-class NodelocalBench {
+class NodelocalBench : public NatPathBench<NodelocalCell, NodelocalValues> {
   public:
-    static Result<std::unique_ptr<NodelocalBench>> open(Context& context) {
-        std::unique_ptr<NodelocalBench> bench(new NodelocalBench(context));
-        bench->hosts_ = TRY(NatPathHosts::open(context));
-        NatPathHosts& hosts = bench->hosts_;
-        TRY(hosts.lab->add_endpoints());
+    explicit NodelocalBench(Context& context)
+        : NatPathBench(
+              context,
+              {{".rules.txt", "the node's rules with what they counted", "none\n"},
+               {".entries.json", "conntrack's entries to port 53 (JSON lines)", "none\n"}}) {}
+
+    Status open() {
+        TRY(NatPathBench::open());
+        TRY(hosts_.lab->add_endpoints());
         const auto address6 = TRY(frame::parse_ip("2001:db8::53"));
-        TRY(hosts.server->start_dns_server({.listen = {frame::IpAddress{}, 53},
-                                            .address = hosts.names().server_address,
-                                            .address6 = address6,
-                                            .delay = kServerDelay}));
-        TRY(hosts.lab->configure({.snat = lab::NatBoxOptions::Snat::kNone,
-                                  .dns_endpoints = endpoints_that(lab::EndpointState::kServes)}));
+        TRY(hosts_.server->start_dns_server({.listen = {frame::IpAddress{}, 53},
+                                             .address = hosts_.names().server_address,
+                                             .address6 = address6,
+                                             .delay = kServerDelay}));
+        TRY(hosts_.lab->configure({.snat = lab::NatBoxOptions::Snat::kNone,
+                                   .dns_endpoints = endpoints_that(lab::EndpointState::kServes)}));
         // Whether it is there at all.
-        TRY(hosts.lab->set_node_cache(lab::NodeCacheRules{}));
-        const Status there = bench->start_dnsmasq();
-        if (!there && there.error().code == ErrorCode::kNotFound) {
-            return fail(ErrorCode::kKernelLacks, "{}", there.error().message);
-        }
-        TRY(Status(there));
-        return bench;
+        TRY(hosts_.lab->set_node_cache(lab::NodeCacheRules{}));
+        const Status there = start_dnsmasq();
+        return !there && there.error().code == ErrorCode::kNotFound
+                   ? fail(ErrorCode::kKernelLacks, "{}", there.error().message)
+                   : Status(there);
     }
 
-    // What keeps a cell from being measured, such as an agent that died, is an objection in it.
-    MeasuredNodelocalCell measure(const NodelocalCell& what) {
-        MeasuredNodelocalCell cell{.what = what};
+  private:
+    Status run(const NodelocalCell& what, MeasuredNodelocalCell& cell) override {
         for (const double per_second : kPairsPerSecond) {
             cell.seen = {};
             rules_.clear();
             entries_.clear();
-            const auto overflowed = run(what, per_second, cell);
-            if (!overflowed) {
-                cell.seen.objections.push_back(overflowed.error().message);
-            } else if (*overflowed != 0 && per_second == kPairsPerSecond[2]) {
-                cell.seen.objections.push_back(
-                    fmt::format("sockets of the lab overflowed {} times: it was short of CPU time",
-                                *overflowed));
-            }
-            if (!overflowed || *overflowed == 0) {
+            const auto overflowed = TRY(run_once(what, per_second, cell.seen));
+            if (overflowed == 0) {
                 break;
             }
+            if (per_second == kPairsPerSecond[2]) {
+                cell.seen.objections.push_back(
+                    fmt::format("sockets of the lab overflowed {} times: it was short of CPU time",
+                                overflowed));
+            }
         }
-        for (const auto& [name, description, content] :
-             {std::tuple{".rules.txt", "the node's rules with what they counted", &rules_},
-              {".entries.json", "conntrack's entries to port 53 (JSON lines)", &entries_}}) {
-            keep_evidence(context_.options.out_dir, what.id + name, description,
-                          content->empty() ? "none\n" : *content, cell.evidence);
-        }
-        return cell;
+        return {};
     }
-
-  private:
-    explicit NodelocalBench(Context& context) : context_(context) {}
 
     Status start_dnsmasq() {
         TRY(hosts_.dut->stop_dnsmasq());
@@ -144,9 +133,8 @@ class NodelocalBench {
     }
 
     // Gives how many datagrams overflowed a socket.
-    Result<std::uint64_t> run(const NodelocalCell& what, double per_second,
-                              MeasuredNodelocalCell& cell) {
-        NodelocalValues& seen = cell.seen;
+    Result<std::uint64_t> run_once(const NodelocalCell& what, double per_second,
+                                   NodelocalValues& seen) {
         const lab::NatPathNames& names = hosts_.names();
         TRY(set_up(what, seen));
         const auto overflows_before = TRY(overflows());
@@ -229,10 +217,8 @@ class NodelocalBench {
             std::ranges::count_if(lacks, [](const auto& each) { return each.second; }));
     }
 
-    Context& context_;
-    NatPathHosts hosts_;
-    std::string rules_;
-    std::string entries_;
+    std::string& rules_ = noted(0);
+    std::string& entries_ = noted(1);
 };
 
 }  // namespace

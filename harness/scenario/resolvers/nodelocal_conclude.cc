@@ -136,8 +136,7 @@ Clauses prices(const Nodes& cells) {
 }
 
 void tell_cure(const Nodes& cells, verdict::ScenarioResult& result) {
-    const auto* again = first_of(
-        cells, [](const ConcludedNode& each) { return each.what().again && harmed(each); });
+    const auto* again = first_again(cells, harmed);
     Clauses clauses;
     bool one = false;
     bool none_fails = true;

@@ -160,15 +160,6 @@ Result<std::vector<LookupTrail>> ResolverHosts::round(const std::vector<AskedLoo
     return trails;
 }
 
-Result<std::uint64_t> ResolverHosts::packets() const {
-    const auto counters = TRY(hosts_.dut->counters());
-    std::uint64_t sum = 0;
-    for (const char* way : {".rx_packets", ".tx_packets"}) {
-        sum += value_in(counters, hosts_.names().dut_client_device + way);
-    }
-    return sum;
-}
-
 std::string trail_text(const std::string& name, const LookupTrail& trail) {
     std::string text =
         fmt::format("{} {} {:.1f} ms {}\n", name, trail.outcome.word, trail.outcome.milliseconds,

@@ -42,8 +42,7 @@ class ResolverHosts {
                                            std::vector<agent::DnsRule> rules,
                                            std::vector<agent::DnsLoss> losses,
                                            agent::milliseconds delay = {});
-    // Packets of the client's wire, both ways, since it is there.
-    Result<std::uint64_t> packets() const;
+    Result<std::uint64_t> packets() const { return hosts_.client_packets(); }
 
   private:
     Status serve(std::unique_ptr<agent::DnsServer>& server, agent::DnsRules rules,
@@ -63,15 +62,19 @@ std::string trail_text(const std::string& name, const LookupTrail& trail);
 template <typename What, typename Seen>
 class SideBySide {
   public:
-    SideBySide(Context& context, ResolverHosts hosts, std::vector<What> plan)
-        : context_(context), hosts_(std::move(hosts)), plan_(std::move(plan)) {}
+    SideBySide(Context& context, std::vector<What> plan)
+        : context_(context), plan_(std::move(plan)) {}
     SideBySide(const SideBySide&) = delete;
     SideBySide& operator=(const SideBySide&) = delete;
     virtual ~SideBySide() = default;
 
+    Status open() {
+        hosts_ = TRY(ResolverHosts::open(context_));
+        return {};
+    }
     Measurement<What, Seen> measure(const What& what) {
         if (!taken_.contains(what.id)) {
-            run(to_run(what.again));
+            run(what.again);
         }
         const Taken& taken = taken_[what.id];
         Measurement<What, Seen> cell{.what = what, .seen = taken.seen, .evidence = {}};
@@ -86,28 +89,55 @@ class SideBySide {
         std::string text;  // of the lookups, for the evidence
     };
 
-    virtual void run(const std::vector<What>& cells) = 0;
+    // Lookups that go together, each of a cell, and what the server says to them.
+    struct Round {
+        std::vector<AskedLookup> asked;
+        std::vector<What> of;  // as many
+        std::vector<agent::DnsRule> rules;
+        std::vector<agent::DnsLoss> losses;
+
+        void ask(const What& what, AskedLookup lookup) {
+            of.push_back(what);
+            asked.push_back(std::move(lookup));
+        }
+    };
+
+    virtual void plan(const What& what, Seen& seen, Round& round) = 0;
+    // What the server says to all that no cell has a rule for.
+    virtual std::vector<agent::DnsRule> otherwise() const = 0;
+    // What became of a lookup of that name.
+    virtual void take(const What& what, const std::string& asked, const LookupTrail& trail,
+                      Taken& of_cell) = 0;
     // Which lookups the evidence has.
     virtual const char* lookups_told() const = 0;
 
     ResolverHosts& hosts() { return hosts_; }
-    Taken& taken(const What& what) { return taken_[what.id]; }
     // The first label of a lookup's name, that of no other.
     std::string next_label() { return fmt::format("n{:05}", ++names_); }
 
   private:
-    std::vector<What> to_run(bool again) {
-        std::vector<What> cells;
+    void run(bool again) {
+        Round round;
         for (const What& what : plan_) {
             if (what.again == again && asked_for(context_.options, what.id)) {
-                std::string& lacking = taken_[what.id].seen.lacking;
-                lacking = hosts_.lacks(what.who);
-                if (lacking.empty()) {
-                    cells.push_back(what);
+                Seen& seen = taken_[what.id].seen;
+                seen.lacking = hosts_.lacks(what.who);
+                if (seen.lacking.empty()) {
+                    plan(what, seen, round);
                 }
             }
         }
-        return cells;
+        std::ranges::move(otherwise(), std::back_inserter(round.rules));
+        const auto trails =
+            hosts_.round(round.asked, std::move(round.rules), std::move(round.losses));
+        for (std::size_t i = 0; i < round.of.size(); ++i) {
+            Taken& of_cell = taken_[round.of[i].id];
+            if (trails) {
+                take(round.of[i], round.asked[i].lookup.name, (*trails)[i], of_cell);
+            } else {
+                of_cell.seen.objections.push_back(trails.error().message);
+            }
+        }
     }
 
     Context& context_;

@@ -36,20 +36,10 @@ agent::DnsRule found_rule(const std::string& name) {
             .address6 = frame::parse_ip("2001:db8::5").value_or(frame::IpAddress{})};
 }
 
-struct PlannedLookup {
-    AskedLookup asked;
-    std::string label;
-};
-
 class SearchPathBench : public SideBySide<SearchPathCell, SearchPathValues> {
   public:
-    static Result<std::unique_ptr<SearchPathBench>> open(Context& context) {
-        ResolverHosts hosts = TRY(ResolverHosts::open(context));
-        return std::make_unique<SearchPathBench>(context, std::move(hosts));
-    }
-    SearchPathBench(Context& context, ResolverHosts hosts)
-        : SideBySide(context, std::move(hosts), search_path_plan()),
-          random_(context.options.seed) {}
+    explicit SearchPathBench(Context& context)
+        : SideBySide(context, search_path_plan()), random_(context.options.seed) {}
 
   private:
     const char* lookups_told() const override {
@@ -60,39 +50,12 @@ class SearchPathBench : public SideBySide<SearchPathCell, SearchPathValues> {
         return {kSearchList.begin(), kSearchList.begin() + what.list};
     }
 
-    void run(const std::vector<SearchPathCell>& cells) override {
-        std::vector<PlannedLookup> planned;
-        std::vector<std::size_t> first;
-        std::vector<agent::DnsRule> rules;
-        std::vector<agent::DnsLoss> losses;
-        for (const SearchPathCell& what : cells) {
-            first.push_back(planned.size());
-            plan(what, taken(what).seen, planned, rules, losses);
-        }
-        first.push_back(planned.size());
-        rules.push_back(found_rule("example.com"));
-        rules.push_back({.name = ".", .rcode = kNxDomain});
-        std::vector<AskedLookup> asked;
-        for (const PlannedLookup& each : planned) {
-            asked.push_back(each.asked);
-        }
-        const auto trails = hosts().round(asked, std::move(rules), std::move(losses));
-        for (std::size_t i = 0; i < cells.size(); ++i) {
-            Taken& of_cell = taken(cells[i]);
-            if (!trails) {
-                of_cell.seen.objections.push_back(trails.error().message);
-                continue;
-            }
-            for (std::size_t at = first[i]; at < first[i + 1]; ++at) {
-                take(cells[i], planned[at], (*trails)[at], of_cell);
-            }
-        }
+    std::vector<agent::DnsRule> otherwise() const override {
+        return {found_rule("example.com"), {.name = ".", .rcode = kNxDomain}};
     }
 
     // The places of the losses are drawn among the first answers of all queries of the cell.
-    void plan(const SearchPathCell& what, SearchPathValues& seen,
-              std::vector<PlannedLookup>& planned, std::vector<agent::DnsRule>& rules,
-              std::vector<agent::DnsLoss>& losses) {
+    void plan(const SearchPathCell& what, SearchPathValues& seen, Round& round) override {
         struct Place {
             std::size_t lookup;
             std::string name;
@@ -101,14 +64,13 @@ class SearchPathBench : public SideBySide<SearchPathCell, SearchPathValues> {
         std::vector<Place> places;
         for (unsigned i = 0; i < what.lookups; ++i) {
             const std::string label = next_label();
-            planned.push_back(
-                {{.who = what.who,
-                  .lookup = {.name = label + what.rest,
-                             .resolv_conf = hosts().resolv_conf(list_of(what), what.options),
-                             .limit = agent::milliseconds(what.limit_ms)}},
-                 label});
+            round.ask(what,
+                      {.who = what.who,
+                       .lookup = {.name = label + what.rest,
+                                  .resolv_conf = hosts().resolv_conf(list_of(what), what.options),
+                                  .limit = agent::milliseconds(what.limit_ms)}});
             if (!what.found_below.empty()) {
-                rules.push_back(found_rule(found_name(what, label)));
+                round.rules.push_back(found_rule(found_name(what, label)));
             }
             for (const std::string& name : names_asked(what, label)) {
                 for (const std::uint16_t type : kTypes) {
@@ -132,21 +94,21 @@ class SearchPathBench : public SideBySide<SearchPathCell, SearchPathValues> {
                 of_lookup[place.lookup] < (what.one_each ? 1 : kMostLossesEach)) {
                 ++of_lookup[place.lookup];
                 ++drawn;
-                losses.push_back(
+                round.losses.push_back(
                     {.name = place.name, .type = place.type, .first = what.lost_copies});
             }
         }
     }
 
-    static void take(const SearchPathCell& what, const PlannedLookup& planned,
-                     const LookupTrail& trail, Taken& of_cell) {
+    void take(const SearchPathCell& what, const std::string& asked, const LookupTrail& trail,
+              Taken& of_cell) override {
         SearchPathValues& seen = of_cell.seen;
         std::set<std::pair<std::string, std::uint16_t>> queries;
         std::set<std::string> names;
         std::uint64_t of_others = 0;
         std::uint64_t own = 0;
         bool found_asked = false;
-        const std::string found = found_name(what, planned.label);
+        const std::string found = found_name(what, first_label(asked));
         for (const QueryTrail& query : trail.queries) {
             seen.resent += queries.emplace(query.name, query.type).second ? 0 : 1;
             names.insert(query.name);
@@ -171,7 +133,7 @@ class SearchPathBench : public SideBySide<SearchPathCell, SearchPathValues> {
             seen.names = std::max<std::uint64_t>(seen.names, names.size());
             return;
         }
-        of_cell.text += trail_text(planned.asked.lookup.name, trail);
+        of_cell.text += trail_text(asked, trail);
         const std::string strange = strange_fate(trail.queries, patience);
         if (!strange.empty()) {
             ++seen.by_other;

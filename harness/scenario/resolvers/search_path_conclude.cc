@@ -63,8 +63,7 @@ void tell_path_cure(const PathRuns& cells, verdict::ScenarioResult& result) {
             failed.push_back(each.cell.id + ": " + each.cell.reason);
         }
     }
-    const ConcludedPath* again =
-        first_of(cells, [](const auto& each) { return each.what().again && multiplied(each); });
+    const ConcludedPath* again = first_again(cells, multiplied);
     const std::string name =
         "a dot behind the name, or `ndots:2` (dnsConfig.options of the pod), so that the name "
         "itself is asked for first";

@@ -66,65 +66,37 @@ const char* rcode_word(std::uint8_t rcode) {
 
 class SplitAnswerBench : public SideBySide<SplitAnswerCell, SplitAnswerValues> {
   public:
-    static Result<std::unique_ptr<SplitAnswerBench>> open(Context& context) {
-        ResolverHosts hosts = TRY(ResolverHosts::open(context));
-        return std::make_unique<SplitAnswerBench>(context, std::move(hosts), split_answer_plan());
-    }
-    using SideBySide::SideBySide;
+    explicit SplitAnswerBench(Context& context) : SideBySide(context, split_answer_plan()) {}
 
   private:
-    // A lookup, of which cell it is, and of the table which pair.
-    struct PlannedPair {
-        SplitAnswerCell cell;
-        std::string full_name;
-    };
-
     const char* lookups_told() const override { return "every lookup with its queries"; }
 
-    void run(const std::vector<SplitAnswerCell>& cells) override {
-        std::vector<PlannedPair> planned;
-        std::vector<AskedLookup> asked;
-        std::vector<agent::DnsRule> rules;
-        for (const SplitAnswerCell& what : cells) {
-            plan(what, planned, asked, rules);
-        }
-        rules.push_back(rule_of("cluster.local", 0, PairReply::kNx));
-        // systemd-resolved asks for what a CNAME names.
-        rules.push_back(rule_of(agent::kCnameTarget, 0, PairReply::kEmpty));
-        rules.push_back({.name = ".",
-                         .address = frame::IpAddress::v4(0xcb007105),  // 203.0.113.5
-                         .address6 = frame::parse_ip("2001:db8::5").value_or(frame::IpAddress{})});
-        const auto trails = hosts().round(asked, std::move(rules), {});
-        for (std::size_t i = 0; i < planned.size(); ++i) {
-            Taken& of_cell = taken(planned[i].cell);
-            if (!trails) {
-                of_cell.seen.objections.push_back(trails.error().message);
-                continue;
-            }
-            of_cell.text += trail_text(asked[i].lookup.name, (*trails)[i]);
-            take(planned[i], (*trails)[i], of_cell.seen);
-        }
+    std::vector<agent::DnsRule> otherwise() const override {
+        return {rule_of("cluster.local", 0, PairReply::kNx),
+                // systemd-resolved asks for what a CNAME names.
+                rule_of(agent::kCnameTarget, 0, PairReply::kEmpty),
+                {.name = ".",
+                 .address = frame::IpAddress::v4(0xcb007105),  // 203.0.113.5
+                 .address6 = frame::parse_ip("2001:db8::5").value_or(frame::IpAddress{})}};
     }
 
-    void plan(const SplitAnswerCell& what, std::vector<PlannedPair>& planned,
-              std::vector<AskedLookup>& asked, std::vector<agent::DnsRule>& rules) {
+    void plan(const SplitAnswerCell& what, SplitAnswerValues& seen, Round& round) override {
         const auto add = [&](const SplitAnswerCell& cell, const std::string& rest) {
             const std::string full = next_label() + rest;
-            planned.push_back({cell, full});
-            asked.push_back(
-                {.who = cell.who,
-                 .lookup = {.name = full + (cell.dot ? "." : ""),
-                            .resolv_conf = hosts().resolv_conf(kSplitList, cell.options),
-                            .family = cell.family,
-                            .addrconfig = cell.addrconfig,
-                            .limit = cell.options.find("use-vc") == std::string::npos
-                                         ? kSplitLimit
-                                         : kUseVcLimit},
-                 .paced = cell.kind == SplitKind::kExpiry});
+            round.ask(cell,  // of the table with its pair
+                      {.who = cell.who,
+                       .lookup = {.name = full + (cell.dot ? "." : ""),
+                                  .resolv_conf = hosts().resolv_conf(kSplitList, cell.options),
+                                  .family = cell.family,
+                                  .addrconfig = cell.addrconfig,
+                                  .limit = cell.options.find("use-vc") == std::string::npos
+                                               ? kSplitLimit
+                                               : kUseVcLimit},
+                       .paced = cell.kind == SplitKind::kExpiry});
             if (cell.kind != SplitKind::kExpiry) {
                 const std::string first = full + "." + kSplitList.front();
-                rules.push_back(rule_of(first, frame::kDnsTypeA, cell.a));
-                rules.push_back(rule_of(first, frame::kDnsTypeAaaa, cell.aaaa));
+                round.rules.push_back(rule_of(first, frame::kDnsTypeA, cell.a));
+                round.rules.push_back(rule_of(first, frame::kDnsTypeAaaa, cell.aaaa));
             }
         };
         if (what.kind == SplitKind::kTable) {
@@ -144,16 +116,18 @@ class SplitAnswerBench : public SideBySide<SplitAnswerCell, SplitAnswerValues> {
         }
         if (expiry) {
             const std::string cached = "cached.example.com." + kSplitList.front();
-            rules.push_back(rule_of(cached, frame::kDnsTypeA, PairReply::kCnameData));
-            rules.back().until = kAExpires;
-            rules.push_back(rule_of(cached, frame::kDnsTypeAaaa, PairReply::kCname));
-            rules.back().until = kAaaaExpires;
-            taken(what).seen.split_for_ms = static_cast<double>((kAaaaExpires - kAExpires).count());
+            round.rules.push_back(rule_of(cached, frame::kDnsTypeA, PairReply::kCnameData));
+            round.rules.back().until = kAExpires;
+            round.rules.push_back(rule_of(cached, frame::kDnsTypeAaaa, PairReply::kCname));
+            round.rules.back().until = kAaaaExpires;
+            seen.split_for_ms = static_cast<double>((kAaaaExpires - kAExpires).count());
         }
     }
 
-    void take(const PlannedPair& planned, const LookupTrail& trail, SplitAnswerValues& seen) {
-        const SplitAnswerCell& what = planned.cell;
+    void take(const SplitAnswerCell& what, const std::string& asked, const LookupTrail& trail,
+              Taken& of_cell) override {
+        of_cell.text += trail_text(asked, trail);
+        SplitAnswerValues& seen = of_cell.seen;
         std::set<std::pair<std::string, std::uint16_t>> queries;
         for (const QueryTrail& query : trail.queries) {
             queries.emplace(query.name, query.type);
@@ -178,7 +152,7 @@ class SplitAnswerBench : public SideBySide<SplitAnswerCell, SplitAnswerValues> {
             seen.failed_for_ms =
                 static_cast<double>(trail.queries.front().sent_ns - first_failed_ns_) / 1e6;
         }
-        join(what, planned.full_name, trail, seen);
+        join(what, what.dot ? asked.substr(0, asked.size() - 1) : asked, trail, seen);
     }
 
     // Why a lookup failed.

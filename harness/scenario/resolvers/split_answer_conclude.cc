@@ -69,8 +69,7 @@ void tell_split_cure(const SplitRuns& cells, verdict::ScenarioResult& result) {
             no_cures.push_back(each.what().label);
         }
     }
-    const ConcludedSplit* again =
-        first_of(cells, [](const auto& each) { return each.what().again && search_ended(each); });
+    const ConcludedSplit* again = first_again(cells, search_ended);
     const std::string name =
         "a dot behind the name, or `ndots:2` (dnsConfig.options of the pod); in the cache: keep A "
         "and AAAA of one name together";

@@ -17,8 +17,7 @@
 #include "dataplane/frame/view.h"
 #include "harness/process/json_text.h"
 #include "harness/scenario/first_error.h"
-#include "harness/scenario/measures.h"
-#include "harness/scenario/nat_path_hosts.h"
+#include "harness/scenario/nat_path_bench.h"
 #include "harness/scenario/service_path/flow_timeline.h"
 
 namespace pathproof::scenario {
@@ -29,40 +28,27 @@ using BridgeService = lab::NatPathOptions::Service;
 constexpr unsigned kLookups = 5;  // all at once
 constexpr agent::milliseconds kLookupTimeout{2000};
 
-class BridgeBench {
+class BridgeBench : public NatPathBench<BridgeCell, BridgeValues> {
   public:
-    static Result<std::unique_ptr<BridgeBench>> open(Context& context) {
-        NatPathHosts hosts = TRY(NatPathHosts::open(context));
-        TRY(hosts.lab->add_neighbour());
-        std::unique_ptr<BridgeBench> bench(new BridgeBench(context, std::move(hosts)));
-        const lab::NatPathNames& names = bench->hosts_.names();
-        bench->neighbour_ = TRY(agent::Client::start_in_netns(names.neighbour));
+    explicit BridgeBench(Context& context)
+        : NatPathBench(context,
+                       {{".entries.json", "conntrack's entries at the end (JSON lines)"}}) {}
+
+    Status open() {
+        TRY(NatPathBench::open());
+        TRY(hosts_.lab->add_neighbour());
+        const lab::NatPathNames& names = hosts_.names();
+        neighbour_ = TRY(agent::Client::start_in_netns(names.neighbour));
         agent::DnsServerOptions dns{.address = names.service.address,
                                     .address6 = *frame::parse_ip("2001:db8::1")};
         dns.listen = {names.neighbour_address, names.service.port};
-        TRY(bench->neighbour_->start_dns_server(dns));
+        TRY(neighbour_->start_dns_server(dns));
         dns.listen = {names.endpoints[0], names.service.port};
-        TRY(bench->hosts_.server->start_dns_server(dns));
-        return bench;
-    }
-
-    // What keeps a cell from being measured, such as an agent that died, is an objection in it.
-    MeasuredBridgeCell measure(const BridgeCell& what) {
-        MeasuredBridgeCell cell{.what = what};
-        std::string entries;
-        if (const Status made = run(what, cell, entries); !made) {
-            cell.seen.objections.push_back(made.error().message);
-        }
-        keep_evidence(context_.options.out_dir, what.id + ".entries.json",
-                      "conntrack's entries at the end (JSON lines)", entries, cell.evidence);
-        return cell;
+        return hosts_.server->start_dns_server(dns);
     }
 
   private:
-    BridgeBench(Context& context, NatPathHosts hosts)
-        : context_(context), hosts_(std::move(hosts)) {}
-
-    Status run(const BridgeCell& what, MeasuredBridgeCell& cell, std::string& entries_text) {
+    Status run(const BridgeCell& what, MeasuredBridgeCell& cell) override {
         BridgeValues& seen = cell.seen;
         const lab::NatPathNames& names = hosts_.names();
         const bool direct = what.asks == BridgeCell::Asks::kDirectly;
@@ -101,7 +87,7 @@ class BridgeBench {
             flows[view.destination_port] |= view.source == backend && !direct;
         }
         for (const netfilter::Entry& entry : *entries) {
-            entries_text += process::to_text(nlohmann::json(entry)) + "\n";
+            noted() += process::to_text(nlohmann::json(entry)) + "\n";
             const auto flow = flows.find(entry.original.source.port);
             if (flow != flows.end() && flow->second &&
                 entry.original.destination.address == asked.address &&
@@ -143,8 +129,6 @@ class BridgeBench {
         return made;
     }
 
-    Context& context_;
-    NatPathHosts hosts_;
     std::unique_ptr<agent::Client> neighbour_;
 };
 

@@ -44,8 +44,7 @@ bool lookups_harmed(const ConcludedBridge& each) {
 // Sets the cure, and whether one was shown.
 void tell_cures(const Bridges& cells, const ConcludedBridge& first,
                 verdict::ScenarioResult& result) {
-    const ConcludedBridge* again =
-        first_of(cells, [](const auto& each) { return each.what().again && lookups_harmed(each); });
+    const ConcludedBridge* again = first_again(cells, lookups_harmed);
     Clauses cures;
     for (const ConcludedBridge& each : cells) {
         if (!each.is(CellRole::kCure)) {
@@ -71,6 +70,21 @@ void tell_cures(const Bridges& cells, const ConcludedBridge& first,
     }
     result.cure = cures.empty() ? "net.bridge.bridge-nf-call-iptables=1 (not tried in this run)"
                                 : in_a_row(cures, "\n");
+}
+
+void conclude_untranslated(const Bridges& cells, const ConcludedBridge& first,
+                           verdict::ScenarioResult& result) {
+    const BridgeValues& seen = first.seen();
+    result.headline = fmt::format(
+        "{}: {} lookups of a service failed, {} answers came from the backend's own address.",
+        first.cell.id, some_of(seen.failed(), seen.lookups), seen.from_backend);
+    result.cause = fmt::format(
+        "Client and backend are ports of one bridge, and bridge-nf-call-iptables={}: the "
+        "bridge hands the answers over without asking netfilter, and nothing translates their "
+        "source back to the service. {} answers came so, and conntrack saw none of those of {} "
+        "flows: \"{}\".",
+        seen.filtered, seen.from_backend, seen.unreplied, seen.entry_text);
+    tell_cures(cells, first, result);
 }
 
 }  // namespace
@@ -123,32 +137,13 @@ verdict::Cell conclude(const BridgeCell& what, const BridgeValues& seen) {
 }
 
 verdict::ScenarioResult conclude(const std::vector<MeasuredBridgeCell>& measured) {
-    verdict::ScenarioResult result;
-    verdict::Chart chart{.title = "Lookups that failed", .unit = "%", .maximum = 100};
-    for (const auto& [what, seen, evidence, timeline] : measured) {
-        result.unexplained += unexplained_in(seen) + seen.unnamed;
-        if (seen.lookups != 0 && !what.again) {
-            chart.bars.push_back(harm_bar(what.label, seen.failed(), seen.lookups));
-        }
-    }
-    Bridges cells = conclude_each(measured);
-    const auto tell = [&](const Bridges& all, const ConcludedBridge& first, auto&) {
-        const BridgeValues& seen = first.seen();
-        result.headline = fmt::format(
-            "{}: {} lookups of a service failed, {} answers came from the backend's own address.",
-            first.cell.id, some_of(seen.failed(), seen.lookups), seen.from_backend);
-        result.cause = fmt::format(
-            "Client and backend are ports of one bridge, and bridge-nf-call-iptables={}: the "
-            "bridge hands the answers over without asking netfilter, and nothing translates their "
-            "source back to the service. {} answers came so, and conntrack saw none of those of {} "
-            "flows: \"{}\".",
-            seen.filtered, seen.from_backend, seen.unreplied, seen.entry_text);
-        tell_cures(all, first, result);
+    const auto harm_of = [](const ConcludedBridge& each, auto&) -> Harm {
+        const BridgeValues& seen = each.seen();
+        return {seen.failed(), seen.lookups, unexplained_in(seen) + seen.unnamed};
     };
-    conclude_from(cells, lookups_harmed, first_in_matrix(cells, lookups_harmed), tell,
-                  "Each answer came from the address that was asked.", result);
-    finish(cells, std::move(chart), result);
-    return result;
+    return conclude_cells(measured, "Lookups that failed", harm_of, lookups_harmed,
+                          conclude_untranslated,
+                          "Each answer came from the address that was asked.");
 }
 
 }  // namespace pathproof::scenario

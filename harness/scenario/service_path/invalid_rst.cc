@@ -23,8 +23,7 @@
 #include "dataplane/frame/template.h"
 #include "dataplane/frame/view.h"
 #include "harness/scenario/first_error.h"
-#include "harness/scenario/measures.h"
-#include "harness/scenario/nat_path_hosts.h"
+#include "harness/scenario/nat_path_bench.h"
 #include "harness/scenario/service_path/flow_timeline.h"
 
 namespace pathproof::scenario {
@@ -63,30 +62,17 @@ std::vector<WireSegment> tcp_of(const agent::Capture& capture) {
     return segments;
 }
 
-class SegmentBench {
+class SegmentBench : public NatPathBench<SegmentCell, SegmentValues> {
   public:
-    static Result<std::unique_ptr<SegmentBench>> open(Context& context) {
-        NatPathHosts hosts = TRY(NatPathHosts::open(context));
-        TRY(hosts.lab->add_shortcut());
-        std::unique_ptr<SegmentBench> bench(new SegmentBench(context, std::move(hosts)));
-        TRY(bench->hosts_.server->start_closing_server({.listen = bench->endpoint(),
-                                                        .closes_first = agent::Closer::kServerAsked,
-                                                        .greeting = kGreeting}));
-        return bench;
-    }
+    explicit SegmentBench(Context& context)
+        : NatPathBench(context, {{".broken.txt", "every connection that broke, a line each"}}) {}
 
-    // What keeps a cell from being measured, such as an agent that died, is an objection in it.
-    MeasuredSegmentCell measure(const SegmentCell& what) {
-        MeasuredSegmentCell cell{.what = what};
-        cell.what.be_liberal = what.be_liberal || context_.options.cure.be_liberal;
-        cell.what.drops = what.drops || context_.options.cure.drops_invalid;
-        std::string lines;
-        if (const Status made = run(what, cell, lines); !made) {
-            cell.seen.objections.push_back(made.error().message);
-        }
-        keep_evidence(context_.options.out_dir, what.id + ".broken.txt",
-                      "every connection that broke, a line each", lines, cell.evidence);
-        return cell;
+    Status open() {
+        TRY(NatPathBench::open());
+        TRY(hosts_.lab->add_shortcut());
+        return hosts_.server->start_closing_server({.listen = endpoint(),
+                                                    .closes_first = agent::Closer::kServerAsked,
+                                                    .greeting = kGreeting});
     }
 
   private:
@@ -98,12 +84,11 @@ class SegmentBench {
         std::set<std::uint16_t> taken_for_new;  // conntrack made an entry that the endpoint begins
     };
 
-    SegmentBench(Context& context, NatPathHosts hosts)
-        : context_(context), hosts_(std::move(hosts)) {}
-
     frame::Endpoint endpoint() const { return {hosts_.names().endpoints[0], lab::kEndpointPort}; }
 
-    Status run(const SegmentCell& what, MeasuredSegmentCell& cell, std::string& lines) {
+    Status run(const SegmentCell& what, MeasuredSegmentCell& cell) override {
+        cell.what.be_liberal = what.be_liberal || context_.options.cure.be_liberal;
+        cell.what.drops = what.drops || context_.options.cure.drops_invalid;
         const lab::NatPathNames& names = hosts_.names();
         const frame::Endpoint asked = what.one_way ? endpoint() : names.web_service;
         TRY(hosts_.lab->configure(
@@ -140,7 +125,7 @@ class SegmentBench {
         const Ports ports =
             look_at(what, asked, tcp_of(*at_client), tcp_of(*at_dut), log->events, cell.seen);
         for (const agent::Connect& connect : report->connects) {
-            if (take(connect, ports, cell.seen, lines) && !cell.timeline) {
+            if (take(connect, ports, cell.seen, noted()) && !cell.timeline) {
                 cell.timeline = flow_timeline(what.id + ": one connection that broke", record,
                                               {IPPROTO_TCP, {names.client_address, connect.port}});
             }
@@ -253,9 +238,6 @@ class SegmentBench {
             server, lost_entry);
         return true;
     }
-
-    Context& context_;
-    NatPathHosts hosts_;
 };
 
 }  // namespace

@@ -78,8 +78,7 @@ std::string side_effect(const SegmentRuns& cells, const SegmentCell& cure) {
 // Sets the cure, and whether one was shown.
 void tell_cures(const SegmentRuns& cells, const ConcludedSegments& first,
                 verdict::ScenarioResult& result) {
-    const ConcludedSegments* again = first_of(
-        cells, [](const auto& each) { return each.what().again && connections_harmed(each); });
+    const ConcludedSegments* again = first_again(cells, connections_harmed);
     Clauses cures;
     for (const ConcludedSegments& each : cells) {
         if (!each.is(CellRole::kCure)) {
@@ -184,20 +183,13 @@ verdict::Cell conclude(const SegmentCell& what, const SegmentValues& seen) {
 }
 
 verdict::ScenarioResult conclude(const std::vector<MeasuredSegmentCell>& measured) {
-    verdict::ScenarioResult result;
-    verdict::Chart chart{.title = "Connections that broke", .unit = "%", .maximum = 100};
-    SegmentRuns cells = conclude_each(measured);
-    for (const ConcludedSegments& each : cells) {
+    const auto harm_of = [](const ConcludedSegments& each, auto&) -> Harm {
         const SegmentValues& seen = each.seen();
-        result.unexplained += each.is(CellRole::kDemonstration) ? 0 : seen.unexplained();
-        if (seen.connects != 0 && !each.what().again) {
-            chart.bars.push_back(harm_bar(each.what().label, seen.broken, seen.connects));
-        }
-    }
-    conclude_from(cells, connections_harmed, first_in_matrix(cells, connections_harmed),
-                  conclude_resets, "No connection broke, whatever segment came.", result);
-    finish(cells, std::move(chart), result);
-    return result;
+        return {seen.broken, seen.connects,
+                each.is(CellRole::kDemonstration) ? 0 : seen.unexplained()};
+    };
+    return conclude_cells(measured, "Connections that broke", harm_of, connections_harmed,
+                          conclude_resets, "No connection broke, whatever segment came.");
 }
 
 }  // namespace pathproof::scenario

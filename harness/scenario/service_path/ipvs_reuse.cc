@@ -13,7 +13,7 @@
 #include <algorithm>
 #include <set>
 
-#include "harness/scenario/nat_path_hosts.h"
+#include "harness/scenario/nat_path_bench.h"
 #include "harness/scenario/service_path/syn_trail.h"
 
 namespace pathproof::scenario {
@@ -27,25 +27,21 @@ constexpr double kStarvedMs = 100;
 constexpr std::uint32_t kMostFrames = 10'000;
 constexpr std::uint32_t kFrameBytes = 128;
 
-class ReuseBench {
+class ReuseBench : public NatPathBench<ReuseCell, ReuseValues> {
   public:
-    static Result<std::unique_ptr<ReuseBench>> open(Context& context) {
-        NatPathHosts hosts = TRY(NatPathHosts::open(context));
-        if (const std::string lacking = hosts.lab->lacks_ipvs(); !lacking.empty()) {
-            return fail(ErrorCode::kKernelLacks, "{}", lacking);
-        }
-        return std::unique_ptr<ReuseBench>(new ReuseBench(std::move(hosts)));
+    using NatPathBench::NatPathBench;
+
+    Status open() {
+        TRY(NatPathBench::open());
+        const std::string lacking = hosts_.lab->lacks_ipvs();
+        return lacking.empty() ? Status() : fail(ErrorCode::kKernelLacks, "{}", lacking);
     }
 
-    // What keeps a cell from being measured, such as an agent that died, is an objection in it.
-    MeasuredReuseCell measure(const ReuseCell& what) {
-        MeasuredReuseCell cell{.what = what};
+  private:
+    Status run(const ReuseCell& what, MeasuredReuseCell& cell) override {
         for (unsigned attempt = 1; attempt <= kMostRuns; ++attempt) {
             cell.seen = {};
-            if (const Status made = run(what, cell.seen); !made) {
-                cell.seen.objections.push_back(made.error().message);
-                break;
-            }
+            TRY(run_once(what, cell.seen));
             if (cell.seen.slow == cell.seen.swallowed || cell.seen.worst_late_ms < kStarvedMs) {
                 break;
             }
@@ -55,11 +51,8 @@ class ReuseBench {
                 fmt::format("the client was short of CPU time: a connect began {:.0f} ms late",
                             cell.seen.worst_late_ms));
         }
-        return cell;
+        return {};
     }
-
-  private:
-    explicit ReuseBench(NatPathHosts hosts) : hosts_(std::move(hosts)) {}
 
     static Result<std::vector<Segment>> syns(agent::Client& host, std::uint16_t to) {
         const auto capture = TRY(host.stop_capture());
@@ -73,7 +66,7 @@ class ReuseBench {
         return all;
     }
 
-    Status run(const ReuseCell& what, ReuseValues& seen) {
+    Status run_once(const ReuseCell& what, ReuseValues& seen) {
         const lab::NatPathNames& names = hosts_.names();
         const frame::Endpoint endpoint{names.endpoints[0], lab::kEndpointPort};
         lab::NatPathOptions options{.snat = lab::NatBoxOptions::Snat::kNone};
@@ -134,8 +127,6 @@ class ReuseBench {
                                                                                                 : 0;
         }
     }
-
-    NatPathHosts hosts_;
 };
 
 }  // namespace

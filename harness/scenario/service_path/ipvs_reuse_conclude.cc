@@ -48,10 +48,8 @@ void conclude_reuse(const Reuses& cells, const ConcludedReuse& first,
         "the first SYN of {} connects came to the DUT and did not leave it, and TCP sent another "
         "after 1 s.",
         seen.time_wait, first.what().mode, seen.swallowed);
-    const ConcludedReuse* cure =
-        first_of(cells, [](const auto& each) { return each.is(CellRole::kCure); });
-    const ConcludedReuse* again =
-        first_of(cells, [](const auto& each) { return each.what().again && shows_reuse(each); });
+    const ConcludedReuse* cure = first_cure(cells);
+    const ConcludedReuse* again = first_again(cells, shows_reuse);
     const std::string why = not_shown(cure, again != nullptr);
     result.cure_shown = why.empty();
     if (result.cure_shown) {
@@ -103,29 +101,21 @@ verdict::Cell conclude(const ReuseCell& what, const ReuseValues& seen) {
 }
 
 verdict::ScenarioResult conclude(const std::vector<MeasuredReuseCell>& measured) {
-    verdict::ScenarioResult result;
-    verdict::Chart chart{.title = "Connects of 1 s or more", .unit = "%", .maximum = 100};
+    const auto harm_of = [](const ConcludedReuse& each, auto&) -> Harm {
+        const ReuseValues& seen = each.seen();
+        return {seen.slow, seen.connects, seen.slow - seen.swallowed};
+    };
     std::uint64_t reused = 0;
     std::uint64_t connects = 0;
-    for (const auto& [what, seen, evidence, timeline] : measured) {
-        result.unexplained += seen.slow - seen.swallowed;
-        if (seen.connects != 0 && !what.again) {
-            chart.bars.push_back(harm_bar(what.label, seen.slow, seen.connects));
-        }
-        if (what.role == CellRole::kMatrix) {
-            reused += seen.reused;
-            connects += seen.connects;
-        }
+    for (const MeasuredReuseCell& each : measured) {
+        reused += each.what.role == CellRole::kMatrix ? each.seen.reused : 0;
+        connects += each.what.role == CellRole::kMatrix ? each.seen.connects : 0;
     }
-    Reuses cells = conclude_each(measured);
-    conclude_from(
-        cells, shows_reuse, first_in_matrix(cells, shows_reuse), conclude_reuse,
+    return conclude_cells(
+        measured, "Connects of 1 s or more", harm_of, shows_reuse, conclude_reuse,
         fmt::format("{} connects came from a port that IPVS had seen before, and none took "
                     "1 s or more.",
-                    some_of(reused, connects)),
-        result);
-    finish(cells, std::move(chart), result);
-    return result;
+                    some_of(reused, connects)));
 }
 
 }  // namespace pathproof::scenario

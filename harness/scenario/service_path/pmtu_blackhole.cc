@@ -12,7 +12,7 @@
 #include <chrono>
 #include <future>
 
-#include "harness/scenario/measures.h"
+#include "harness/scenario/nat_path_bench.h"
 #include "harness/scenario/service_path/flow_timeline.h"
 
 namespace pathproof::scenario {
@@ -26,22 +26,9 @@ constexpr std::uint32_t kEchoHeaders = 28;  // IPv4 and ICMP
 constexpr std::uint32_t kPacketThatFits = 84;
 constexpr auto kHang = 2s;  // without progress
 
-class PmtuBench {
+class PmtuBench : public NatPathBench<PmtuCell, PmtuValues> {
   public:
-    static Result<std::unique_ptr<PmtuBench>> open(Context& context) {
-        std::unique_ptr<PmtuBench> bench(new PmtuBench);
-        bench->hosts_ = TRY(NatPathHosts::open(context));
-        return bench;
-    }
-
-    // What keeps a cell from being measured, such as an agent that died, is an objection in it.
-    MeasuredPmtuCell measure(const PmtuCell& what) {
-        MeasuredPmtuCell cell{.what = what};
-        if (const Status made = run(what, cell); !made) {
-            cell.seen.objections.push_back(made.error().message);
-        }
-        return cell;
-    }
+    using NatPathBench::NatPathBench;
 
   private:
     // Whether one of three echo requests of that size is answered.
@@ -74,7 +61,7 @@ class PmtuBench {
         return {};
     }
 
-    Status run(const PmtuCell& what, MeasuredPmtuCell& cell) {
+    Status run(const PmtuCell& what, MeasuredPmtuCell& cell) override {
         PmtuValues& seen = cell.seen;
         TRY(hosts_.server->stop_servers());
         TRY(hosts_.lab->configure(
@@ -125,8 +112,6 @@ class PmtuBench {
         seen.acknowledged = large.received;
         return {};
     }
-
-    NatPathHosts hosts_;
 };
 
 }  // namespace

@@ -105,8 +105,7 @@ struct PmtuCure {
 
 std::string pmtu_cures(const Pmtus& cells, const ConcludedPmtu& first,
                        verdict::ScenarioResult& result) {
-    const auto* again = first_of(
-        cells, [](const ConcludedPmtu& each) { return each.what().again && harmed_by_hop(each); });
+    const auto* again = first_again(cells, harmed_by_hop);
     const std::uint32_t fits = first.what().fits();
     const std::vector<PmtuCure> cures = {
         {"cure.mtu", fmt::format("an MTU of {} on the tunnel (the path's less 50)", fits)},

@@ -12,7 +12,7 @@
 
 #include <map>
 
-#include "harness/scenario/measures.h"
+#include "harness/scenario/nat_path_bench.h"
 #include "harness/scenario/service_path/flow_timeline.h"
 
 namespace pathproof::scenario {
@@ -29,33 +29,20 @@ constexpr std::uint32_t kFlowsOfCure = 512;
 // Flows that are sent for each port of the range that is to be taken: more fail for another reason.
 constexpr std::uint32_t kMostForEach = 3;
 
-class ExhaustionBench {
+class ExhaustionBench : public NatPathBench<ExhaustionCell, ExhaustionValues> {
   public:
-    static Result<std::unique_ptr<ExhaustionBench>> open(Context& context) {
-        std::unique_ptr<ExhaustionBench> bench(new ExhaustionBench(context));
-        bench->hosts_ = TRY(NatPathHosts::open(context));
-        bench->lacks_ipv6_ = TRY(bench->hosts_.add_ipv6());
-        return bench;
+    explicit ExhaustionBench(Context& context)
+        : NatPathBench(context,
+                       {{".failed.txt", "flows that got no entry, and the ports in use at each"}}) {
     }
 
-    // What keeps a cell from being measured, such as an agent that died, is an objection in it.
-    MeasuredExhaustionCell measure(const ExhaustionCell& what) {
-        MeasuredExhaustionCell cell{.what = what};
-        flows_text_.clear();
-        if (what.family == frame::Family::kIpv6 && !lacks_ipv6_.empty()) {
-            cell.seen.lacks = lacks_ipv6_;
-        } else if (const Status made = run(what, cell); !made) {
-            cell.seen.objections.push_back(made.error().message);
-        }
-        keep_evidence(context_.options.out_dir, what.id + ".failed.txt",
-                      "flows that got no entry, and the ports in use at each", flows_text_,
-                      cell.evidence);
-        return cell;
+    Status open() {
+        TRY(NatPathBench::open());
+        lacks_ipv6_ = TRY(hosts_.add_ipv6());
+        return {};
     }
 
   private:
-    explicit ExhaustionBench(Context& context) : context_(context) {}
-
     Status configure(frame::Family family, lab::PortRange ports, lab::NatPathOptions::Flows flows) {
         return hosts_.lab->configure({.snat = lab::NatBoxOptions::Snat::kMasquerade,
                                       .snat_protocol = "udp",
@@ -121,8 +108,12 @@ class ExhaustionBench {
         return static_cast<std::uint64_t>(std::ranges::count(used, true));
     }
 
-    Status run(const ExhaustionCell& what, MeasuredExhaustionCell& cell) {
+    Status run(const ExhaustionCell& what, MeasuredExhaustionCell& cell) override {
         ExhaustionValues& seen = cell.seen;
+        seen.lacks = what.family == frame::Family::kIpv6 ? lacks_ipv6_ : "";
+        if (!seen.lacks.empty()) {
+            return {};
+        }
         const lab::NatPathNames& names = hosts_.lab->names(what.family);
         seen.ports = kRangePorts;
         const std::uint64_t begin = kRangePorts * what.from / 100;
@@ -196,19 +187,16 @@ class ExhaustionBench {
             failed = failed != 0 ? failed : static_cast<std::uint16_t>(port);
             const std::uint64_t in_use = count(used);
             seen.fewest_free = std::min(seen.fewest_free, kRangePorts - in_use);
-            flows_text_ += fmt::format("source port {}: {} of {} ports in use, computed {:.1f} %\n",
-                                       port, in_use, kRangePorts, 100 * fails);
+            noted() += fmt::format("source port {}: {} of {} ports in use, computed {:.1f} %\n",
+                                   port, in_use, kRangePorts, 100 * fails);
         }
         return failed;
     }
 
-    Context& context_;
-    NatPathHosts hosts_;
     std::string lacks_ipv6_;
     std::optional<frame::Family>
         filled_;  // the range holds flows of the cell before, and no others
     std::uint32_t next_ = kFirstClientPort;
-    std::string flows_text_;
 };
 
 }  // namespace

@@ -79,11 +79,8 @@ bool harmed_by_search(const ConcludedExhaustion& each) {
 
 std::string port_cure(const Exhaustions& cells, verdict::ScenarioResult& result) {
     const std::string name = "MASQUERADE without --to-ports";
-    const auto* cure =
-        first_of(cells, [](const ConcludedExhaustion& each) { return each.is(CellRole::kCure); });
-    const auto* again = first_of(cells, [](const ConcludedExhaustion& each) {
-        return each.what().again && harmed_by_search(each);
-    });
+    const auto* cure = first_cure(cells);
+    const auto* again = first_again(cells, harmed_by_search);
     const std::string why = not_shown(cure, again != nullptr, Naming::kCellAndReason);
     if (!why.empty()) {
         return fmt::format("{} ({})", name, why);

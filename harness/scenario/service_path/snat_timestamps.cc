@@ -14,8 +14,7 @@
 #include "harness/lab/plan.h"
 #include "harness/scenario/device_facts.h"
 #include "harness/scenario/first_error.h"
-#include "harness/scenario/measures.h"
-#include "harness/scenario/nat_path_hosts.h"
+#include "harness/scenario/nat_path_bench.h"
 #include "harness/scenario/service_path/flow_timeline.h"
 
 namespace pathproof::scenario {
@@ -42,33 +41,33 @@ constexpr std::uint32_t kMostFrames = 200'000;
 constexpr double kStarvedMs = 100;
 constexpr unsigned kMostRuns = 3;
 
-class PathBench {
+class PathBench : public NatPathBench<TimestampCell, TimestampValues> {
   public:
-    static Result<std::unique_ptr<PathBench>> open(Context& context) {
-        NatPathHosts hosts = TRY(NatPathHosts::open(context));
-        const lab::NatPathNames& names = hosts.names();
-        for (const std::string& device : {names.dut_client_device, names.dut_server_device}) {
-            auto facts =
-                TRY(device_facts(*hosts.dut, device, "DUT device " + device + " (NAT path)"));
-            context.measured.know(std::move(facts));
-        }
-        return std::unique_ptr<PathBench>(new PathBench(context, std::move(hosts)));
+    explicit PathBench(Context& context)
+        : NatPathBench(context,
+                       {{".refused-syns.txt", "every SYN that a TIME_WAIT refused, a line each"}}) {
     }
 
-    // What keeps a cell from being measured, such as an agent that died, is an objection in it. A
-    // run whose client had no CPU time, in which two SYNs drew one port at once (the failure of
+    Status open() {
+        TRY(NatPathBench::open());
+        const lab::NatPathNames& names = hosts_.names();
+        for (const std::string& device : {names.dut_client_device, names.dut_server_device}) {
+            auto facts =
+                TRY(device_facts(*hosts_.dut, device, "DUT device " + device + " (NAT path)"));
+            context_.measured.know(std::move(facts));
+        }
+        return {};
+    }
+
+  private:
+    // A run whose client had no CPU time, in which two SYNs drew one port at once (the failure of
     // snat-race), or whose server was late though its queue had room (the machine stood still), is
     // made again, up to three times in all.
-    MeasuredTimestampCell measure(const TimestampCell& what) {
-        MeasuredTimestampCell cell{.what = what};
+    Status run(const TimestampCell& what, MeasuredTimestampCell& cell) override {
         cell.what.path = lab::with_cure(what.path, context_.options.cure);
         for (unsigned attempt = 1; attempt <= kMostRuns; ++attempt) {
-            auto seen = run(cell.what, cell);
-            if (!seen) {
-                cell.seen = {.objections = {seen.error().message}};
-                return cell;
-            }
-            cell.seen = std::move(*seen);
+            cell.seen = {};
+            cell.seen = TRY(run_once(cell.what, cell));
             cell.seen.attempts = attempt;
             const bool starved =
                 cell.seen.found.unexplained != 0 && cell.seen.worst_late_ms >= kStarvedMs;
@@ -85,12 +84,15 @@ class PathBench {
                 fmt::format("the client was short of CPU time: a connect began {:.0f} ms late",
                             cell.seen.worst_late_ms));
         }
-        keep(cell);
-        return cell;
+        for (const RefusedSyn& syn : cell.seen.found.refused) {
+            noted() += fmt::format(
+                "port={} port_before_nat={} left_by={} compared={} last={} own={} conntrack={}\n",
+                syn.port, syn.port_before_nat, syn.left_by,
+                syn.fate == SynFate::kTimestamp ? "tsval" : "sequence", syn.last, syn.own,
+                syn.named ? "names" : "unknown");
+        }
+        return {};
     }
-
-  private:
-    PathBench(Context& context, NatPathHosts hosts) : context_(context), hosts_(std::move(hosts)) {}
 
     struct Counters {
         agent::CounterSet client, server;
@@ -123,7 +125,7 @@ class PathBench {
         return watch(*hosts_.server, names.server_device, TH_SYN | TH_FIN | TH_RST);
     }
 
-    Result<TimestampValues> run(const TimestampCell& what, MeasuredTimestampCell& cell) {
+    Result<TimestampValues> run_once(const TimestampCell& what, MeasuredTimestampCell& cell) {
         cell.timeline.reset();
         const auto port = static_cast<std::uint16_t>(kFirstServerPort + runs_++);
         TRY(prepare(what, port));
@@ -219,21 +221,6 @@ class PathBench {
         return seen;
     }
 
-    void keep(MeasuredTimestampCell& cell) const {
-        std::string lines;
-        for (const RefusedSyn& syn : cell.seen.found.refused) {
-            lines += fmt::format(
-                "port={} port_before_nat={} left_by={} compared={} last={} own={} conntrack={}\n",
-                syn.port, syn.port_before_nat, syn.left_by,
-                syn.fate == SynFate::kTimestamp ? "tsval" : "sequence", syn.last, syn.own,
-                syn.named ? "names" : "unknown");
-        }
-        keep_evidence(context_.options.out_dir, cell.what.id + ".refused-syns.txt",
-                      "every SYN that a TIME_WAIT refused, a line each", lines, cell.evidence);
-    }
-
-    Context& context_;
-    NatPathHosts hosts_;
     unsigned runs_ = 0;
 };
 

@@ -15,8 +15,7 @@
 #include <map>
 
 #include "harness/scenario/first_error.h"
-#include "harness/scenario/measures.h"
-#include "harness/scenario/nat_path_hosts.h"
+#include "harness/scenario/nat_path_bench.h"
 #include "harness/scenario/service_path/flow_timeline.h"
 
 namespace pathproof::scenario {
@@ -47,48 +46,39 @@ ConnectEnd end_of(const agent::Connect& connect) {
     }
 }
 
-class EndpointBench {
+class EndpointBench : public NatPathBench<EndpointCell, EndpointValues> {
   public:
-    static Result<std::unique_ptr<EndpointBench>> open(Context& context) {
-        NatPathHosts hosts = TRY(NatPathHosts::open(context));
-        const std::string lacks_ipv6 = TRY(hosts.add_ipv6());
-        TRY(hosts.lab->add_endpoints());
+    explicit EndpointBench(Context& context)
+        : NatPathBench(context,
+                       {{".failed-connects.txt", "every connect that failed, a line each"}}) {}
+
+    Status open() {
+        TRY(NatPathBench::open());
+        lacks_ipv6_ = TRY(hosts_.add_ipv6());
+        TRY(hosts_.lab->add_endpoints());
         // What the kernel lacks for such rules is known before any cell.
-        TRY(hosts.lab->configure({.web_endpoints = lab::endpoints_that(EndpointState::kServes)}));
+        TRY(hosts_.lab->configure({.web_endpoints = lab::endpoints_that(EndpointState::kServes)}));
         for (const auto& [state, says] :
              {std::pair{EndpointState::kServes, kService}, {EndpointState::kStranger, kStranger}}) {
             for (const Family family : {Family::kIpv4, Family::kIpv6}) {
                 for (const frame::IpAddress& address : lab::endpoints_that(state, family)) {
-                    if (family == Family::kIpv4 || lacks_ipv6.empty()) {
-                        TRY(hosts.server->start_closing_server(
+                    if (family == Family::kIpv4 || lacks_ipv6_.empty()) {
+                        TRY(hosts_.server->start_closing_server(
                             {.listen = {address, lab::kEndpointPort}, .greeting = says}));
                     }
                 }
             }
         }
-        std::unique_ptr<EndpointBench> bench(new EndpointBench(context, std::move(hosts)));
-        bench->lacks_ipv6_ = lacks_ipv6;
-        return bench;
-    }
-
-    // What keeps a cell from being measured, such as an agent that died, is an objection in it.
-    MeasuredEndpointCell measure(const EndpointCell& what) {
-        MeasuredEndpointCell cell{.what = what};
-        std::string lines;
-        if (const Status made = run(what, cell, lines); !made) {
-            const bool lacks = made.error().code == ErrorCode::kKernelLacks;
-            (lacks ? cell.seen.lacks : cell.seen.objections.emplace_back()) = made.error().message;
-        }
-        keep_evidence(context_.options.out_dir, what.id + ".failed-connects.txt",
-                      "every connect that failed, a line each", lines, cell.evidence);
-        return cell;
+        return {};
     }
 
   private:
-    EndpointBench(Context& context, NatPathHosts hosts)
-        : context_(context), hosts_(std::move(hosts)) {}
+    void object(const Error& error, EndpointValues& seen) override {
+        const bool lacks = error.code == ErrorCode::kKernelLacks;
+        (lacks ? seen.lacks : seen.objections.emplace_back()) = error.message;
+    }
 
-    Status run(const EndpointCell& what, MeasuredEndpointCell& cell, std::string& lines) {
+    Status run(const EndpointCell& what, MeasuredEndpointCell& cell) override {
         EndpointValues& seen = cell.seen;
         if (what.family == Family::kIpv6 && !lacks_ipv6_.empty()) {
             return fail(ErrorCode::kKernelLacks, "{}", lacks_ipv6_);
@@ -132,7 +122,7 @@ class EndpointBench {
         const std::vector<std::string> backends = backends_of(report->connects, log->events);
         for (std::size_t i = 0; i < report->connects.size(); ++i) {
             const agent::Connect& connect = report->connects[i];
-            take(connect, backends[i], seen, lines);
+            take(connect, backends[i], seen, noted());
             if (!cell.timeline && end_of(connect) != ConnectEnd::kServed) {
                 cell.timeline = flow_timeline(what.id + ": one connect that failed", record,
                                               {IPPROTO_TCP, {names.client_address, connect.port}});
@@ -182,8 +172,6 @@ class EndpointBench {
         }
     }
 
-    Context& context_;
-    NatPathHosts hosts_;
     std::string lacks_ipv6_;
 };
 

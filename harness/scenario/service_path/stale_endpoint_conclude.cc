@@ -83,10 +83,8 @@ bool connects_harmed(const ConcludedEndpoints& each) {
 
 void tell_cure(const EndpointRuns& cells, const ConcludedEndpoints& first,
                verdict::ScenarioResult& result) {
-    const ConcludedEndpoints* cure =
-        first_of(cells, [](const auto& each) { return each.is(CellRole::kCure); });
-    const ConcludedEndpoints* again = first_of(
-        cells, [](const auto& each) { return each.what().again && connects_harmed(each); });
+    const ConcludedEndpoints* cure = first_cure(cells);
+    const ConcludedEndpoints* again = first_again(cells, connects_harmed);
     const std::string name =
         "have the node's proxy write the service's rules anew, of the endpoints that serve";
     result.cure_shown = cure != nullptr && cure->passes() && again != nullptr;
@@ -263,22 +261,13 @@ verdict::Cell conclude(const EndpointCell& what, const EndpointValues& seen) {
 }
 
 verdict::ScenarioResult conclude(const std::vector<MeasuredEndpointCell>& measured) {
-    verdict::ScenarioResult result;
-    verdict::Chart chart{
-        .title = "Connects to the service that failed", .unit = "%", .maximum = 100};
-    EndpointRuns cells = conclude_each(measured);
-    for (const ConcludedEndpoints& each : cells) {
-        const EndpointValues& seen = each.seen();
-        result.unexplained += seen.unexplained();
+    const auto harm_of = [](const ConcludedEndpoints& each, auto& result) -> Harm {
         add_tallies(each, result);
-        if (seen.connects() != 0 && !each.what().again) {
-            chart.bars.push_back(harm_bar(each.what().label, seen.failed(), seen.connects()));
-        }
-    }
-    conclude_from(cells, connects_harmed, first_in_matrix(cells, connects_harmed), conclude_found,
-                  "No connect failed, although the rules name endpoints that are dead.", result);
-    finish(cells, std::move(chart), result);
-    return result;
+        return {each.seen().failed(), each.seen().connects(), each.seen().unexplained()};
+    };
+    return conclude_cells(measured, "Connects to the service that failed", harm_of, connects_harmed,
+                          conclude_found,
+                          "No connect failed, although the rules name endpoints that are dead.");
 }
 
 }  // namespace pathproof::scenario

@@ -18,8 +18,7 @@
 #include "dataplane/frame/view.h"
 #include "harness/process/json_text.h"
 #include "harness/scenario/first_error.h"
-#include "harness/scenario/measures.h"
-#include "harness/scenario/nat_path_hosts.h"
+#include "harness/scenario/nat_path_bench.h"
 #include "harness/scenario/service_path/flow_timeline.h"
 
 namespace pathproof::scenario {
@@ -40,36 +39,20 @@ constexpr std::uint16_t kOtherFlow = 1000;  // source ports further
 constexpr std::uint16_t kBystander = 2000;
 constexpr auto kIpvs = lab::NatPathOptions::Proxy::kIpvs;
 
-class StaleUdpBench {
+class StaleUdpBench : public NatPathBench<StaleUdpCell, StaleUdpValues> {
   public:
-    static Result<std::unique_ptr<StaleUdpBench>> open(Context& context) {
-        NatPathHosts hosts = TRY(NatPathHosts::open(context));
-        std::unique_ptr<StaleUdpBench> bench(new StaleUdpBench(context, std::move(hosts)));
-        bench->lacks_ipv6_ = TRY(bench->hosts_.add_ipv6());
-        bench->lacks_ipvs_ = bench->hosts_.lab->lacks_ipvs();
-        return bench;
-    }
+    explicit StaleUdpBench(Context& context)
+        : NatPathBench(context, {{".entries.json",
+                                  "conntrack's entries of the service at the end (JSON lines)"}}) {}
 
-    // What keeps a cell from being measured, such as an agent that died, is an objection in it.
-    MeasuredStaleUdpCell measure(const StaleUdpCell& what) {
-        MeasuredStaleUdpCell cell{.what = what};
-        if (what.family == frame::Family::kIpv6 && !lacks_ipv6_.empty()) {
-            cell.seen.lacks = lacks_ipv6_;
-        } else if (what.by_ipvs() && !lacks_ipvs_.empty()) {
-            cell.seen.lacks = lacks_ipvs_;
-        } else if (const Status made = run(what, cell); !made) {
-            cell.seen.objections.push_back(made.error().message);
-        }
-        keep_evidence(context_.options.out_dir, what.id + ".entries.json",
-                      "conntrack's entries of the service at the end (JSON lines)", entries_text_,
-                      cell.evidence);
-        return cell;
+    Status open() {
+        TRY(NatPathBench::open());
+        lacks_ipv6_ = TRY(hosts_.add_ipv6());
+        lacks_ipvs_ = hosts_.lab->lacks_ipvs();
+        return {};
     }
 
   private:
-    StaleUdpBench(Context& context, NatPathHosts hosts)
-        : context_(context), hosts_(std::move(hosts)) {}
-
     Status configure(const StaleUdpCell& what, StaleService service, StaleFlows flows) {
         lab::NatPathOptions options{
             .snat = lab::NatBoxOptions::Snat::kNone, .service = service, .flows = flows};
@@ -121,10 +104,10 @@ class StaleUdpBench {
                                                      std::uint16_t port) {
         const auto entries = TRY(hosts_.dut->conntrack_dump(
             {.protocol = IPPROTO_UDP, .original_destination_port = names.service.port}));
-        entries_text_.clear();
+        noted().clear();
         std::optional<netfilter::Entry> found;
         for (const netfilter::Entry& entry : entries) {
-            entries_text_ += process::to_text(nlohmann::json(entry)) + "\n";
+            noted() += process::to_text(nlohmann::json(entry)) + "\n";
             if (entry.original.source.port == port &&
                 entry.original.destination.address == names.service.address) {
                 found = entry;
@@ -137,8 +120,14 @@ class StaleUdpBench {
         return entry && entry->original_counters ? entry->original_counters->packets : 0;
     }
 
-    Status run(const StaleUdpCell& what, MeasuredStaleUdpCell& cell) {
+    Status run(const StaleUdpCell& what, MeasuredStaleUdpCell& cell) override {
         StaleUdpValues& seen = cell.seen;
+        seen.lacks = what.family == frame::Family::kIpv6 ? lacks_ipv6_
+                     : what.by_ipvs()                    ? lacks_ipvs_
+                                                         : "";
+        if (!seen.lacks.empty()) {
+            return {};
+        }
         const lab::NatPathNames& names = hosts_.lab->names(what.family);
         const auto port = static_cast<std::uint16_t>(kFirstSourcePort + runs_++);
         const auto bystander = static_cast<std::uint16_t>(port + kBystander);
@@ -203,11 +192,8 @@ class StaleUdpBench {
         return {};
     }
 
-    Context& context_;
-    NatPathHosts hosts_;
     std::string lacks_ipv6_;
     std::string lacks_ipvs_;
-    std::string entries_text_;
     std::uint16_t runs_ = 0;
 };
 

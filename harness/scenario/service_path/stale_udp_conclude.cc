@@ -244,20 +244,13 @@ verdict::Cell conclude(const StaleUdpCell& what, const StaleUdpValues& seen) {
 }
 
 verdict::ScenarioResult conclude(const std::vector<MeasuredStaleUdpCell>& measured) {
-    verdict::ScenarioResult result;
-    verdict::Chart chart{
-        .title = "Datagrams that went to an endpoint that is gone", .unit = "%", .maximum = 100};
-    for (const auto& [what, seen, evidence, timeline] : measured) {
-        result.unexplained += unexplained_in(seen);
-        if (seen.sent != 0 && !what.again) {
-            chart.bars.push_back(harm_bar(what.label, harmed_datagrams(what, seen), seen.sent));
-        }
-    }
-    Stales cells = conclude_each(measured);
-    conclude_from(cells, stale_harmed, first_in_matrix(cells, stale_harmed), conclude_stale,
-                  "After each change of the service's rules its flows followed them.", result);
-    finish(cells, std::move(chart), result);
-    return result;
+    const auto harm_of = [](const ConcludedStale& each, auto&) -> Harm {
+        const StaleUdpValues& seen = each.seen();
+        return {harmed_datagrams(each.what(), seen), seen.sent, unexplained_in(seen)};
+    };
+    return conclude_cells(measured, "Datagrams that went to an endpoint that is gone", harm_of,
+                          stale_harmed, conclude_stale,
+                          "After each change of the service's rules its flows followed them.");
 }
 
 }  // namespace pathproof::scenario

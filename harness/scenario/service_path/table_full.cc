@@ -11,7 +11,7 @@
 
 #include <chrono>
 
-#include "harness/scenario/measures.h"
+#include "harness/scenario/nat_path_bench.h"
 #include "harness/scenario/service_path/flow_timeline.h"
 
 namespace pathproof::scenario {
@@ -34,43 +34,27 @@ constexpr std::uint64_t kMostEntries = 600'000;
 // them, too, where a table was full.
 constexpr unsigned kMostFills = 3;
 
-class TableBench {
+class TableBench : public NatPathBench<TableCell, TableValues> {
   public:
-    static Result<std::unique_ptr<TableBench>> open(Context& context) {
-        std::unique_ptr<TableBench> bench(new TableBench(context));
-        bench->hosts_ = TRY(NatPathHosts::open(context));
-        const auto table = TRY(bench->hosts_.dut->conntrack_table());
+    explicit TableBench(Context& context)
+        : NatPathBench(context, {{".evicted.txt", "entries that went while new flows came"}}) {}
+
+    Status open() {
+        TRY(NatPathBench::open());
+        const auto table = TRY(hosts_.dut->conntrack_table());
         if (table.maximum == 0 || table.maximum > kMostEntries) {
             return fail(
                 ErrorCode::kKernelLacks,
                 "nf_conntrack_max is {} on this machine; tables of 1 to {} entries are filled",
                 table.maximum, kMostEntries);
         }
-        bench->maximum_ = table.maximum;
+        maximum_ = table.maximum;
         // Entries that are made while nobody listens tell of their end, too. 2 is as they come
         // (nf_ct_ecache_ext_add).
-        TRY(bench->hosts_.dut->write_sysctl("net.netfilter.nf_conntrack_events", "1"));
-        return bench;
-    }
-
-    // What keeps a cell from being measured, such as an agent that died, is an objection in it.
-    MeasuredTableCell measure(const TableCell& what) {
-        MeasuredTableCell cell{.what = what};
-        if (const Status made = run(what, cell); !made) {
-            cell.seen.objections.push_back(made.error().message);
-        }
-        std::string evicted;
-        for (const Eviction& each : cell.seen.evicted) {
-            evicted += fmt::format("{} (before {})\n", each.flow, each.before);
-        }
-        keep_evidence(context_.options.out_dir, what.id + ".evicted.txt",
-                      "entries that went while new flows came", evicted, cell.evidence);
-        return cell;
+        return hosts_.dut->write_sysctl("net.netfilter.nf_conntrack_events", "1");
     }
 
   private:
-    explicit TableBench(Context& context) : context_(context) {}
-
     Status fill(const TableCell& what, TableValues& seen) {
         const frame::Endpoint strangers{hosts_.names().service.address, kStrangersPort};
         const std::uint64_t wanted = maximum_ * what.percent / 100;
@@ -114,7 +98,7 @@ class TableBench {
         return {};
     }
 
-    Status run(const TableCell& what, MeasuredTableCell& cell) {
+    Status run(const TableCell& what, MeasuredTableCell& cell) override {
         TableValues& seen = cell.seen;
         const lab::NatPathNames& names = hosts_.names();
         TRY(hosts_.server->stop_servers());
@@ -160,6 +144,9 @@ class TableBench {
         seen.flows = seen.datagrams + seen.connects;
         seen.overruns = log.overruns;
         take_evictions(log.events, seen);
+        for (const Eviction& each : seen.evicted) {
+            noted() += fmt::format("{} (before {})\n", each.flow, each.before);
+        }
         return {};
     }
 
@@ -182,8 +169,6 @@ class TableBench {
         }
     }
 
-    Context& context_;
-    NatPathHosts hosts_;
     std::uint64_t maximum_ = 0;
     std::optional<bool> full_of_;  // entries of answered flows; nothing: it is not full
     std::uint16_t next_source_ = kFirstSource;

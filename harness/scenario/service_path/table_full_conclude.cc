@@ -87,9 +87,7 @@ TableCure table_cure(const Tables& cells, bool assured) {
     const ConcludedTable* cure = first_of(cells, [&](const ConcludedTable& each) {
         return each.is(CellRole::kCure) && each.what().assured == assured;
     });
-    const ConcludedTable* again = first_of(cells, [](const ConcludedTable& each) {
-        return each.what().again && harmed_by_table(each);
-    });
+    const ConcludedTable* again = first_again(cells, harmed_by_table);
     const std::string name =
         cure == nullptr ? "delete entries that nobody uses" : "`" + cure->seen().cure_command + "`";
     const std::string why = not_shown(cure, !assured || again != nullptr);
@@ -212,22 +210,13 @@ verdict::Cell conclude(const TableCell& what, const TableValues& seen) {
 }
 
 verdict::ScenarioResult conclude(const std::vector<MeasuredTableCell>& measured) {
-    Tables cells = conclude_each(measured);
-    verdict::ScenarioResult result;
-    verdict::Chart chart{.title = "New flows that failed", .unit = "%", .maximum = 100};
-    for (const ConcludedTable& each : cells) {
-        result.unexplained += unexplained_in(each.seen());
+    const auto harm_of = [](const ConcludedTable& each, auto& result) -> Harm {
         add_proof(each, result);
-        if (each.seen().flows != 0 && !each.what().again) {
-            chart.bars.push_back(
-                harm_bar(each.what().label, each.seen().failed(), each.seen().flows));
-        }
-    }
-    conclude_from(cells, want_of_room, first_of(cells, harmed_by_table), conclude_full_table,
-                  "New flows got through, and no entry of another flow was evicted for them.",
-                  result);
-    finish(std::move(cells), std::move(chart), result);
-    return result;
+        return {each.seen().failed(), each.seen().flows, unexplained_in(each.seen())};
+    };
+    return conclude_cells(
+        measured, "New flows that failed", harm_of, want_of_room, conclude_full_table,
+        "New flows got through, and no entry of another flow was evicted for them.");
 }
 
 }  // namespace pathproof::scenario
