@@ -128,21 +128,13 @@ Result<std::string> fix(const LabFile& file) {
     return journal->run_id();
 }
 
-Result<agent::DeviceInfo> device_in(const std::string& netns, const std::string& device) {
-    std::optional<agent::DeviceInfo> info;
-    TRY(process::in_netns(netns, [&]() -> Status {
-        info = TRY(agent::read_device(device));
-        return {};
-    }));
-    return *info;
-}
-
 std::vector<Check> check_tester_devices(const LabFile& file, const lab::LcoresOf& lcores_of) {
     std::vector<Check> checks;
     for (const TesterPort& port : file.ports) {
         if (const std::string device = port.kernel_device(); !device.empty()) {
             const std::string of = fmt::format("tester port {} ({})", port.name, device);
-            if (const auto info = device_in(file.tester_netns, device)) {
+            if (const auto info = process::in_netns(file.tester_netns,
+                                                    [&] { return agent::read_device(device); })) {
                 add(checks, lab::check_kernel_device(of, *info));
                 checks.push_back(lab::check_numa(of, info->numa_node, lcores_of(port), port.numa));
             } else {

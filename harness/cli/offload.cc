@@ -30,21 +30,19 @@ const char* on_or_off(bool on) {
 }
 
 Result<int> show(const OffloadOptions& options) {
-    TRY(process::in_netns(options.netns, [&]() -> Status {
-        const std::vector<agent::Feature> features = TRY(agent::read_features(options.device));
-        for (const agent::Feature& feature : features) {
-            if (options.json) {
-                fmt::print("{}\n", process::to_text(message::encode(feature)));
-                continue;
-            }
-            const char* mark = feature.never_changed                 ? " [fixed]"
-                               : feature.active == feature.requested ? ""
-                               : feature.requested                   ? " [requested on]"
-                                                                     : " [requested off]";
-            fmt::print("{}: {}{}\n", feature.name, on_or_off(feature.active), mark);
+    const std::vector<agent::Feature> features =
+        TRY(process::in_netns(options.netns, [&] { return agent::read_features(options.device); }));
+    for (const agent::Feature& feature : features) {
+        if (options.json) {
+            fmt::print("{}\n", process::to_text(message::encode(feature)));
+            continue;
         }
-        return {};
-    }));
+        const char* mark = feature.never_changed                 ? " [fixed]"
+                           : feature.active == feature.requested ? ""
+                           : feature.requested                   ? " [requested on]"
+                                                                 : " [requested off]";
+        fmt::print("{}: {}{}\n", feature.name, on_or_off(feature.active), mark);
+    }
     return 0;
 }
 
@@ -80,12 +78,9 @@ Result<int> set(const OffloadOptions& options) {
         return pass_on({spare.error().code,
                         spare.error().message + " ('ethtool -K' changes it all the same)"});
     }
-    TRY(process::in_netns(options.netns, [&]() -> Status {
-        const std::vector<agent::FeatureChange> changes =
-            TRY(agent::change_features(options.device, wanted));
-        print_changes(options.device, changes);
-        return {};
-    }));
+    const std::vector<agent::FeatureChange> changes = TRY(process::in_netns(
+        options.netns, [&] { return agent::change_features(options.device, wanted); }));
+    print_changes(options.device, changes);
     return 0;
 }
 

@@ -34,12 +34,7 @@ struct FarEnd {
 };
 
 Result<agent::DeviceInfo> read_device(const std::string& netns, const std::string& device) {
-    agent::DeviceInfo info;
-    TRY(process::in_netns(netns, [&]() -> Status {
-        info = TRY(agent::read_device(device));
-        return {};
-    }));
-    return info;
+    return process::in_netns(netns, [&] { return agent::read_device(device); });
 }
 
 Status check_device(const agent::DeviceInfo& info) {

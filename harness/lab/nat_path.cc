@@ -55,10 +55,8 @@ Result<std::unique_ptr<NatPath>> NatPath::build(Journal& journal) {
 }
 
 Status NatPath::begin() {
-    TRY(process::in_netns(names_.client, [&]() -> Status {
-        client_ports_ = TRY(read_sysctl(kLocalPorts, {}));
-        return {};
-    }));
+    client_ports_ =
+        TRY(process::in_netns(names_.client, [] { return read_sysctl(kLocalPorts, {}); }));
     // The rules first: they are what loads conntrack, where it is a module.
     TRY(configure({}));
     return make_watchable(names_.dut);

@@ -14,12 +14,8 @@ namespace {
 using profile::LiveDevice;
 
 Result<LiveDevice> read_kernel(const TargetOptions& options) {
-    LiveDevice device;
-    TRY(process::in_netns(options.netns, [&]() -> Status {
-        device = TRY(profile::read_kernel_device(options.device));
-        return {};
-    }));
-    return device;
+    return process::in_netns(options.netns,
+                             [&] { return profile::read_kernel_device(options.device); });
 }
 
 // "DPDK 22.11.11" is 22.11.11.
