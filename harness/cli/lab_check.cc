@@ -168,14 +168,7 @@ std::vector<Check> check_dut(const LabFile& file, agent::Client& dut) {
     return checks;
 }
 
-// The tester's ports are open while this lives.
-struct OpenPorts {
-    std::unique_ptr<lab::Journal> journal;
-    std::unique_ptr<lab::SignalGuard> guard;
-    std::unique_ptr<tester::Client> client;
-};
-
-Result<OpenPorts> open_ports_of(const LabFile& file) {
+Result<OpenTester> open_ports_of(const LabFile& file) {
     tester::TesterOptions wanted{
         .netns = file.tester_netns,
         .ports = {},
@@ -186,14 +179,7 @@ Result<OpenPorts> open_ports_of(const LabFile& file) {
         wanted.ports.push_back(std::move(chosen));
         wanted.hugepages |= port.kind == TesterPort::Kind::kPci;
     }
-    OpenPorts open;
-    open.journal = TRY(port_journal(wanted.ports));
-    open.guard = std::make_unique<lab::SignalGuard>(open.journal.get(), tell_interrupted);
-    TRY(open_noted(open.journal, wanted.ports, wanted.netns, [&]() -> Status {
-        open.client = TRY(tester::Client::start(wanted));
-        return {};
-    }));
-    return open;
+    return open_tester(wanted, wanted.ports);
 }
 
 template <typename Frames, typename Bytes>

@@ -78,32 +78,11 @@ std::vector<int> two_cpus() {
     return cpus;
 }
 
-// In the order in which they must not go: the tester's ports are closed first.
-struct Tester {
-    std::unique_ptr<lab::Journal> journal;
-    std::unique_ptr<lab::SignalGuard> guard;
-    std::unique_ptr<tester::Client> client;
-};
-
-// `there`: the ports whose interfaces were there before and will be after.
-Result<Tester> open_ports(const tester::TesterOptions& wanted,
-                          const std::vector<tester::PortRequest>& there) {
-    auto journal = TRY(port_journal(there));
-    Tester tester{.journal = std::move(journal), .guard = {}, .client = {}};
-    tester.guard = std::make_unique<lab::SignalGuard>(tester.journal.get(), tell_interrupted);
-    const Status opened = open_noted(tester.journal, there, wanted.netns, [&]() -> Status {
-        auto client = tester::Client::start(wanted);
-        tester.client = client ? std::move(*client) : nullptr;
-        return client ? Status() : pass_on(client.error());
-    });
-    return opened ? Result<Tester>(std::move(tester)) : pass_on(opened.error());
-}
-
-Result<Tester> start_tester(const PortCheckOptions& options) {
+Result<OpenTester> start_tester(const PortCheckOptions& options) {
     tester::TesterOptions wanted{.netns = options.netns, .worker_cpus = two_cpus()};
     if (options.software_nic) {
         wanted.software_nic = tester::SoftwareNic{options.faults, options.seed};
-        return open_ports(wanted, {});
+        return open_tester(wanted, {});
     }
     auto device = TRY(tester::choose_port(options.device, options.netns));
     auto far = TRY(far_port(options));
@@ -114,7 +93,7 @@ Result<Tester> start_tester(const PortCheckOptions& options) {
     std::erase_if(there, [&](const tester::PortRequest& port) {
         return port.name == tap_interface(options.device);
     });
-    return open_ports(wanted, there);
+    return open_tester(wanted, there);
 }
 
 // The one named, before any port is opened.
