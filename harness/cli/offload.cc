@@ -105,36 +105,27 @@ void add_set(CLI::App& app, Command& chosen, const std::shared_ptr<OffloadOption
     command->callback([&chosen, options] { chosen = [options] { return set(*options); }; });
 }
 
-Result<int> check(const PortCheckOptions& port, DeviceCheckOptions device) {
-    if (device.device.empty()) {
-        return device.repeat == 1 ? run_port_check(port)
-                                  : fail(ErrorCode::kBadInput,
-                                         "--repeat goes with a network device of the kernel only");
+Result<int> check(const OffloadCheckOptions& options) {
+    if (options.device.empty()) {
+        return options.repeat == 1 ? run_port_check(options)
+                                   : fail(ErrorCode::kBadInput,
+                                          "--repeat goes with a network device of the kernel only");
     }
-    if (is_port_check(port)) {
+    if (is_port_check(options)) {
         return fail(ErrorCode::kBadInput,
                     "name either a network device of the kernel ({}) or a DPDK port (--dpdk, "
                     "--software-nic), not both",
-                    device.device);
+                    options.device);
     }
-    device.netns = port.netns;
-    device.profile = port.profile;
-    device.out = port.out;
-    device.baseline = port.baseline;
-    device.views = port.views;
-    device.seed = port.seed;
-    device.quick = port.quick;
-    device.json = port.json;
-    return run_device_check(device);
+    return run_device_check(options);
 }
 
 void add_check(CLI::App& app, Command& chosen) {
     CLI::App* command = app.add_subcommand(
         "check",
         "Judge every checksum and segment of a device on the wire: the offload truth table");
-    const auto options = std::make_shared<PortCheckOptions>();
-    const auto device = std::make_shared<DeviceCheckOptions>();
-    declare_device_check(*command, *device);
+    const auto options = std::make_shared<OffloadCheckOptions>();
+    declare_device_check(*command, *options);
     declare_port_check(*command, *options);
     command->add_option("--netns", options->netns, "Network namespace (see 'ip netns')");
     command->add_option("--profile", options->profile, "What is expected (default: what fits)");
@@ -147,9 +138,7 @@ void add_check(CLI::App& app, Command& chosen) {
     command->add_flag("--quick", options->quick, "All pairs of the matrix in place of all triples");
     command->add_flag("--json", options->json, "Print the whole result as one JSON document");
     add_view_options(*command, options->views);
-    command->callback([&chosen, options, device] {
-        chosen = [options, device] { return check(*options, *device); };
-    });
+    command->callback([&chosen, options] { chosen = [options] { return check(*options); }; });
 }
 
 }  // namespace

@@ -221,7 +221,7 @@ Status choose_device(SessionOptions& session) {
     return {};
 }
 
-Result<int> run_device_check(const DeviceCheckOptions& options) {
+Result<int> run_device_check(const OffloadCheckOptions& options) {
     verdict::RunOptions asked = options;
     asked.scenarios = {"offload-truth"};
     const auto print = [&](const verdict::RunResult& result, const std::string& report) {
@@ -232,7 +232,7 @@ Result<int> run_device_check(const DeviceCheckOptions& options) {
                       print);
 }
 
-void declare_device_check(CLI::App& check, DeviceCheckOptions& options) {
+void declare_device_check(CLI::App& check, OffloadCheckOptions& options) {
     check.add_option("DEV", options.device,
                      "Network device of the kernel, in use for nothing else");
     CLI::Option* tester = check.add_option(

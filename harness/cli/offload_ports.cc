@@ -30,13 +30,13 @@ namespace {
 constexpr std::uint32_t kSoftwareNicMtu = 9216;
 constexpr std::uint32_t kEthernetMtu = 1500;
 
-Status check_options(const PortCheckOptions& options) {
-    const bool ports = !options.device.empty() || !options.far.empty();
+Status check_options(const OffloadCheckOptions& options) {
+    const bool ports = !options.dpdk.empty() || !options.far.empty();
     if (options.software_nic && ports) {
         return fail(ErrorCode::kBadInput,
                     "--software-nic takes the place of ports; leave --dpdk and --far out");
     }
-    if (!options.software_nic && (options.device.empty() || options.far.empty())) {
+    if (!options.software_nic && (options.dpdk.empty() || options.far.empty())) {
         return fail(ErrorCode::kBadInput,
                     "a DPDK port is judged by what comes in at the other end of its cable: name "
                     "the port under test with --dpdk and the other end with --far");
@@ -64,8 +64,8 @@ std::string tap_interface(const std::string& device) {
     return device.substr(begin, device.find(',', begin) - begin);
 }
 
-Result<tester::PortRequest> far_port(const PortCheckOptions& options) {
-    if (options.far == tap_interface(options.device) && !options.far.empty()) {
+Result<tester::PortRequest> far_port(const OffloadCheckOptions& options) {
+    if (options.far == tap_interface(options.dpdk) && !options.far.empty()) {
         return tester::PortRequest{.name = options.far,
                                    .device = tester::af_packet_device(options.far)};
     }
@@ -78,26 +78,26 @@ std::vector<int> two_cpus() {
     return cpus;
 }
 
-Result<OpenTester> start_tester(const PortCheckOptions& options) {
+Result<OpenTester> start_tester(const OffloadCheckOptions& options) {
     tester::TesterOptions wanted{.netns = options.netns, .worker_cpus = two_cpus()};
     if (options.software_nic) {
         wanted.software_nic = tester::SoftwareNic{options.faults, options.seed};
         return open_tester(wanted, {});
     }
-    auto device = TRY(tester::choose_port(options.device, options.netns));
+    auto device = TRY(tester::choose_port(options.dpdk, options.netns));
     auto far = TRY(far_port(options));
     device.offloads = tester::PortOffloads::kAll;
     wanted.ports = {std::move(device), std::move(far)};
     std::vector<tester::PortRequest> there = wanted.ports;
     // The interface of net_tap comes and goes with its port.
     std::erase_if(there, [&](const tester::PortRequest& port) {
-        return port.name == tap_interface(options.device);
+        return port.name == tap_interface(options.dpdk);
     });
     return open_tester(wanted, there);
 }
 
 // The one named, before any port is opened.
-Result<std::optional<profile::Profile>> named_profile(const PortCheckOptions& options) {
+Result<std::optional<profile::Profile>> named_profile(const OffloadCheckOptions& options) {
     if (options.profile.empty()) {
         return std::optional<profile::Profile>();
     }
@@ -113,11 +113,10 @@ Result<std::optional<profile::Profile>> fitting_profile(const port::PortInfo& de
     return fitting ? std::optional(std::move(*fitting)) : std::nullopt;
 }
 
-std::string command_of(const PortCheckOptions& options) {
+std::string command_of(const OffloadCheckOptions& options) {
     std::string command = "pathproof offload check";
-    command += options.software_nic
-                   ? " --software-nic"
-                   : fmt::format(" --dpdk {} --far {}", options.device, options.far);
+    command += options.software_nic ? " --software-nic"
+                                    : fmt::format(" --dpdk {} --far {}", options.dpdk, options.far);
     for (const std::string& fault : options.faults) {
         command += fmt::format(" --fault '{}'", fault);
     }
@@ -134,7 +133,7 @@ std::string in_words(const port::PortInfo& device) {
                : fmt::format("{} ({})", device.name, device.driver);
 }
 
-verdict::RunResult describe_run(const PortCheckOptions& options, tester::Client& tester) {
+verdict::RunResult describe_run(const OffloadCheckOptions& options, tester::Client& tester) {
     verdict::RunResult run;
     const auto& ports = tester.ports();
     const port::Evidence evidence = offload::class_of_ports(ports[0].evidence, ports[1].evidence);
@@ -179,7 +178,7 @@ offload::RowProgress tell_progress(bool terminal) {
     };
 }
 
-Result<verdict::RunResult> check(const PortCheckOptions& options) {
+Result<verdict::RunResult> run_on_ports(const OffloadCheckOptions& options) {
     const lab::SignalHold hold;
     auto errata = TRY(profile::load_errata(profile::profile_directory()));
     auto expected = named_profile(options);
@@ -237,8 +236,8 @@ Result<verdict::RunResult> check(const PortCheckOptions& options) {
 
 }  // namespace
 
-void declare_port_check(CLI::App& check, PortCheckOptions& options) {
-    check.add_option("--dpdk", options.device,
+void declare_port_check(CLI::App& check, OffloadCheckOptions& options) {
+    check.add_option("--dpdk", options.dpdk,
                      "DPDK port under test: a PCI address, a virtual device with its arguments "
                      "(net_tap,iface=t0), or a network interface");
     check.add_option("--far", options.far, "the DPDK port at the other end of its cable");
@@ -255,15 +254,15 @@ void declare_port_check(CLI::App& check, PortCheckOptions& options) {
         ->check(CLI::Range(1280, 9728));
 }
 
-bool is_port_check(const PortCheckOptions& options) {
-    return options.software_nic || !options.device.empty() || !options.far.empty() ||
+bool is_port_check(const OffloadCheckOptions& options) {
+    return options.software_nic || !options.dpdk.empty() || !options.far.empty() ||
            !options.faults.empty();
 }
 
-Result<int> run_port_check(const PortCheckOptions& options) {
+Result<int> run_port_check(const OffloadCheckOptions& options) {
     TRY(check_options(options));
     const auto expected = TRY(Expected::read(options.baseline));
-    auto run = TRY(check(options));
+    auto run = TRY(run_on_ports(options));
     const int exit_code =
         options.views.write(run, expected.judge(run, verdict::exit_code(run.verdict)));
     return conclude(run, options.out, exit_code, [&](const std::string&) {
