@@ -138,12 +138,4 @@ Result<DataPorts> DataPorts::open(const DataPortsOptions& options) {
     return std::move(*opened);
 }
 
-Result<DataPort> DataPort::open(const DataPortOptions& options) {
-    auto all =
-        TRY(DataPorts::open({.ports = {{.port = options.port, .tx_offloads = options.tx_offloads}},
-                             .netns = options.netns,
-                             .cpus = {options.cpu}}));
-    return DataPort{std::move(all.journal), std::move(all.eal), std::move(all.ports.front())};
-}
-
 }  // namespace pathproof::cli

@@ -46,20 +46,4 @@ struct DataPorts {
     static Result<DataPorts> open(const DataPortsOptions& options);
 };
 
-struct DataPortOptions {
-    std::string port;               // as in DataPortRequest
-    std::string netns;              // this process moves into it; empty: it stays
-    int cpu = 0;                    // of the one worker lcore
-    std::uint64_t tx_offloads = 0;  // RTE_ETH_TX_OFFLOAD_*
-};
-
-// One port with one queue each way and one worker.
-struct DataPort {
-    std::unique_ptr<lab::Journal> journal;  // as in DataPorts
-    port::Eal eal;
-    port::Port port;
-
-    static Result<DataPort> open(const DataPortOptions& options);
-};
-
 }  // namespace pathproof::cli
