@@ -118,15 +118,12 @@ Result<std::unique_ptr<Client>> Client::start_over_ssh(const process::SshHost& h
 
 Result<std::unique_ptr<Client>> Client::copy_over_ssh(const process::SshHost& host,
                                                       const std::string& why) {
-    const auto copy = copy_of_program();
-    if (!copy) {
-        return fail(copy.error(), "{}, and this program cannot be copied to {}", why,
-                    host.destination);
-    }
-    auto client = TRY(start(process::ssh_command(host, {copy->command}), kOverSsh,
+    const auto copy = TRY(doing(copy_of_program(), "{}, and this program cannot be copied to {}",
+                                why, host.destination));
+    auto client = TRY(start(process::ssh_command(host, {copy.command}), kOverSsh,
                             "agent on " + host.destination));
     process::RpcClient& rpc = client->impl_->rpc;
-    const Status fed = rpc.feed(copy->archive, kCopyTime);
+    const Status fed = rpc.feed(copy.archive, kCopyTime);
     // Asked in any case: one that ends without taking all of it says why.
     if (const Status met = client->greet(kStartTime); fed && met) {
         client->impl_->hello.copied = why;

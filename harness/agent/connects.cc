@@ -210,11 +210,9 @@ Result<std::unique_ptr<ClosingServer>> ClosingServer::start(const ClosingServerO
     allow_descriptors();
     auto server = std::make_unique<TimeWaitServer>();
     server->options = options;
-    if (const Status started = server->loop.start(
-            options.listen, [&own = *server](Fd socket) { own.accepted(std::move(socket)); });
-        !started) {
-        return fail(started.error(), "closing server");
-    }
+    TRY(doing(server->loop.start(options.listen,
+                                 [&own = *server](Fd socket) { own.accepted(std::move(socket)); }),
+              "closing server"));
     return server;
 }
 

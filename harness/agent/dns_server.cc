@@ -425,9 +425,7 @@ Result<std::unique_ptr<DnsServer>> DnsServer::start(const DnsServerOptions& opti
     own.options = options;
     own.given = rules;
     TRY(own.take_rules());
-    if (const Status bound = own.bind_both(); !bound) {
-        return fail(bound.error(), "DNS server");
-    }
+    TRY(doing(own.bind_both(), "DNS server"));
     own.reactor = TRY(Reactor::create());
     TRY(own.reactor->watch(own.udp.get(), EPOLLIN, [&own] { own.serve_udp(); }));
     TRY(accept_all(*own.reactor, own.tcp.get(), [&own](Fd socket) {

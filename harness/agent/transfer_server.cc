@@ -108,11 +108,9 @@ void UploadServer::finish(int descriptor) {
 
 Result<std::unique_ptr<TransferServer>> TransferServer::start(const frame::Endpoint& listen) {
     auto server = std::make_unique<UploadServer>();
-    if (const Status started = server->loop.start(
-            listen, [&own = *server](Fd socket) { own.accepted(std::move(socket)); });
-        !started) {
-        return fail(started.error(), "transfer server");
-    }
+    TRY(doing(server->loop.start(listen,
+                                 [&own = *server](Fd socket) { own.accepted(std::move(socket)); }),
+              "transfer server"));
     return server;
 }
 

@@ -46,9 +46,7 @@ Status check_options(const OffloadCheckOptions& options) {
                     "--fault plants a defect in the software NIC: it needs --software-nic");
     }
     for (const std::string& text : options.faults) {
-        if (const auto fault = softnic::parse_fault(text); !fault) {
-            return fail(fault.error(), "--fault {}", text);
-        }
+        TRY(doing(softnic::parse_fault(text), "--fault {}", text));
     }
     return {};
 }
@@ -101,9 +99,8 @@ Result<std::optional<profile::Profile>> named_profile(const OffloadCheckOptions&
     if (options.profile.empty()) {
         return std::optional<profile::Profile>();
     }
-    auto named = profile::find_profile(profile::profile_directory(), options.profile);
-    return named ? Result<std::optional<profile::Profile>>(std::move(*named))
-                 : Result<std::optional<profile::Profile>>(pass_on(named.error()));
+    auto named = TRY(profile::find_profile(profile::profile_directory(), options.profile));
+    return named;
 }
 
 // The one that fits the port, if any does.
@@ -181,22 +178,18 @@ offload::RowProgress tell_progress(bool terminal) {
 Result<verdict::RunResult> run_on_ports(const OffloadCheckOptions& options) {
     const lab::SignalHold hold;
     auto errata = TRY(profile::load_errata(profile::profile_directory()));
-    auto expected = named_profile(options);
-    if (!expected) {
-        return pass_on(expected.error());
-    }
+    auto expected = TRY(named_profile(options));
     auto tester = TRY(start_tester(options));
     const port::PortInfo& device = tester.client->ports().front();
-    expected = *expected ? std::move(expected) : fitting_profile(device);
     if (!expected) {
-        return pass_on(expected.error());
+        expected = TRY(fitting_profile(device));
     }
     // Nothing is written before everything that could be refused was looked at.
     if (!options.out.empty()) {
         TRY(report::prepare_output(options.out));
     }
     verdict::RunResult run = describe_run(options, *tester.client);
-    run.profile = *expected ? (*expected)->id : "";
+    run.profile = expected ? expected->id : "";
     offload::CheckSettings settings{
         .rows = {.strength = options.quick ? matrix::Strength::kPairs : matrix::Strength::kTriples,
                  .seed = options.seed,
@@ -204,7 +197,7 @@ Result<verdict::RunResult> run_on_ports(const OffloadCheckOptions& options) {
                  .mtu = options.mtu != 0       ? options.mtu
                         : options.software_nic ? kSoftwareNicMtu
                                                : kEthernetMtu},
-        .truth = {.device = in_words(device), .profile = std::move(*expected)},
+        .truth = {.device = in_words(device), .profile = std::move(expected)},
         .errata = std::move(errata),
         .planted = options.faults,
         .out_dir = options.out.empty() ? "" : report::unfinished_folder(options.out)};

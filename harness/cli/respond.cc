@@ -68,19 +68,16 @@ Status set_rcode(AnswerRule& rule, const std::string& text) {
 }
 
 Status set_number(AnswerRule& rule, const std::string& key, const std::string& text) {
-    const Result<double> value = number(text);
-    if (!value) {
-        return fail(value.error(), "{}", key);
-    }
+    const double value = TRY(doing(number(text), "{}", key));
     if (key == "loss") {
-        rule.loss = *value;
+        rule.loss = value;
         return {};
     }
     // Beyond 10 s is refused with the rule's number later on; what no clock holds, here.
-    if (!(*value >= 0 && *value <= 1e6)) {
+    if (!(value >= 0 && value <= 1e6)) {
         return fail(ErrorCode::kBadInput, "a delay of {} ms is not in 0..10000 ms", text);
     }
-    rule.delay = traffic::Nanoseconds(static_cast<std::int64_t>(*value * 1e6));
+    rule.delay = traffic::Nanoseconds(static_cast<std::int64_t>(value * 1e6));
     return {};
 }
 
@@ -142,11 +139,8 @@ Result<traffic::ResponderOptions> responder_options(const RespondOptions& option
         .keep_bad_frames = 0,
         .reflect = options.reflect ? traffic::Reflect::kStamped : traffic::Reflect::kNothing};
     for (const std::string& text : options.rules) {
-        const Result<AnswerRule> rule = parse_rule(text);
-        if (!rule) {
-            return fail(rule.error(), "--rule {}", text);
-        }
-        made.rules.push_back(*rule);
+        const AnswerRule rule = TRY(doing(parse_rule(text), "--rule {}", text));
+        made.rules.push_back(rule);
     }
     TRY(traffic::expectations(made.rules));
     return made;

@@ -242,20 +242,18 @@ Result<MachineUse> take_apart(const std::string& answer) {
 // not matter then.
 Result<MachineUse> ask(const std::vector<std::string>& shell, const std::string& netns,
                        const std::string& whom, const process::SshHost* over = nullptr) {
-    const auto answer = process::run_program(shell, {.netns = netns, .input = kAsk});
-    if (!answer) {
-        return fail(answer.error(), "look at the network devices of {}", whom);
+    const auto answer = TRY(doing(process::run_program(shell, {.netns = netns, .input = kAsk}),
+                                  "look at the network devices of {}", whom));
+    if (over != nullptr && answer.exit_status == process::kSshFailed) {
+        return process::ssh_failure(*over, answer.err);
     }
-    if (over != nullptr && answer->exit_status == process::kSshFailed) {
-        return process::ssh_failure(*over, answer->err);
-    }
-    if (answer->exit_status != 0) {
+    if (answer.exit_status != 0) {
         return fail(over == nullptr ? ErrorCode::kUnavailable : ErrorCode::kNotSupported,
                     "look at the network devices of {} with ip(8) and ss(8): {}", whom,
-                    answer->err.empty() ? fmt::format("exit status {}", answer->exit_status)
-                                        : process::last_words(answer->err));
+                    answer.err.empty() ? fmt::format("exit status {}", answer.exit_status)
+                                       : process::last_words(answer.err));
     }
-    return take_apart(process::without_controls(answer->out));
+    return take_apart(process::without_controls(answer.out));
 }
 
 bool is_test_address(const frame::IpAddress& address) {

@@ -47,9 +47,7 @@ NatPath::~NatPath() = default;
 
 Result<std::unique_ptr<NatPath>> NatPath::build(Journal& journal) {
     std::unique_ptr<NatPath> lab(new NatPath(journal));
-    if (const Status built = build_path(lab->names_, *lab->namespaces_); !built) {
-        return fail(built.error(), "build the nat-path lab");
-    }
+    TRY(doing(build_path(lab->names_, *lab->namespaces_), "build the nat-path lab"));
     TRY(lab->begin());
     return lab;
 }

@@ -91,17 +91,12 @@ void ProgressWatcher::write(const ProgressSample& sample) const {
 }
 
 Result<std::unique_ptr<LiveMetrics>> LiveMetrics::start(const std::string& address) {
-    const auto listen = frame::parse_endpoint(address);
-    if (!listen) {
-        return fail(listen.error(), "--metrics '{}'", address);
-    }
+    const auto listen = TRY(doing(frame::parse_endpoint(address), "--metrics '{}'", address));
     auto live = std::make_unique<LiveMetrics>();
-    auto server = metrics::HttpServer::start(
-        *listen, [&live = *live](metrics::Dialect dialect) { return live.text(dialect); });
-    if (!server) {
-        return fail(server.error(), "--metrics {}", address);
-    }
-    live->server_ = std::move(*server);
+    live->server_ = TRY(
+        doing(metrics::HttpServer::start(
+                  listen, [&live = *live](metrics::Dialect dialect) { return live.text(dialect); }),
+              "--metrics {}", address));
     return live;
 }
 

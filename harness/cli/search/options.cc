@@ -75,9 +75,7 @@ Result<search::Goal> custom_goal(const std::string& text, std::size_t number) {
         goal.initial_trial_duration =
             std::min<search::Nanoseconds>(goal.criteria.trial_duration, std::chrono::seconds(1));
     }
-    if (Status right = check(goal); !right) {
-        return fail(right.error(), "--goal {}", text);
-    }
+    TRY(doing(check(goal), "--goal {}", text));
     return goal;
 }
 
@@ -222,11 +220,8 @@ Result<std::vector<search::Goal>> search_goals(const SearchOptions& options) {
     }
     std::vector<search::Goal> goals;
     for (const std::string& name : presets) {
-        const auto goal = search::preset(name);
-        if (!goal) {
-            return fail(goal.error(), "--preset");
-        }
-        goals.push_back(*goal);
+        const auto goal = TRY(doing(search::preset(name), "--preset"));
+        goals.push_back(goal);
     }
     for (std::size_t n = 0; n < options.goals.size(); ++n) {
         const auto goal = TRY(custom_goal(options.goals[n], n + 1));

@@ -81,11 +81,8 @@ Result<std::unique_ptr<measure::LoadMeasurer>> SearchSetup::measurer(std::uint16
     if (options_.traffic.source_mac.empty()) {
         plan.load.source.spec.packet.source_mac = sender().mac;
     }
-    auto started = measure::LoadMeasurer::start(lanes_->ports.eal, plan, stop_);
-    if (!started) {
-        return fail(started.error(), "frames of {} bytes", size);
-    }
-    return started;
+    return doing(measure::LoadMeasurer::start(lanes_->ports.eal, plan, stop_), "frames of {} bytes",
+                 size);
 }
 
 Result<std::optional<MaxLoad>> SearchSetup::max_load(std::uint16_t size,
