@@ -207,10 +207,7 @@ Status look(const LabFile& file, agent::Client& dut, tester::Client& tester,
     for (std::size_t p = 0; p < file.ports.size(); ++p) {
         TRY(tester.start_recording({.port = p}));
         for (const auto& [device, frames] : of_devices) {
-            const auto sent = dut.send_frames(device, frames);
-            if (!sent) {
-                return pass_on(sent.error());
-            }
+            TRY(dut.send_frames(device, frames));
         }
         const auto recording = TRY(tester.stop_recording({.quiet = kProbeTime}));
         see(
