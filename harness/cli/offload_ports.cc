@@ -16,6 +16,7 @@
 #include "harness/cli/session.h"
 #include "harness/cli/truth_text.h"
 #include "harness/fingerprint/host.h"
+#include "harness/lab/lab_file.h"
 #include "harness/lab/signals.h"
 #include "harness/offload/check.h"
 #include "harness/offload/device_class.h"
@@ -53,13 +54,7 @@ Status check_options(const OffloadCheckOptions& options) {
 
 // The interface that a net_tap port makes when it is opened, and that no one can look at before.
 std::string tap_interface(const std::string& device) {
-    constexpr std::string_view kKey = ",iface=";
-    const std::size_t at = device.starts_with("net_tap") ? device.find(kKey) : std::string::npos;
-    if (at == std::string::npos) {
-        return {};
-    }
-    const std::size_t begin = at + kKey.size();
-    return device.substr(begin, device.find(',', begin) - begin);
+    return device.starts_with("net_tap") ? lab::interface_argument(device) : "";
 }
 
 Result<tester::PortRequest> far_port(const OffloadCheckOptions& options) {

@@ -495,17 +495,20 @@ std::string to_string(const Dut& dut) {
     return dut.where.empty() ? "DUT" : "DUT " + dut.where;
 }
 
-std::string TesterPort::kernel_device() const {
-    if (kind == Kind::kKernel) {
-        return device;
-    }
-    const std::string key = ",iface=";
-    const std::size_t found = kind == Kind::kVdev ? device.find(key) : std::string::npos;
-    if (found == std::string::npos) {
+std::string interface_argument(const std::string& vdev) {
+    constexpr std::string_view kKey = ",iface=";
+    const std::size_t at = vdev.find(kKey);
+    if (at == std::string::npos) {
         return {};
     }
-    const std::size_t begin = found + key.size();
-    return device.substr(begin, device.find(',', begin) - begin);
+    const std::size_t begin = at + kKey.size();
+    return vdev.substr(begin, vdev.find(',', begin) - begin);
+}
+
+std::string TesterPort::kernel_device() const {
+    return kind == Kind::kKernel ? device
+           : kind == Kind::kVdev ? interface_argument(device)
+                                 : std::string();
 }
 
 Result<LabFile> parse_lab_file(std::string_view text, const std::string& file) {

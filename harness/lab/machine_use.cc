@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "dataplane/base/pattern.h"
+#include "harness/hazards/ruleset.h"
 #include "harness/process/foreign.h"
 #include "harness/process/json_text.h"
 #include "harness/process/netns.h"
@@ -257,18 +258,12 @@ Result<MachineUse> ask(const std::vector<std::string>& shell, const std::string&
 }
 
 bool is_test_address(const frame::IpAddress& address) {
-    static const std::array<Prefix, 6> kApart = {
-        *parse_prefix("198.18.0.0/15"),   *parse_prefix("192.0.2.0/24"),
-        *parse_prefix("198.51.100.0/24"), *parse_prefix("203.0.113.0/24"),
-        *parse_prefix("2001:db8::/32"),   *parse_prefix("2001:2::/48")};
-    return std::ranges::any_of(kApart, [&](const Prefix& apart) {
-        bool within = apart.address.family == address.family;
-        for (unsigned bit = 0; within && bit < apart.length; ++bit) {
-            const unsigned mask = 0x80u >> bit % 8;
-            within = ((apart.address.bytes[bit / 8] ^ address.bytes[bit / 8]) & mask) == 0;
-        }
-        return within;
-    });
+    static const std::array kApart = {
+        *hazards::parse_range("198.18.0.0/15"),   *hazards::parse_range("192.0.2.0/24"),
+        *hazards::parse_range("198.51.100.0/24"), *hazards::parse_range("203.0.113.0/24"),
+        *hazards::parse_range("2001:db8::/32"),   *hazards::parse_range("2001:2::/48")};
+    return std::ranges::any_of(
+        kApart, [&](const hazards::AddressRange& apart) { return apart.contains(address); });
 }
 
 Status verdict(const std::vector<std::string>& refused) {

@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "dataplane/base/file.h"
+#include "harness/lab/lab_file.h"
 #include "harness/lab/machine_use.h"
 #include "harness/lab/port_interface.h"
 #include "harness/process/netns.h"
@@ -25,14 +26,8 @@ bool is_vdev(const std::string& name) {
 
 // The interface in "net_af_packet,iface=u0"; empty when there is none. net_tap's iface= is one that
 // it makes.
-std::string interface_argument(const std::string& vdev) {
-    constexpr std::string_view kKey = ",iface=";
-    const std::size_t at = vdev.find(kKey);
-    if (at == std::string::npos || vdev.starts_with("net_tap")) {
-        return {};
-    }
-    const std::size_t begin = at + kKey.size();
-    return vdev.substr(begin, vdev.find(',', begin) - begin);
+std::string interface_behind(const std::string& vdev) {
+    return vdev.starts_with("net_tap") ? "" : lab::interface_argument(vdev);
 }
 
 // What a vdev's arguments name of the machine: iface=u0, remote=eth0, slave=0000:3b:00.0, ...
@@ -145,7 +140,7 @@ Status choose(const std::string& name, const PortQueues& queues, PortRequest& re
                         : check_packet_queues(request.name, queues);
     }
     if (is_vdev(name)) {
-        const std::string interface = interface_argument(name);
+        const std::string interface = interface_behind(name);
         used = named_by(name);
         request.name = interface.empty() ? name.substr(0, name.find(',')) : interface;
         return interface.empty() ? Status() : check_interface(interface);
@@ -164,7 +159,7 @@ Status choose(const std::string& name, const PortQueues& queues, PortRequest& re
 }  // namespace
 
 std::optional<KernelPort> kernel_port(const std::string& device) {
-    std::string interface = interface_argument(device);
+    std::string interface = interface_behind(device);
     if (interface.empty()) {
         return std::nullopt;
     }
