@@ -4,7 +4,6 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <memory>
 #include <nlohmann/json.hpp>
 #include <random>
 
@@ -370,11 +369,11 @@ Result<int> run_bind(const LabBindOptions& options) {
 }  // namespace
 
 void add_lab_bind(CLI::App& lab, Command& chosen) {
-    auto options = std::make_shared<LabBindOptions>();
     CLI::App* command = lab.add_subcommand(
         "bind",
         "Give PCI network devices to DPDK until 'lab down' gives them back to their drivers, with "
         "the names, flags, addresses and routes of their interfaces");
+    const auto options = options_for<LabBindOptions>(*command, chosen, run_bind);
     command->add_option("device", options->devices, "PCI addresses, as 0000:3b:00.0")->required();
     command
         ->add_option("--driver", options->driver,
@@ -385,15 +384,14 @@ void add_lab_bind(CLI::App& lab, Command& chosen) {
         ->add_option("--hugepages", options->hugepages_mib,
                      "MiB of hugepages that are to be free, if memory allows")
         ->capture_default_str();
-    command->callback([&chosen, options] { chosen = [options] { return run_bind(*options); }; });
 }
 
 void add_lab_check(CLI::App& lab, Command& chosen) {
-    auto options = std::make_shared<LabCheckOptions>();
     CLI::App* command = lab.add_subcommand(
         "check",
         "Say what a lab file means, and look at all that a run on it takes, one line a thing; "
         "sends a few probe frames out of each port and device of the file");
+    const auto options = options_for<LabCheckOptions>(*command, chosen, run_check);
     command->add_option("file", options->path, "TOML file")->required();
     CLI::Option* only = command->add_flag("--file-only", options->file_only,
                                           "read the file, and look at no machine");
@@ -403,7 +401,6 @@ void add_lab_check(CLI::App& lab, Command& chosen) {
                    "down' gives them back")
         ->excludes(only);
     command->add_flag("--json", options->as_json, "one JSON object a line");
-    command->callback([&chosen, options] { chosen = [options] { return run_check(*options); }; });
 }
 
 }  // namespace pathproof::cli

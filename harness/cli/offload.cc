@@ -1,6 +1,5 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <memory>
 #include <string>
 #include <vector>
 
@@ -84,25 +83,25 @@ Result<int> set(const OffloadOptions& options) {
     return 0;
 }
 
-void add_show(CLI::App& app, Command& chosen, const std::shared_ptr<OffloadOptions>& options) {
+void add_show(CLI::App& app, Command& chosen) {
     CLI::App* command =
         app.add_subcommand("show", "Print the features of a device, as ethtool -k names them");
+    const auto options = options_for<OffloadOptions>(*command, chosen, show);
     command->add_option("DEV", options->device, "Network device")->required();
     command->add_option("--netns", options->netns, "Network namespace (see 'ip netns')");
     command->add_flag("--json", options->json, "One JSON object a line");
-    command->callback([&chosen, options] { chosen = [options] { return show(*options); }; });
 }
 
-void add_set(CLI::App& app, Command& chosen, const std::shared_ptr<OffloadOptions>& options) {
+void add_set(CLI::App& app, Command& chosen) {
     CLI::App* command = app.add_subcommand("set",
                                            "Turn features on and off, all or none, and print what "
                                            "changed (single names, or ethtool -K's words)");
+    const auto options = options_for<OffloadOptions>(*command, chosen, set);
     command->add_option("DEV", options->device, "Network device")->required();
     command->add_option("SETTING", options->settings, "FEATURE=on or FEATURE=off")
         ->required()
         ->expected(1, -1);
     command->add_option("--netns", options->netns, "Network namespace (see 'ip netns')");
-    command->callback([&chosen, options] { chosen = [options] { return set(*options); }; });
 }
 
 Result<int> check(const OffloadCheckOptions& options) {
@@ -124,7 +123,7 @@ void add_check(CLI::App& app, Command& chosen) {
     CLI::App* command = app.add_subcommand(
         "check",
         "Judge every checksum and segment of a device on the wire: the offload truth table");
-    const auto options = std::make_shared<OffloadCheckOptions>();
+    const auto options = options_for<OffloadCheckOptions>(*command, chosen, check);
     declare_device_check(*command, *options);
     declare_port_check(*command, *options);
     command->add_option("--netns", options->netns, "Network namespace (see 'ip netns')");
@@ -138,7 +137,6 @@ void add_check(CLI::App& app, Command& chosen) {
     command->add_flag("--quick", options->quick, "All pairs of the matrix in place of all triples");
     command->add_flag("--json", options->json, "Print the whole result as one JSON document");
     add_view_options(*command, options->views);
-    command->callback([&chosen, options] { chosen = [options] { return check(*options); }; });
 }
 
 }  // namespace
@@ -146,9 +144,8 @@ void add_check(CLI::App& app, Command& chosen) {
 void add_offload(CLI::App& app, Command& chosen) {
     CLI::App* command = app.add_subcommand("offload", "Show, set and check a device's offloads");
     command->require_subcommand(1);
-    const auto options = std::make_shared<OffloadOptions>();
-    add_show(*command, chosen, options);
-    add_set(*command, chosen, options);
+    add_show(*command, chosen);
+    add_set(*command, chosen);
     add_check(*command, chosen);
     add_calibrate(*command, chosen);
 }

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <charconv>
 #include <iterator>
-#include <memory>
 #include <nlohmann/json.hpp>
 
 #include "dataplane/frame/dns.h"
@@ -177,10 +176,10 @@ Result<int> run(const RespondOptions& options) {
 }  // namespace
 
 void add_respond(CLI::App& app, Command& chosen) {
-    auto options = std::make_shared<RespondOptions>();
     CLI::App* command = app.add_subcommand(
         "respond",
         "Answer DNS queries on a port as rules say; it answers no ARP: use static neighbours");
+    const auto options = options_for<RespondOptions>(*command, chosen, run);
     command
         ->add_option("port", options->port,
                      "kernel interface, af_xdp:INTERFACE, DPDK vdev (net_tap,iface=t0) or PCI "
@@ -210,7 +209,6 @@ void add_respond(CLI::App& app, Command& chosen) {
         ->check(kUdpPort);
     command->add_option("--seed", options->seed, "for losses (default 1)")->check(kWhole);
     command->add_flag("--json", options->json, "print the result as one JSON object");
-    command->callback([&chosen, options] { chosen = [options] { return run(*options); }; });
 }
 
 }  // namespace pathproof::cli

@@ -278,15 +278,14 @@ void add_output(CLI::App& command, GenerateOptions& options) {
 }  // namespace
 
 void add_generate(CLI::App& app, Command& chosen) {
-    auto options = std::make_shared<GenerateOptions>();
     CLI::App* command = app.add_subcommand(
         "generate", "Send numbered traffic at an exact rate and follow each frame to its answer");
+    const auto options = options_for<GenerateOptions>(*command, chosen, run);
     add_lane_options(*command, options->lanes);
     add_amount_options(*command, options->amounts);
     add_traffic_options(*command, options->traffic);
     add_output(*command, *options);
     add_replay_options(*command, options->replay);
-    command->callback([&chosen, options] { chosen = [options] { return run(*options); }; });
 }
 
 }  // namespace pathproof::cli
