@@ -58,11 +58,11 @@ Result<search::Goal> custom_goal(const std::string& text, std::size_t number) {
         } else if (name == "exceed") {
             goal.criteria.exceed_ratio = value;
         } else if (name == "trial") {
-            goal.criteria.trial_duration = from_seconds(value);
+            goal.criteria.trial_duration = nanoseconds_of(value);
         } else if (name == "sum") {
-            goal.criteria.duration_sum = from_seconds(value);
+            goal.criteria.duration_sum = nanoseconds_of(value);
         } else if (name == "initial") {
-            goal.initial_trial_duration = from_seconds(value);
+            goal.initial_trial_duration = nanoseconds_of(value);
         } else if (name == "width") {
             goal.relative_width = value;
         } else {
@@ -164,10 +164,6 @@ Status check_loads(const SearchOptions& options) {
             options.min_load, options.max_load);
     }
     return {};
-}
-
-search::Nanoseconds from_seconds(double seconds) {
-    return search::Nanoseconds(static_cast<std::int64_t>(std::min(seconds, 9e9) * 1e9));
 }
 
 void add_common_options(CLI::App& command, SearchOptions& options) {

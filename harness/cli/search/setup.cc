@@ -74,7 +74,7 @@ Result<std::unique_ptr<measure::LoadMeasurer>> SearchSetup::measurer(std::uint16
     measure::MeasurerPlan plan{
         .roles = roles_of(options_.lanes, lanes_->sending(), lanes_->receiving()),
         .load = {.source = traffic.source, .intake = traffic.intake},
-        .drain = from_seconds(options_.drain_s),
+        .drain = nanoseconds_of(options_.drain_s),
         .offered_tolerance = offered_tolerance(options_)};
     plan.load.intake.streams = static_cast<unsigned>(plan.roles.senders.size());
     plan.load.intake.keep_bad_frames = 0;
