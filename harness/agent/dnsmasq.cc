@@ -114,17 +114,12 @@ struct InstalledDnsmasq final : Dnsmasq {
     bool serves = false;
     std::string ended;  // how; empty: it runs
     pid_t pid = -1;     // of unshare(1): the leader of its process group
-    std::thread keeper;
+    std::jthread keeper;
 
     ~InstalledDnsmasq() override {
-        {
-            const std::lock_guard lock(mutex);
-            if (pid > 0) {
-                kill(pid, SIGKILL);
-            }
-        }
-        if (keeper.joinable()) {
-            keeper.join();
+        const std::lock_guard lock(mutex);
+        if (pid > 0) {
+            kill(pid, SIGKILL);
         }
     }
 
@@ -232,7 +227,7 @@ Result<std::unique_ptr<Dnsmasq>> Dnsmasq::start(const DnsmasqOptions& options) {
     }
     auto dnsmasq = std::make_unique<InstalledDnsmasq>();
     InstalledDnsmasq& own = *dnsmasq;
-    own.keeper = std::thread([&own, argv = command_of(program, options)] { own.keep(argv); });
+    own.keeper = std::jthread([&own, argv = command_of(program, options)] { own.keep(argv); });
     std::unique_lock lock(own.mutex);
     own.news.wait_for(lock, kStartsWithin, [&] { return own.serves || !own.ended.empty(); });
     if (!own.ended.empty()) {

@@ -1,7 +1,6 @@
 #include "harness/agent/tcp_queue.h"
 
 #include <algorithm>
-#include <atomic>
 #include <fstream>
 #include <iterator>
 #include <map>
@@ -33,10 +32,7 @@ struct QueueLooker final : TcpQueueWatch {
     std::map<frame::Endpoint, TcpQueue::Connection> connections;
     std::map<frame::Endpoint, std::int64_t> unacknowledged_since;
     TcpQueue seen;
-    std::atomic<bool> leaving = false;
-    std::thread looker;
-
-    ~QueueLooker() override { end(); }
+    std::jthread looker;
 
     void look() {
         const std::int64_t now = realtime_ns();
@@ -71,15 +67,9 @@ struct QueueLooker final : TcpQueueWatch {
         }
     }
 
-    void end() {
-        leaving = true;
-        if (looker.joinable()) {
-            looker.join();
-        }
-    }
-
     TcpQueue stop() override {
-        end();
+        looker.request_stop();
+        looker.join();
         for (const auto& [peer, connection] : connections) {
             seen.connections.push_back(connection);
         }
@@ -118,8 +108,8 @@ Result<std::unique_ptr<TcpQueueWatch>> TcpQueueWatch::start(const frame::Endpoin
     }
     auto watch = std::make_unique<QueueLooker>();
     watch->listener = listener;
-    watch->looker = std::thread([&own = *watch] {
-        for (; !own.leaving; std::this_thread::sleep_for(kLookEvery)) {
+    watch->looker = std::jthread([&own = *watch](const std::stop_token& stop) {
+        for (; !stop.stop_requested(); std::this_thread::sleep_for(kLookEvery)) {
             own.look();
         }
     });
