@@ -173,8 +173,8 @@ Result<OpenTester> open_ports_of(const LabFile& file) {
         .ports = {},
         .worker_cpus = {lab::lcores_of_run(file, port::usable_cpus()).back()}};
     for (const TesterPort& port : file.ports) {
-        auto chosen = TRY(tester::choose_port(port.device, file.tester_netns,
-                                              {port.queues, port.queues}, &port.addresses));
+        auto chosen =
+            TRY(tester::choose_port(port.device, file.tester_netns, port.queues, &port.addresses));
         wanted.ports.push_back(std::move(chosen));
         wanted.hugepages |= port.kind == TesterPort::Kind::kPci;
     }

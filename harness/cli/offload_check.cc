@@ -173,8 +173,7 @@ Result<DeviceChoice> choose_cabled_device(const lab::CabledDevice& cable, agent:
     }
     TRY(check_device(info));
     const auto far = TRY(far_end_of(cable));
-    const auto port = TRY(tester::choose_port(far.interface, far.netns,
-                                              {cable.tester_queues, cable.tester_queues},
+    const auto port = TRY(tester::choose_port(far.interface, far.netns, cable.tester_queues,
                                               plan_of(cable.port_plan)));
     constexpr std::uint32_t kStandardPacket = 1500;
     scenario::TruthDevice device{.netns = cable.netns,

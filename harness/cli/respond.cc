@@ -156,10 +156,9 @@ Result<int> run(const RespondOptions& options) {
                     queues, lcores);
     }
     const std::atomic<bool>& stop = process::stop_on_signals();
-    DataPorts data = TRY(DataPorts::open(
-        {.ports = {{.port = options.port, .rx_queues = queues, .tx_queues = queues}},
-         .netns = options.netns,
-         .cpus = options.cpus}));
+    DataPorts data = TRY(DataPorts::open({.ports = {{.port = options.port, .queues = queues}},
+                                          .netns = options.netns,
+                                          .cpus = options.cpus}));
     port::Port& port = data.ports.front();
     const port::PortInfo& info = port.info();
     fmt::print(stderr, "answering on {} ({}){}\n", info.name, info.driver,

@@ -82,52 +82,49 @@ Channels channels_of(const std::string& interface) {
 }
 
 // An AF_XDP socket gets what comes in at its own queue; the rest goes past it into the kernel.
-Status check_xdp_queues(const std::string& interface, const PortQueues& queues) {
+Status check_xdp_queues(const std::string& interface, std::uint16_t queues) {
     const Channels there = channels_of(interface);
-    if (const unsigned wanted = std::max(queues.rx, queues.tx); wanted > there.combined) {
+    if (queues > there.combined) {
         return fail(ErrorCode::kBadInput,
                     "interface {} has {} combined queue{} ('ethtool -l {}') and {} were asked for: "
                     "AF_XDP has no more",
-                    interface, there.combined, there.combined == 1 ? "" : "s", interface, wanted);
+                    interface, there.combined, there.combined == 1 ? "" : "s", interface, queues);
     }
-    if (there.receiving <= queues.rx) {
+    if (there.receiving <= queues) {
         return {};
     }
     return fail(ErrorCode::kBadInput,
                 "interface {} has {} receive queues and AF_XDP would see {} of them: open as many "
                 "queues, or let it have fewer ('ethtool -L {} combined {}', for veth 'rx {}')",
-                interface, there.receiving, queues.rx, interface, queues.rx, queues.rx);
+                interface, there.receiving, queues, interface, queues, queues);
 }
 
-Status check_packet_queues(const std::string& interface, const PortQueues& queues) {
+Status check_packet_queues(const std::string& interface, std::uint16_t queues) {
     constexpr unsigned kMostSockets = 256;  // of a PACKET_FANOUT group (fanout_add)
-    const unsigned wanted = std::max(queues.rx, queues.tx);
-    if (wanted <= kMostSockets) {
+    if (queues <= kMostSockets) {
         return {};
     }
     return fail(ErrorCode::kBadInput,
                 "{} queues were asked for on interface {}: at most {} packet sockets can share its "
                 "frames",
-                wanted, interface, kMostSockets);
+                queues, interface, kMostSockets);
 }
 
 constexpr std::string_view kOverAfPacket = "af_packet:";
 constexpr std::string_view kOverAfXdp = "af_xdp:";
 
-std::string packet_socket_device(const std::string& interface, const PortQueues& queues) {
-    const unsigned pairs = std::max(queues.rx, queues.tx);
-    return af_packet_device(interface) + (pairs > 1 ? fmt::format(",qpairs={}", pairs) : "");
+std::string packet_socket_device(const std::string& interface, std::uint16_t queues) {
+    return af_packet_device(interface) + (queues > 1 ? fmt::format(",qpairs={}", queues) : "");
 }
 
-std::string xdp_socket_device(const std::string& interface, const PortQueues& queues) {
-    return fmt::format("net_af_xdp,iface={},start_queue=0,queue_count={}", interface,
-                       std::max(queues.rx, queues.tx));
+std::string xdp_socket_device(const std::string& interface, std::uint16_t queues) {
+    return fmt::format("net_af_xdp,iface={},start_queue=0,queue_count={}", interface, queues);
 }
 
 // Runs in the namespace. `used` becomes what the machine may need for something else.
-Status choose(const std::string& name, const PortQueues& queues, PortRequest& request,
+Status choose(const std::string& name, std::uint16_t queues, PortRequest& request,
               std::vector<std::string>& used) {
-    request = {.name = name, .device = name, .queues = std::max(queues.rx, queues.tx)};
+    request = {.name = name, .device = name, .queues = queues};
     const bool is_interface = if_nametoindex(name.c_str()) != 0;
     const bool over_xdp = !is_interface && name.starts_with(kOverAfXdp);
     if (is_interface || over_xdp || name.starts_with(kOverAfPacket)) {
@@ -191,7 +188,7 @@ bool is_same_port(const PortRequest& a, const PortRequest& b) {
 }
 
 Result<PortRequest> choose_port(const std::string& name, const std::string& netns,
-                                const PortQueues& queues, const std::vector<lab::Prefix>* plan) {
+                                std::uint16_t queues, const std::vector<lab::Prefix>* plan) {
     PortRequest request;
     std::vector<std::string> used;
     Status chosen = process::in_netns(netns, [&] { return choose(name, queues, request, used); });
