@@ -52,6 +52,13 @@ Failure fail(const Error& error, fmt::format_string<Args...> doing, Args&&... ar
     return fail_with(error, doing, fmt::make_format_args(args...));
 }
 
+// The same for an error of a result: rate_ = TRY(doing(parse_rate(text), "--rate {}", text));
+template <typename T, typename... Args>
+Result<T> doing(Result<T> result, fmt::format_string<Args...> what, Args&&... args) {
+    return result ? std::move(result)
+                  : Result<T>(fail(result.error(), what, std::forward<Args>(args)...));
+}
+
 inline Failure pass_on(const Error& error) {
     return Failure(error);
 }

@@ -24,8 +24,7 @@ constexpr milliseconds kBulkTime{120'000};
 constexpr milliseconds kStartTime{30'000};
 constexpr milliseconds kCopyTime{300'000};
 
-const process::ChildOptions kOverSsh{
-    .netns = "", .cpus = {}, .at_our_death = SIGTERM, .keep_errors = true};
+const process::ChildOptions kOverSsh{.netns = "", .at_our_death = SIGTERM, .keep_errors = true};
 
 // Nothing for what is no agent of ours. One of another version may say less.
 std::optional<Hello> hello_from_json(const json& said) {
@@ -118,15 +117,12 @@ Result<std::unique_ptr<Client>> Client::start_over_ssh(const process::SshHost& h
 
 Result<std::unique_ptr<Client>> Client::copy_over_ssh(const process::SshHost& host,
                                                       const std::string& why) {
-    const auto copy = copy_of_program();
-    if (!copy) {
-        return fail(copy.error(), "{}, and this program cannot be copied to {}", why,
-                    host.destination);
-    }
-    auto client = TRY(start(process::ssh_command(host, {copy->command}), kOverSsh,
+    const auto copy = TRY(doing(copy_of_program(), "{}, and this program cannot be copied to {}",
+                                why, host.destination));
+    auto client = TRY(start(process::ssh_command(host, {copy.command}), kOverSsh,
                             "agent on " + host.destination));
     process::RpcClient& rpc = client->impl_->rpc;
-    const Status fed = rpc.feed(copy->archive, kCopyTime);
+    const Status fed = rpc.feed(copy.archive, kCopyTime);
     // Asked in any case: one that ends without taking all of it says why.
     if (const Status met = client->greet(kStartTime); fed && met) {
         client->impl_->hello.copied = why;
@@ -143,12 +139,11 @@ const Hello& Client::hello() const {
     return impl_->hello;
 }
 
-Result<std::unique_ptr<Client>> Client::start_in_netns(const std::string& netns,
-                                                       const std::vector<int>& cpus) {
+Result<std::unique_ptr<Client>> Client::start_in_netns(const std::string& netns) {
     TRY(process::require_netns(netns));
     const std::string who = netns.empty() ? "agent" : "agent in namespace " + netns;
-    return greeted(start({process::own_binary(), "agent"},
-                         {.netns = netns, .cpus = cpus, .at_our_death = SIGTERM}, who));
+    return greeted(
+        start({process::own_binary(), "agent"}, {.netns = netns, .at_our_death = SIGTERM}, who));
 }
 
 Result<std::unique_ptr<Client>> Client::start_command(const std::vector<std::string>& argv) {
@@ -163,7 +158,7 @@ Result<std::unique_ptr<Client>> Client::start_behind(const std::vector<std::stri
                                                      const std::string& netns,
                                                      const std::string& who,
                                                      milliseconds patience) {
-    auto client = TRY(start(argv, {.netns = netns, .cpus = {}, .keep_errors = true}, who));
+    auto client = TRY(start(argv, {.netns = netns, .keep_errors = true}, who));
     TRY(client->greet(patience));
     return client;
 }

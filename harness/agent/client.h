@@ -345,11 +345,9 @@ struct PathEvents {
 
 class Client {
   public:
-    // Starts an agent in a named network namespace. `cpus`: where it may run; empty: anywhere. It
-    // ends with the calling thread at the latest (process::Child), so call this from one that lives
-    // as long as it should.
-    static Result<std::unique_ptr<Client>> start_in_netns(const std::string& netns,
-                                                          const std::vector<int>& cpus = {});
+    // Starts an agent in a named network namespace. It ends with the calling thread at the latest
+    // (process::Child), so call this from one that lives as long as it should.
+    static Result<std::unique_ptr<Client>> start_in_netns(const std::string& netns);
     // Starts `argv` (for example {"ssh", "root@dut", "pathproof", "agent"}).
     static Result<std::unique_ptr<Client>> start_command(const std::vector<std::string>& argv);
     // Starts `program` on another host over OpenSSH. Where there is none, or not this build of it,

@@ -172,13 +172,12 @@ class Connects {
     ConnectClock::time_point look_again_ = begin_;
 };
 
-}  // namespace
-
-struct ClosingServer::Impl {
+struct TimeWaitServer final : ClosingServer {
     ClosingServerOptions options;
     std::map<int, Fd> waiting;  // for the client to close
     TcpLoop loop;
 
+    const frame::Endpoint& endpoint() const override { return loop.endpoint(); }
     void accepted(Fd socket) {
         const int descriptor = socket.get();
         greet(descriptor);
@@ -205,24 +204,15 @@ struct ClosingServer::Impl {
     }
 };
 
-ClosingServer::ClosingServer() : impl_(std::make_unique<Impl>()) {}
-
-ClosingServer::~ClosingServer() = default;
-
-const frame::Endpoint& ClosingServer::endpoint() const {
-    return impl_->loop.endpoint();
-}
+}  // namespace
 
 Result<std::unique_ptr<ClosingServer>> ClosingServer::start(const ClosingServerOptions& options) {
     allow_descriptors();
-    std::unique_ptr<ClosingServer> server(new ClosingServer());
-    Impl& impl = *server->impl_;
-    impl.options = options;
-    if (const Status started = impl.loop.start(
-            options.listen, [&impl](Fd socket) { impl.accepted(std::move(socket)); });
-        !started) {
-        return fail(started.error(), "closing server");
-    }
+    auto server = std::make_unique<TimeWaitServer>();
+    server->options = options;
+    TRY(doing(server->loop.start(options.listen,
+                                 [&own = *server](Fd socket) { own.accepted(std::move(socket)); }),
+              "closing server"));
     return server;
 }
 

@@ -15,14 +15,9 @@ namespace pathproof::agent {
 class ClosingServer {
   public:
     static Result<std::unique_ptr<ClosingServer>> start(const ClosingServerOptions& options);
-    ~ClosingServer();
+    virtual ~ClosingServer() = default;
 
-    const frame::Endpoint& endpoint() const;
-
-  private:
-    ClosingServer();
-    struct Impl;
-    std::unique_ptr<Impl> impl_;
+    virtual const frame::Endpoint& endpoint() const = 0;
 };
 
 // An error means that nothing could be connected at all; a connection that failed is a value.

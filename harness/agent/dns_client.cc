@@ -351,20 +351,16 @@ std::string missing_answers(const Lookup& lookup, const DnsLookupOptions& option
 }  // namespace
 
 Result<ProbeResult> dns_lookup(const DnsLookupOptions& options) {
-    const Result<frame::DnsName> name = frame::DnsName::from_text(options.name);
-    if (!name) {
-        return fail(name.error(), "look up '{}'", options.name);
-    }
-    Lookup lookup = make_lookup(*name);
+    const frame::DnsName name =
+        TRY(doing(frame::DnsName::from_text(options.name), "look up '{}'", options.name));
+    Lookup lookup = make_lookup(name);
     const auto begin = Deadline::Clock::now();
     Status looked = options.tcp ? look_up_by_tcp(options, lookup) : look_up_by_udp(options, lookup);
     const bool went_to_tcp = looked && lookup.truncated;
     if (went_to_tcp) {
         looked = look_up_by_tcp(options, lookup);
     }
-    if (!looked) {
-        return fail(looked.error(), "look up '{}'", options.name);
-    }
+    TRY(doing(std::move(looked), "look up '{}'", options.name));
     ProbeResult result;
     result.milliseconds = milliseconds_since(begin);
     result.sent = lookup.sent;

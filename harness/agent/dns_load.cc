@@ -54,12 +54,12 @@ void stay_on(int nth) {
 class SecondSender {
   public:
     explicit SecondSender(const std::vector<Open>& open)
-        : thread_([this, &open] {
+        : thread_([this, &open](const std::stop_token& leaving) {
               stay_on(1);
               for (std::size_t next = 0;; ++next) {
                   waits_.store(next + 1);
                   while (go_.load(std::memory_order_acquire) <= next) {
-                      if (leaving_) {
+                      if (leaving.stop_requested()) {
                           return;
                       }
                   }
@@ -68,10 +68,6 @@ class SecondSender {
                   done_.store(next + 1);
               }
           }) {}
-    ~SecondSender() {
-        leaving_ = true;
-        thread_.join();
-    }
     // Both threads run from its return on. The second may be without a CPU for long.
     void meet(std::size_t index) const {
         while (waits_.load(std::memory_order_acquire) <= index) {
@@ -89,8 +85,7 @@ class SecondSender {
     std::atomic<std::size_t> waits_ = 0;
     std::atomic<std::size_t> go_ = 0;
     std::atomic<std::size_t> done_ = 0;
-    std::atomic<bool> leaving_ = false;
-    std::thread thread_;
+    std::jthread thread_;
 };
 
 class Load {

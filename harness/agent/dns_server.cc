@@ -143,12 +143,10 @@ struct Connection {
     bool peer_finished = false;
 };
 
-}  // namespace
-
-struct DnsServer::Impl {
+struct KernelDnsServer final : DnsServer {
     DnsServerOptions options;
     DnsRules given;
-    frame::Endpoint endpoint;
+    frame::Endpoint serves_at;
     Fd udp;
     Fd tcp;
     std::vector<ReadyRule> rules;
@@ -159,6 +157,11 @@ struct DnsServer::Impl {
     std::map<int, std::shared_ptr<Connection>> connections;
     std::unique_ptr<Reactor> reactor;  // the last: callbacks use the members until it ends
 
+    const frame::Endpoint& endpoint() const override { return serves_at; }
+    std::vector<DnsQueryRecord> take_log() override {
+        const std::lock_guard lock(log_mutex);
+        return std::exchange(log, {});
+    }
     Status bind_both();
     Status take_rules();
     const DnsRule* rule_for(const frame::DnsQuestion& question) const;
@@ -174,7 +177,7 @@ struct DnsServer::Impl {
     void close(Connection& connection);
 };
 
-Status DnsServer::Impl::bind_both() {
+Status KernelDnsServer::bind_both() {
     const int tries = options.listen.port == 0 ? 16 : 1;
     Error last;
     for (int i = 0; i < tries; ++i) {
@@ -182,7 +185,7 @@ Status DnsServer::Impl::bind_both() {
         const frame::Endpoint bound = TRY(local_endpoint(udp_socket.get()));
         Result<Fd> tcp_socket = listen_tcp(bound);
         if (tcp_socket) {
-            endpoint = bound;
+            serves_at = bound;
             udp = std::move(udp_socket);
             tcp = std::move(*tcp_socket);
             return {};
@@ -192,7 +195,7 @@ Status DnsServer::Impl::bind_both() {
     return pass_on(last);
 }
 
-Status DnsServer::Impl::take_rules() {
+Status KernelDnsServer::take_rules() {
     for (const DnsRule& rule : given.rules) {
         const frame::DnsName name = TRY(frame::DnsName::from_text(rule.name));
         rules.push_back({name, rule});
@@ -205,7 +208,7 @@ Status DnsServer::Impl::take_rules() {
     return {};
 }
 
-const DnsRule* DnsServer::Impl::rule_for(const frame::DnsQuestion& question) const {
+const DnsRule* KernelDnsServer::rule_for(const frame::DnsQuestion& question) const {
     const auto age = std::chrono::steady_clock::now() - began;
     for (const auto& [name, rule] : rules) {
         if ((rule.type == 0 || rule.type == question.type) && age >= rule.from &&
@@ -216,7 +219,7 @@ const DnsRule* DnsServer::Impl::rule_for(const frame::DnsQuestion& question) con
     return nullptr;
 }
 
-bool DnsServer::Impl::loses(const frame::DnsQuestion& question) {
+bool KernelDnsServer::loses(const frame::DnsQuestion& question) {
     for (LossLeft& loss : losses) {
         if (loss.left != 0 && loss.type == question.type && loss.name == question.name) {
             --loss.left;
@@ -226,7 +229,7 @@ bool DnsServer::Impl::loses(const frame::DnsQuestion& question) {
     return false;
 }
 
-Reply DnsServer::Impl::answer(std::span<const std::uint8_t> query, std::size_t most_bytes,
+Reply KernelDnsServer::answer(std::span<const std::uint8_t> query, std::size_t most_bytes,
                               const frame::Endpoint& client, bool by_tcp) {
     const std::int64_t now = realtime_ns();
     frame::DnsReader reader(query);
@@ -280,7 +283,7 @@ Reply DnsServer::Impl::answer(std::span<const std::uint8_t> query, std::size_t m
     return {.message = std::move(message)};
 }
 
-void DnsServer::Impl::serve_udp() {
+void KernelDnsServer::serve_udp() {
     for (int i = 0; i < kDatagramsPerTurn; ++i) {
         std::optional<Datagram> question = receive(udp.get());
         if (!question) {
@@ -303,14 +306,14 @@ void DnsServer::Impl::serve_udp() {
     }
 }
 
-void DnsServer::Impl::serve_connection(const std::shared_ptr<Connection>& connection) {
+void KernelDnsServer::serve_connection(const std::shared_ptr<Connection>& connection) {
     read_connection(*connection);
     take_queries(connection);
     flush(*connection);
     finish_if_done(*connection);
 }
 
-void DnsServer::Impl::read_connection(Connection& connection) {
+void KernelDnsServer::read_connection(Connection& connection) {
     if (!connection.socket) {
         return;
     }
@@ -335,7 +338,7 @@ void DnsServer::Impl::read_connection(Connection& connection) {
 
 // Each message is preceded by its length (RFC 1035 section 4.2.2); several may come at once (RFC
 // 7766).
-void DnsServer::Impl::take_queries(const std::shared_ptr<Connection>& connection) {
+void KernelDnsServer::take_queries(const std::shared_ptr<Connection>& connection) {
     std::size_t begin = 0;
     const Bytes& in = connection->in;
     while (connection->socket && in.size() - begin >= 2) {
@@ -373,7 +376,7 @@ void DnsServer::Impl::take_queries(const std::shared_ptr<Connection>& connection
                          connection->in.begin() + static_cast<std::ptrdiff_t>(begin));
 }
 
-void DnsServer::Impl::flush(Connection& connection) {
+void KernelDnsServer::flush(Connection& connection) {
     while (connection.socket && !connection.out.empty()) {
         const ssize_t sent = send(connection.socket.get(), connection.out.data(),
                                   connection.out.size(), MSG_NOSIGNAL);
@@ -398,7 +401,7 @@ void DnsServer::Impl::flush(Connection& connection) {
     }
 }
 
-void DnsServer::Impl::finish_if_done(Connection& connection) {
+void KernelDnsServer::finish_if_done(Connection& connection) {
     if (connection.socket && connection.peer_finished && connection.unanswered == 0 &&
         connection.out.empty()) {
         close(connection);
@@ -406,39 +409,26 @@ void DnsServer::Impl::finish_if_done(Connection& connection) {
 }
 
 // Delayed answers keep the connection's memory alive; without a socket they come to nothing.
-void DnsServer::Impl::close(Connection& connection) {
+void KernelDnsServer::close(Connection& connection) {
     const int descriptor = connection.socket.get();
     reactor->forget(descriptor);
     const Fd closing = std::move(connection.socket);
     connections.erase(descriptor);
 }
 
-DnsServer::DnsServer() : impl_(std::make_unique<Impl>()) {}
-
-DnsServer::~DnsServer() = default;
-
-const frame::Endpoint& DnsServer::endpoint() const {
-    return impl_->endpoint;
-}
-
-std::vector<DnsQueryRecord> DnsServer::take_log() {
-    const std::lock_guard lock(impl_->log_mutex);
-    return std::exchange(impl_->log, {});
-}
+}  // namespace
 
 Result<std::unique_ptr<DnsServer>> DnsServer::start(const DnsServerOptions& options,
                                                     const DnsRules& rules) {
-    std::unique_ptr<DnsServer> server(new DnsServer());
-    Impl& impl = *server->impl_;
-    impl.options = options;
-    impl.given = rules;
-    TRY(impl.take_rules());
-    if (const Status bound = impl.bind_both(); !bound) {
-        return fail(bound.error(), "DNS server");
-    }
-    impl.reactor = TRY(Reactor::create());
-    TRY(impl.reactor->watch(impl.udp.get(), EPOLLIN, [&impl] { impl.serve_udp(); }));
-    TRY(accept_all(*impl.reactor, impl.tcp.get(), [&impl](Fd socket) {
+    auto server = std::make_unique<KernelDnsServer>();
+    KernelDnsServer& own = *server;
+    own.options = options;
+    own.given = rules;
+    TRY(own.take_rules());
+    TRY(doing(own.bind_both(), "DNS server"));
+    own.reactor = TRY(Reactor::create());
+    TRY(own.reactor->watch(own.udp.get(), EPOLLIN, [&own] { own.serve_udp(); }));
+    TRY(accept_all(*own.reactor, own.tcp.get(), [&own](Fd socket) {
         const int descriptor = socket.get();
         auto connection = std::make_shared<Connection>();
         connection->socket = std::move(socket);
@@ -447,12 +437,12 @@ Result<std::unique_ptr<DnsServer>> DnsServer::start(const DnsServerOptions& opti
         if (getpeername(descriptor, peer.raw(), &peer.length) == 0) {
             connection->peer = to_endpoint(peer.storage);
         }
-        if (impl.reactor->watch(descriptor, EPOLLIN,
-                                [&impl, connection] { impl.serve_connection(connection); })) {
-            impl.connections[descriptor] = connection;
+        if (own.reactor->watch(descriptor, EPOLLIN,
+                               [&own, connection] { own.serve_connection(connection); })) {
+            own.connections[descriptor] = connection;
         }
     }));
-    impl.reactor->start();
+    own.reactor->start();
     return server;
 }
 

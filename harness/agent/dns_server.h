@@ -68,16 +68,11 @@ class DnsServer {
     // type. Errors: a rule or a loss of a name that is none (kBadInput).
     static Result<std::unique_ptr<DnsServer>> start(const DnsServerOptions& options,
                                                     const DnsRules& rules = {});
-    ~DnsServer();
+    virtual ~DnsServer() = default;
 
-    const frame::Endpoint& endpoint() const;
+    virtual const frame::Endpoint& endpoint() const = 0;
     // What it took since the last time, where `rules.keep_log`.
-    std::vector<DnsQueryRecord> take_log();
-
-  private:
-    DnsServer();
-    struct Impl;
-    std::unique_ptr<Impl> impl_;
+    virtual std::vector<DnsQueryRecord> take_log() = 0;
 };
 
 }  // namespace pathproof::agent

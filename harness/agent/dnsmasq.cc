@@ -106,24 +106,7 @@ bool line_has(const std::string& line, const char* words) {
     return line.find(words) != std::string::npos;
 }
 
-}  // namespace
-
-std::optional<DnsmasqWorkers> workers_said(const std::vector<std::string>& log) {
-    for (auto line = log.rbegin(); line != log.rend(); ++line) {
-        const std::size_t at = line->find(kWorkers);
-        DnsmasqWorkers said;
-        if (at != std::string::npos &&
-            std::sscanf(line->c_str() + at,
-                        "child processes for TCP requests: in use %u, highest since last SIGUSR1 "
-                        "%u, max allowed %u",
-                        &said.in_use, &said.highest, &said.most) == 3) {
-            return said;
-        }
-    }
-    return std::nullopt;
-}
-
-struct Dnsmasq::Impl {
+struct InstalledDnsmasq final : Dnsmasq {
     std::mutex mutex;  // of all below
     std::condition_variable news;
     std::deque<std::string> lines;
@@ -131,7 +114,14 @@ struct Dnsmasq::Impl {
     bool serves = false;
     std::string ended;  // how; empty: it runs
     pid_t pid = -1;     // of unshare(1): the leader of its process group
-    std::thread keeper;
+    std::jthread keeper;
+
+    ~InstalledDnsmasq() override {
+        const std::lock_guard lock(mutex);
+        if (pid > 0) {
+            kill(pid, SIGKILL);
+        }
+    }
 
     // The thread that forks: the child dies with it (process::Child).
     void keep(const std::vector<std::string>& argv) {
@@ -183,20 +173,47 @@ struct Dnsmasq::Impl {
                                [&](const std::string& line) { return line_has(line, words); });
         });
     }
+
+    DnsmasqReport report() override {
+        DnsmasqReport now;
+        std::unique_lock lock(mutex);
+        // unshare(1), the shell, dnsmasq, its workers.
+        const auto group = pid > 0 ? processes_of(pid) : std::vector<Process>();
+        const auto shell = std::ranges::find(group, pid, &Process::parent);
+        for (const Process& main : group) {
+            if (shell == group.end() || main.parent != shell->pid) {
+                continue;
+            }
+            const std::uint64_t before = lines_ever;
+            now.workers =
+                static_cast<std::uint32_t>(std::ranges::count(group, main.pid, &Process::parent));
+            if (kill(main.pid, SIGUSR1) == 0 && says(lock, before, kServer)) {
+                now.said = workers_said({lines.begin(), lines.end()});
+            }
+        }
+        now.log = {lines.begin(), lines.end()};
+        if (!ended.empty()) {
+            now.ended = fmt::format("dnsmasq ended ({}): {}", ended, last_line());
+        }
+        return now;
+    }
 };
 
-Dnsmasq::Dnsmasq() : impl_(std::make_unique<Impl>()) {}
+}  // namespace
 
-Dnsmasq::~Dnsmasq() {
-    {
-        const std::lock_guard lock(impl_->mutex);
-        if (impl_->pid > 0) {
-            kill(impl_->pid, SIGKILL);
+std::optional<DnsmasqWorkers> workers_said(const std::vector<std::string>& log) {
+    for (auto line = log.rbegin(); line != log.rend(); ++line) {
+        const std::size_t at = line->find(kWorkers);
+        DnsmasqWorkers said;
+        if (at != std::string::npos &&
+            std::sscanf(line->c_str() + at,
+                        "child processes for TCP requests: in use %u, highest since last SIGUSR1 "
+                        "%u, max allowed %u",
+                        &said.in_use, &said.highest, &said.most) == 3) {
+            return said;
         }
     }
-    if (impl_->keeper.joinable()) {
-        impl_->keeper.join();
-    }
+    return std::nullopt;
 }
 
 Result<std::unique_ptr<Dnsmasq>> Dnsmasq::start(const DnsmasqOptions& options) {
@@ -208,46 +225,21 @@ Result<std::unique_ptr<Dnsmasq>> Dnsmasq::start(const DnsmasqOptions& options) {
                         "this dnsmasq does not know --max-tcp-connections, which is new in 2.90");
         }
     }
-    std::unique_ptr<Dnsmasq> dnsmasq(new Dnsmasq);
-    Impl& impl = *dnsmasq->impl_;
-    impl.keeper = std::thread([&impl, argv = command_of(program, options)] { impl.keep(argv); });
-    std::unique_lock lock(impl.mutex);
-    impl.news.wait_for(lock, kStartsWithin, [&] { return impl.serves || !impl.ended.empty(); });
-    if (!impl.ended.empty()) {
-        return fail(ErrorCode::kUnavailable, "dnsmasq ended ({}): {}", impl.ended,
-                    impl.last_line());
+    auto dnsmasq = std::make_unique<InstalledDnsmasq>();
+    InstalledDnsmasq& own = *dnsmasq;
+    own.keeper = std::jthread([&own, argv = command_of(program, options)] { own.keep(argv); });
+    std::unique_lock lock(own.mutex);
+    own.news.wait_for(lock, kStartsWithin, [&] { return own.serves || !own.ended.empty(); });
+    if (!own.ended.empty()) {
+        return fail(ErrorCode::kUnavailable, "dnsmasq ended ({}): {}", own.ended, own.last_line());
     }
-    if (!impl.serves) {
-        const std::string last = impl.last_line();
+    if (!own.serves) {
+        const std::string last = own.last_line();
         lock.unlock();
         return fail(ErrorCode::kUnavailable, "dnsmasq did not come to serve within {} s: {}",
                     kStartsWithin.count() / 1000, last);
     }
     return dnsmasq;
-}
-
-DnsmasqReport Dnsmasq::report() {
-    DnsmasqReport report;
-    std::unique_lock lock(impl_->mutex);
-    // unshare(1), the shell, dnsmasq, its workers.
-    const auto group = impl_->pid > 0 ? processes_of(impl_->pid) : std::vector<Process>();
-    const auto shell = std::ranges::find(group, impl_->pid, &Process::parent);
-    for (const Process& main : group) {
-        if (shell == group.end() || main.parent != shell->pid) {
-            continue;
-        }
-        const std::uint64_t before = impl_->lines_ever;
-        report.workers =
-            static_cast<std::uint32_t>(std::ranges::count(group, main.pid, &Process::parent));
-        if (kill(main.pid, SIGUSR1) == 0 && impl_->says(lock, before, kServer)) {
-            report.said = workers_said({impl_->lines.begin(), impl_->lines.end()});
-        }
-    }
-    report.log = {impl_->lines.begin(), impl_->lines.end()};
-    if (!impl_->ended.empty()) {
-        report.ended = fmt::format("dnsmasq ended ({}): {}", impl_->ended, impl_->last_line());
-    }
-    return report;
 }
 
 }  // namespace pathproof::agent

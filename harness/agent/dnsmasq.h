@@ -14,15 +14,10 @@ class Dnsmasq {
     // namespace of its own, so that its workers end with it, and it ends with this process. Errors:
     // not installed (kNotFound), an option that it does not know (kNotSupported), or its last words.
     static Result<std::unique_ptr<Dnsmasq>> start(const DnsmasqOptions& options);
-    ~Dnsmasq();
+    virtual ~Dnsmasq() = default;
 
     // With what it says itself of its workers (SIGUSR1).
-    DnsmasqReport report();
-
-  private:
-    Dnsmasq();
-    struct Impl;
-    std::unique_ptr<Impl> impl_;
+    virtual DnsmasqReport report() = 0;
 };
 
 // The numbers of the last line "child processes for TCP requests: in use 20, highest since last

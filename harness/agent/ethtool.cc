@@ -409,13 +409,11 @@ Result<std::vector<FeatureChange>> change_features(
     const std::string& name, const std::vector<std::pair<std::string, bool>>& wanted) {
     Device device = TRY(Device::open(name));
     const FeatureTable before = TRY(read_table(device));
-    const Result<std::vector<FeatureRequest>> requests = expand_features(before.names, wanted);
-    if (!requests) {
-        return fail(requests.error(), "device {}", name);
-    }
-    TRY(refuse_fixed(device, before, *requests));
+    const std::vector<FeatureRequest> requests =
+        TRY(doing(expand_features(before.names, wanted), "device {}", name));
+    TRY(refuse_fixed(device, before, requests));
     std::vector<Wish> wishes;
-    for (const FeatureRequest& request : *requests) {
+    for (const FeatureRequest& request : requests) {
         if (!before.fixed(request.index)) {
             wishes.push_back({request.index, request.on});
         }
@@ -425,13 +423,13 @@ Result<std::vector<FeatureChange>> change_features(
     }
     FeatureTable after{.names = before.names, .blocks = {}};
     TRY(read_blocks(device, after));
-    if (const Status met = refuse_unmet(device, after, *requests); !met) {
+    if (const Status met = refuse_unmet(device, after, requests); !met) {
         const Status restored = put_back(device, before);
         return restored ? pass_on(met.error())
                         : fail(met.error(), "{} could not be put back as it was ({})", name,
                                restored.error().message);
     }
-    return changes_between(before, after, *requests);
+    return changes_between(before, after, requests);
 }
 
 Status request_features(const std::string& name,

@@ -34,9 +34,7 @@ std::uint16_t id_of(const Bytes& message) {
     return static_cast<std::uint16_t>(message[0] << 8 | message[1]);
 }
 
-}  // namespace
-
-struct Forwarder::Impl {
+struct CoreDnsForwarder final : Forwarder {
     struct Query {
         SocketAddress client;
         Bytes message;
@@ -313,29 +311,27 @@ struct Forwarder::Impl {
         }
         reactor->after(kCleanEvery, [this] { clean(); });
     }
+
+    ForwarderReport stop() override {
+        reactor->stop();
+        report.idle = static_cast<std::uint32_t>(idle.size());
+        connections.clear();
+        return report;
+    }
 };
 
-Forwarder::Forwarder() : impl_(std::make_unique<Impl>()) {}
-
-Forwarder::~Forwarder() = default;
+}  // namespace
 
 Result<std::unique_ptr<Forwarder>> Forwarder::start(const ForwarderOptions& options) {
-    std::unique_ptr<Forwarder> forwarder(new Forwarder);
-    Impl& impl = *forwarder->impl_;
-    impl.options = options;
-    impl.front = TRY(bind_udp(options.listen));
-    impl.reactor = TRY(Reactor::create());
-    TRY(impl.reactor->watch(impl.front.get(), EPOLLIN, [&impl] { impl.take_queries(); }));
-    impl.reactor->after(kCleanEvery, [&impl] { impl.clean(); });
-    impl.reactor->start();
+    auto forwarder = std::make_unique<CoreDnsForwarder>();
+    CoreDnsForwarder& own = *forwarder;
+    own.options = options;
+    own.front = TRY(bind_udp(options.listen));
+    own.reactor = TRY(Reactor::create());
+    TRY(own.reactor->watch(own.front.get(), EPOLLIN, [&own] { own.take_queries(); }));
+    own.reactor->after(kCleanEvery, [&own] { own.clean(); });
+    own.reactor->start();
     return forwarder;
-}
-
-ForwarderReport Forwarder::stop() {
-    impl_->reactor->stop();
-    impl_->report.idle = static_cast<std::uint32_t>(impl_->idle.size());
-    impl_->connections.clear();
-    return impl_->report;
 }
 
 }  // namespace pathproof::agent

@@ -18,14 +18,9 @@ namespace pathproof::agent {
 class Forwarder {
   public:
     static Result<std::unique_ptr<Forwarder>> start(const ForwarderOptions& options);
-    ~Forwarder();
+    virtual ~Forwarder() = default;
     // Closes its connections, and gives what it did.
-    ForwarderReport stop();
-
-  private:
-    Forwarder();
-    struct Impl;
-    std::unique_ptr<Impl> impl_;
+    virtual ForwarderReport stop() = 0;
 };
 
 }  // namespace pathproof::agent

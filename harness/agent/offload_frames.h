@@ -74,13 +74,8 @@ struct Capture {
 class FrameListener {
   public:
     static Result<std::unique_ptr<FrameListener>> start(const CaptureOptions& options);
-    ~FrameListener();
-    Capture stop();
-
-  private:
-    struct Impl;
-    explicit FrameListener(std::unique_ptr<Impl> impl);
-    std::unique_ptr<Impl> impl_;
+    virtual ~FrameListener() = default;
+    virtual Capture stop() = 0;
 };
 
 enum class UdpChecksum : std::uint8_t { kOn, kOff };  // kOff: SO_NO_CHECK, IPv4 only

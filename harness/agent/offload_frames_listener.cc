@@ -65,13 +65,7 @@ Status keep_tcp_flags(int socket, std::uint8_t flags) {
                : system_failure("attach a filter to a packet socket", errno);
 }
 
-}  // namespace
-
-const char* name(ChecksumStatus status) {
-    return kStatusNames[static_cast<std::size_t>(status)];
-}
-
-struct FrameListener::Impl {
+struct PacketListener final : FrameListener {
     CaptureOptions options;
     PacketSocket packet;
     std::vector<std::uint8_t> buffer;
@@ -112,11 +106,24 @@ struct FrameListener::Impl {
         while (read_one()) {
         }
     }
+
+    Capture stop() override {
+        reactor->stop();
+        read_all();  // what came in after the last look
+        tpacket_stats statistics{};
+        socklen_t length = sizeof statistics;
+        if (getsockopt(packet.socket.get(), SOL_PACKET, PACKET_STATISTICS, &statistics, &length) ==
+            0) {
+            capture.dropped = statistics.tp_drops;
+        }
+        return std::move(capture);
+    }
 };
 
-FrameListener::FrameListener(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
-FrameListener::~FrameListener() {
-    impl_->reactor->stop();
+}  // namespace
+
+const char* name(ChecksumStatus status) {
+    return kStatusNames[static_cast<std::size_t>(status)];
 }
 
 Result<std::unique_ptr<FrameListener>> FrameListener::start(const CaptureOptions& options) {
@@ -127,27 +134,15 @@ Result<std::unique_ptr<FrameListener>> FrameListener::start(const CaptureOptions
         TRY(keep_tcp_flags(packet.socket.get(), options.tcp_flags));
     }
     std::unique_ptr<Reactor> reactor = TRY(Reactor::create());
-    auto impl = std::make_unique<Impl>();
-    impl->options = options;
-    impl->packet = std::move(packet);
-    impl->buffer.resize(options.most_bytes);
-    impl->reactor = std::move(reactor);
-    Impl* const self = impl.get();
-    TRY(self->reactor->watch(self->packet.socket.get(), EPOLLIN, [self] { self->read_all(); }));
-    self->reactor->start();
-    return std::unique_ptr<FrameListener>(new FrameListener(std::move(impl)));
-}
-
-Capture FrameListener::stop() {
-    impl_->reactor->stop();
-    impl_->read_all();  // what came in after the last look
-    tpacket_stats statistics{};
-    socklen_t length = sizeof statistics;
-    if (getsockopt(impl_->packet.socket.get(), SOL_PACKET, PACKET_STATISTICS, &statistics,
-                   &length) == 0) {
-        impl_->capture.dropped = statistics.tp_drops;
-    }
-    return std::move(impl_->capture);
+    auto listener = std::make_unique<PacketListener>();
+    listener->options = options;
+    listener->packet = std::move(packet);
+    listener->buffer.resize(options.most_bytes);
+    listener->reactor = std::move(reactor);
+    TRY(listener->reactor->watch(listener->packet.socket.get(), EPOLLIN,
+                                 [&own = *listener] { own.read_all(); }));
+    listener->reactor->start();
+    return listener;
 }
 
 }  // namespace pathproof::agent

@@ -59,11 +59,9 @@ Status listen_to_all(int socket, int device) {
 Result<PacketSocket> open_packet_socket(const std::string& device, PacketUse use) {
     TRY(require_interface(device));
     // Protocol 0 receives nothing until bind() says what.
-    Result<Fd> socket = open_socket(AF_PACKET, SOCK_RAW, 0);
-    if (!socket) {
-        return fail(socket.error(), "open a packet socket on {}", device);
-    }
-    const int descriptor = socket->get();
+    Fd socket =
+        TRY(doing(open_socket(AF_PACKET, SOCK_RAW, 0), "open a packet socket on {}", device));
+    const int descriptor = socket.get();
     TRY(set_on(descriptor, PACKET_VNET_HDR, "PACKET_VNET_HDR"));
     if (use == PacketUse::kReceive) {
         TRY(prepare_to_receive(descriptor));
@@ -79,7 +77,7 @@ Result<PacketSocket> open_packet_socket(const std::string& device, PacketUse use
         TRY(listen_to_all(descriptor, address.sll_ifindex));
     }
     const bool ethernet = has_ethernet_header(descriptor, device);
-    return PacketSocket{std::move(*socket), address.sll_ifindex, ethernet};
+    return PacketSocket{std::move(socket), address.sll_ifindex, ethernet};
 }
 
 }  // namespace pathproof::agent

@@ -15,6 +15,7 @@
 #include <span>
 #include <vector>
 
+#include "dataplane/frame/checksum.h"
 #include "harness/agent/digest.h"
 #include "harness/agent/socket.h"
 
@@ -28,18 +29,6 @@ using Clock = Deadline::Clock;
 // checksum, id, sequence, payload.
 constexpr std::size_t kEchoHead = 8;
 constexpr std::size_t kMostPayload = 65535 - 20 - kEchoHead;
-
-// RFC 1071, over bytes in network order.
-std::uint16_t internet_checksum(std::span<const std::uint8_t> bytes) {
-    std::uint32_t sum = 0;
-    for (std::size_t i = 0; i < bytes.size(); ++i) {
-        sum += i % 2 == 0 ? std::uint32_t{bytes[i]} << 8 : bytes[i];
-    }
-    while (sum > 0xffff) {
-        sum = (sum & 0xffff) + (sum >> 16);
-    }
-    return static_cast<std::uint16_t>(~sum);
-}
 
 struct PingSocket {
     Fd socket;
@@ -97,7 +86,7 @@ class Pinger {
         const Bytes data = payload(sequence);
         message.insert(message.end(), data.begin(), data.end());
         if (!ipv6_) {  // the kernel fills in ICMPv6's, which needs the source address
-            const std::uint16_t sum = internet_checksum(message);
+            const std::uint16_t sum = frame::checksum_of(frame::sum_bytes(message));
             message[2] = static_cast<std::uint8_t>(sum >> 8);
             message[3] = static_cast<std::uint8_t>(sum);
         }
@@ -181,7 +170,7 @@ class Pinger {
         outstanding_.erase(sequence);
         // The kernel hands raw IPv4 sockets a message before it checks the ICMP checksum
         // (raw_local_deliver).
-        if (socket_.raw && !ipv6_ && internet_checksum(echo) != 0) {
+        if (socket_.raw && !ipv6_ && frame::checksum_of(frame::sum_bytes(echo)) != 0) {
             ++bad_checksum_;
             return;
         }

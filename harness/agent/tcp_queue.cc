@@ -1,7 +1,6 @@
 #include "harness/agent/tcp_queue.h"
 
 #include <algorithm>
-#include <atomic>
 #include <fstream>
 #include <iterator>
 #include <map>
@@ -28,38 +27,12 @@ frame::IpAddress as_printed(unsigned number) {
     return frame::IpAddress::v4(__builtin_bswap32(number));
 }
 
-}  // namespace
-
-std::vector<TcpSocket> tcp_sockets(std::string_view text) {
-    std::vector<TcpSocket> sockets;
-    while (!text.empty()) {
-        const std::size_t end = std::min(text.find('\n'), text.size());
-        const std::string line(text.substr(0, end));
-        text.remove_prefix(std::min(end + 1, text.size()));
-        unsigned local = 0, peer = 0, local_port = 0, peer_port = 0, state = 0, send = 0,
-                 receive = 0;
-        unsigned long inode = 0;
-        if (std::sscanf(line.c_str(),
-                        " %*d: %8x:%4x %8x:%4x %2x %8x:%8x %*2x:%*8x %*8x %*d %*d %lu", &local,
-                        &local_port, &peer, &peer_port, &state, &send, &receive, &inode) == 8) {
-            sockets.push_back({{as_printed(local), static_cast<std::uint16_t>(local_port)},
-                               {as_printed(peer), static_cast<std::uint16_t>(peer_port)},
-                               state,
-                               send,
-                               receive,
-                               inode});
-        }
-    }
-    return sockets;
-}
-
-struct TcpQueueWatch::Impl {
+struct QueueLooker final : TcpQueueWatch {
     frame::Endpoint listener;
     std::map<frame::Endpoint, TcpQueue::Connection> connections;
     std::map<frame::Endpoint, std::int64_t> unacknowledged_since;
     TcpQueue seen;
-    std::atomic<bool> leaving = false;
-    std::thread looker;
+    std::jthread looker;
 
     void look() {
         const std::int64_t now = realtime_ns();
@@ -94,41 +67,53 @@ struct TcpQueueWatch::Impl {
         }
     }
 
-    void end() {
-        leaving = true;
-        if (looker.joinable()) {
-            looker.join();
+    TcpQueue stop() override {
+        looker.request_stop();
+        looker.join();
+        for (const auto& [peer, connection] : connections) {
+            seen.connections.push_back(connection);
         }
+        return seen;
     }
 };
 
-TcpQueueWatch::TcpQueueWatch() : impl_(std::make_unique<Impl>()) {}
+}  // namespace
 
-TcpQueueWatch::~TcpQueueWatch() {
-    impl_->end();
+std::vector<TcpSocket> tcp_sockets(std::string_view text) {
+    std::vector<TcpSocket> sockets;
+    while (!text.empty()) {
+        const std::size_t end = std::min(text.find('\n'), text.size());
+        const std::string line(text.substr(0, end));
+        text.remove_prefix(std::min(end + 1, text.size()));
+        unsigned local = 0, peer = 0, local_port = 0, peer_port = 0, state = 0, send = 0,
+                 receive = 0;
+        unsigned long inode = 0;
+        if (std::sscanf(line.c_str(),
+                        " %*d: %8x:%4x %8x:%4x %2x %8x:%8x %*2x:%*8x %*8x %*d %*d %lu", &local,
+                        &local_port, &peer, &peer_port, &state, &send, &receive, &inode) == 8) {
+            sockets.push_back({{as_printed(local), static_cast<std::uint16_t>(local_port)},
+                               {as_printed(peer), static_cast<std::uint16_t>(peer_port)},
+                               state,
+                               send,
+                               receive,
+                               inode});
+        }
+    }
+    return sockets;
 }
 
 Result<std::unique_ptr<TcpQueueWatch>> TcpQueueWatch::start(const frame::Endpoint& listener) {
     if (read_table().empty()) {
         return fail(ErrorCode::kKernelLacks, "{} is not there", kTable);
     }
-    std::unique_ptr<TcpQueueWatch> watch(new TcpQueueWatch);
-    Impl& impl = *watch->impl_;
-    impl.listener = listener;
-    impl.looker = std::thread([&impl] {
-        for (; !impl.leaving; std::this_thread::sleep_for(kLookEvery)) {
-            impl.look();
+    auto watch = std::make_unique<QueueLooker>();
+    watch->listener = listener;
+    watch->looker = std::jthread([&own = *watch](const std::stop_token& stop) {
+        for (; !stop.stop_requested(); std::this_thread::sleep_for(kLookEvery)) {
+            own.look();
         }
     });
     return watch;
-}
-
-TcpQueue TcpQueueWatch::stop() {
-    impl_->end();
-    for (const auto& [peer, connection] : impl_->connections) {
-        impl_->seen.connections.push_back(connection);
-    }
-    return impl_->seen;
 }
 
 }  // namespace pathproof::agent

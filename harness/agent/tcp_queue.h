@@ -27,13 +27,8 @@ std::vector<TcpSocket> tcp_sockets(std::string_view text);
 class TcpQueueWatch {
   public:
     static Result<std::unique_ptr<TcpQueueWatch>> start(const frame::Endpoint& listener);
-    ~TcpQueueWatch();
-    TcpQueue stop();
-
-  private:
-    TcpQueueWatch();
-    struct Impl;
-    std::unique_ptr<Impl> impl_;
+    virtual ~TcpQueueWatch() = default;
+    virtual TcpQueue stop() = 0;
 };
 
 }  // namespace pathproof::agent

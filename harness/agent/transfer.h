@@ -17,14 +17,9 @@ class TransferServer {
     // Serves any number of clients on a thread of its own until destruction. Port 0 takes a free
     // one.
     static Result<std::unique_ptr<TransferServer>> start(const frame::Endpoint& listen);
-    ~TransferServer();
+    virtual ~TransferServer() = default;
 
-    const frame::Endpoint& endpoint() const;
-
-  private:
-    TransferServer();
-    struct Impl;
-    std::unique_ptr<Impl> impl_;
+    virtual const frame::Endpoint& endpoint() const = 0;
 };
 
 // An error means that no socket could be had; a transfer that failed is a value that says whether

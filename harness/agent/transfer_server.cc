@@ -55,19 +55,18 @@ Progress take(Upload& upload, std::span<const std::uint8_t> bytes) {
     return upload.complete() ? Progress::kComplete : Progress::kGoesOn;
 }
 
-}  // namespace
-
-struct TransferServer::Impl {
+struct UploadServer final : TransferServer {
     std::vector<std::uint8_t> chunk = std::vector<std::uint8_t>(kReadBytes);
     std::map<int, std::unique_ptr<Upload>> uploads;
     TcpLoop loop;
 
+    const frame::Endpoint& endpoint() const override { return loop.endpoint(); }
     void accepted(Fd socket);
     void serve(int descriptor);
     void finish(int descriptor);
 };
 
-void TransferServer::Impl::accepted(Fd socket) {
+void UploadServer::accepted(Fd socket) {
     const int descriptor = socket.get();
     if (!loop.reactor().watch(descriptor, EPOLLIN, [this, descriptor] { serve(descriptor); })) {
         return;
@@ -77,7 +76,7 @@ void TransferServer::Impl::accepted(Fd socket) {
     uploads[descriptor] = std::move(upload);
 }
 
-void TransferServer::Impl::serve(int descriptor) {
+void UploadServer::serve(int descriptor) {
     Upload& upload = *uploads.at(descriptor);
     const ssize_t got = recv(descriptor, chunk.data(), chunk.size(), 0);
     if (got < 0 && (errno == EAGAIN || errno == EINTR)) {
@@ -100,27 +99,18 @@ void TransferServer::Impl::serve(int descriptor) {
     finish(descriptor);
 }
 
-void TransferServer::Impl::finish(int descriptor) {
+void UploadServer::finish(int descriptor) {
     loop.reactor().forget(descriptor);
     uploads.erase(descriptor);
 }
 
-TransferServer::TransferServer() : impl_(std::make_unique<Impl>()) {}
-
-TransferServer::~TransferServer() = default;
-
-const frame::Endpoint& TransferServer::endpoint() const {
-    return impl_->loop.endpoint();
-}
+}  // namespace
 
 Result<std::unique_ptr<TransferServer>> TransferServer::start(const frame::Endpoint& listen) {
-    std::unique_ptr<TransferServer> server(new TransferServer());
-    Impl& impl = *server->impl_;
-    if (const Status started =
-            impl.loop.start(listen, [&impl](Fd socket) { impl.accepted(std::move(socket)); });
-        !started) {
-        return fail(started.error(), "transfer server");
-    }
+    auto server = std::make_unique<UploadServer>();
+    TRY(doing(server->loop.start(listen,
+                                 [&own = *server](Fd socket) { own.accepted(std::move(socket)); }),
+              "transfer server"));
     return server;
 }
 

@@ -21,21 +21,12 @@ bool is_control(char letter) {
     return static_cast<unsigned char>(letter) < 0x20 || letter == 0x7f;
 }
 
-const CLI::Validator kWholeNumber(
-    [](std::string& text) {
-        return is_whole(text, 0, UINT64_MAX) ? std::string()
-                                             : fmt::format("'{}' is not a whole number", text);
-    },
-    "");
+const CLI::Validator kWholeNumber = whole(0, UINT64_MAX, "a whole number", "");
 
-const CLI::Validator kFinite(
-    [](std::string& text) {
-        double value = 0;
-        return CLI::detail::lexical_cast(text, value) && std::isfinite(value)
-                   ? std::string()
-                   : fmt::format("'{}' is not a number", text);
-    },
-    "");
+const CLI::Validator kFinite = check_of("a number", "", [](const std::string& text) {
+    double value = 0;
+    return CLI::detail::lexical_cast(text, value) && std::isfinite(value);
+});
 
 // Empty arguments, control characters and texts that nobody types.
 Status check_arguments(int argc, const char* const* argv) {

@@ -118,10 +118,9 @@ Result<SessionOptions> session_of(const verdict::RunOptions& asked, std::uint64_
     TRY(check_patterns(session.scenarios, asked.cells, asked.prices));
     TRY(check_priced(asked));
     const bool of_device = asked.command == "offload check";
-    Status taken = take_lab(of_device ? "veth" : asked.lab, session);
-    taken = taken && of_device ? choose_device(session) : taken;
-    if (!taken) {
-        return pass_on(taken.error());
+    TRY(take_lab(of_device ? "veth" : asked.lab, session));
+    if (of_device) {
+        TRY(choose_device(session));
     }
     std::erase_if(session.scenarios, [&](const scenario::Scenario* each) {
         return asked.scenarios.empty() && each->when == scenario::Scenario::When::kOnItsLab &&

@@ -3,17 +3,25 @@
 // returns the exit code, or what went wrong, which run_chosen() prints.
 #pragma once
 
+#include <CLI/CLI.hpp>
 #include <functional>
+#include <memory>
 
 #include "dataplane/base/result.h"
-
-namespace CLI {
-class App;
-}
 
 namespace pathproof::cli {
 
 using Command = std::function<Result<int>()>;
+
+// What is typed behind a command, there until `run` has run with it.
+template <typename Options>
+std::shared_ptr<Options> options_for(CLI::App& command, Command& chosen,
+                                     Result<int> (*run)(const Options&)) {
+    const auto options = std::make_shared<Options>();
+    command.callback(
+        [&chosen, options, run] { chosen = [options, run] { return run(*options); }; });
+    return options;
+}
 
 void add_qualify(CLI::App& app, Command& chosen);
 void add_repro(CLI::App& app, Command& chosen);

@@ -2,7 +2,6 @@
 #include "harness/cli/compare.h"
 
 #include <CLI/CLI.hpp>
-#include <memory>
 #include <nlohmann/json.hpp>
 
 #include "dataplane/base/new_file.h"
@@ -79,18 +78,17 @@ void add_comparison_options(CLI::App& command, ComparisonViews& views) {
 }
 
 void add_compare(CLI::App& app, Command& chosen) {
-    auto options = std::make_shared<CompareOptions>();
     CLI::App* command = app.add_subcommand(
         "compare",
         "What changed from the first report to each of the others (exit code 0: no worse, 1: "
         "worse, 2: bad input, 3: cannot be compared)");
+    const auto options = options_for<CompareOptions>(*command, chosen, run_compare);
     command
         ->add_option("REPORT", options->reports,
                      "report.json, or the folder that it is in: two or more")
         ->required()
         ->expected(2, 64);
     add_comparison_options(*command, options->views);
-    command->callback([options, &chosen] { chosen = [options] { return run_compare(*options); }; });
 }
 
 }  // namespace pathproof::cli

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <chrono>
 #include <iterator>
 #include <string_view>
 
@@ -12,6 +13,8 @@
 
 namespace pathproof::cli {
 namespace {
+
+constexpr std::chrono::seconds kLinkWait{5};
 
 struct Device {
     tester::PortRequest chosen;
@@ -59,8 +62,7 @@ std::uint32_t buffers_for(const port::PortConfig& config, std::size_t lcores) {
 
 Result<Device> choose(const DataPortRequest& request, const DataPortsOptions& options,
                       const std::vector<Device>& others) {
-    const auto chosen = TRY(tester::choose_port(
-        request.port, options.netns, {.rx = request.rx_queues, .tx = request.tx_queues}));
+    const auto chosen = TRY(tester::choose_port(request.port, options.netns, request.queues));
     Device device = device_of(chosen, others);
     const auto same = [&](const Device& other) {
         return other.name == device.name || tester::is_same_port(other.chosen, device.chosen);
@@ -71,17 +73,12 @@ Result<Device> choose(const DataPortRequest& request, const DataPortsOptions& op
     }
     device.config = {.name = device.title,
                      .device = device.name,
-                     .rx_queues = request.rx_queues,
-                     .tx_queues = request.tx_queues,
-                     .mtu = request.mtu,
+                     .rx_queues = request.queues,
+                     .tx_queues = request.queues,
                      .tx_offloads = request.tx_offloads,
-                     .rx_offloads = request.rx_offloads,
-                     .rss_level = request.rss_level,
                      .send_buffer_bytes = request.send_buffer_bytes,
-                     .link_wait = options.link_wait};
-    device.config.pool_mbufs = request.pool_mbufs != 0
-                                   ? request.pool_mbufs
-                                   : buffers_for(device.config, options.cpus.size());
+                     .link_wait = kLinkWait};
+    device.config.pool_mbufs = buffers_for(device.config, options.cpus.size());
     return device;
 }
 
@@ -103,8 +100,7 @@ port::EalOptions eal_options(const DataPortsOptions& options, const std::vector<
         (device.pci ? wanted.pci : wanted.vdevs).push_back(device.name + device.arguments);
         bytes += std::uint64_t{device.config.pool_mbufs} * kMostFrame;
     }
-    wanted.memory_mib = options.memory_mib != 0 ? options.memory_mib
-                                                : kElse + static_cast<std::uint32_t>(bytes >> 20);
+    wanted.memory_mib = kElse + static_cast<std::uint32_t>(bytes >> 20);
     return wanted;
 }
 
@@ -136,14 +132,6 @@ Result<DataPorts> DataPorts::open(const DataPortsOptions& options) {
         }
     }
     return std::move(*opened);
-}
-
-Result<DataPort> DataPort::open(const DataPortOptions& options) {
-    auto all =
-        TRY(DataPorts::open({.ports = {{.port = options.port, .tx_offloads = options.tx_offloads}},
-                             .netns = options.netns,
-                             .cpus = {options.cpu}}));
-    return DataPort{std::move(all.journal), std::move(all.eal), std::move(all.ports.front())};
 }
 
 }  // namespace pathproof::cli

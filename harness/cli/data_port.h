@@ -1,7 +1,6 @@
 // DPDK ports in this process, for the commands that are a data plane on their own.
 #pragma once
 
-#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -16,22 +15,15 @@ namespace pathproof::cli {
 
 struct DataPortRequest {
     std::string port;  // kernel interface, af_xdp:INTERFACE, vdev with its arguments, PCI address
-    std::uint16_t rx_queues = 1;
-    std::uint16_t tx_queues = 1;
-    std::uint16_t mtu = 0;                // 0: as the port has it
-    std::uint32_t pool_mbufs = 0;         // 0: enough for its queues and the lcores
+    std::uint16_t queues = 1;             // each way
     std::uint32_t send_buffer_bytes = 0;  // PortConfig's
     std::uint64_t tx_offloads = 0;        // RTE_ETH_TX_OFFLOAD_*
-    std::uint64_t rx_offloads = 0;        // RTE_ETH_RX_OFFLOAD_*
-    port::RssLevel rss_level = port::RssLevel::kOutermost;
 };
 
 struct DataPortsOptions {
     std::vector<DataPortRequest> ports;  // no device twice
     std::string netns;                   // this process moves into it; empty: it stays
     std::vector<int> cpus = {0};         // one worker lcore each: worker 0 on the first
-    std::uint32_t memory_mib = 0;        // of ordinary pages; 0: what the ports need
-    std::chrono::milliseconds link_wait = std::chrono::seconds(5);  // for ports on a bus
 };
 
 struct DataPorts {
@@ -44,22 +36,6 @@ struct DataPorts {
     // what choose_port, open_noted, Eal::start and Port::open say; a device named twice; a link
     // that did not come up.
     static Result<DataPorts> open(const DataPortsOptions& options);
-};
-
-struct DataPortOptions {
-    std::string port;               // as in DataPortRequest
-    std::string netns;              // this process moves into it; empty: it stays
-    int cpu = 0;                    // of the one worker lcore
-    std::uint64_t tx_offloads = 0;  // RTE_ETH_TX_OFFLOAD_*
-};
-
-// One port with one queue each way and one worker.
-struct DataPort {
-    std::unique_ptr<lab::Journal> journal;  // as in DataPorts
-    port::Eal eal;
-    port::Port port;
-
-    static Result<DataPort> open(const DataPortOptions& options);
 };
 
 }  // namespace pathproof::cli

@@ -3,7 +3,6 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <memory>
 #include <nlohmann/json.hpp>
 
 #include "dataplane/frame/dns.h"
@@ -205,8 +204,8 @@ Result<int> run_client(const ClientOptions& typed) {
 }
 
 void add_manifest(CLI::App& k8s, Command& chosen) {
-    const auto typed = std::make_shared<TypedManifest>();
     CLI::App* app = k8s.add_subcommand("manifest", "Print the manifests, for `kubectl apply -f -`");
+    const auto typed = options_for<TypedManifest>(*app, chosen, run_manifest);
     app->add_option("--client-node", typed->client_node,
                     "node of the client, and of the inspector beside it");
     app->add_option("--server-node", typed->server_node, "node of the servers");
@@ -220,12 +219,11 @@ void add_manifest(CLI::App& k8s, Command& chosen) {
                     "some of namespace, jobs, exporter, servicemonitor, dashboard (all)")
         ->delimiter(',');
     app->footer("Talks to no cluster. deploy/kubernetes/README.md says what runs and how it ends.");
-    app->callback([&chosen, typed] { chosen = [typed] { return run_manifest(*typed); }; });
 }
 
 void add_server(CLI::App& k8s, Command& chosen) {
-    const auto options = std::make_shared<ServerOptions>();
     CLI::App* app = k8s.add_subcommand("server", "Answer DNS queries for any name, UDP and TCP");
+    const auto options = options_for<ServerOptions>(*app, chosen, run_server);
     app->add_option("address", options->address, "own address: 10.244.1.7, 0.0.0.0 or ::")
         ->required();
     app->add_option("--port", options->port, "port")->capture_default_str()->check(kUdpPort);
@@ -236,13 +234,12 @@ void add_server(CLI::App& k8s, Command& chosen) {
     app->add_option("--duration", options->duration_s, "seconds; without it until interrupted")
         ->check(kAboveZero);
     app->footer("Exit status: 0 done, 2 wrong usage or an address in use, 3 no query came.");
-    app->callback([&chosen, options] { chosen = [options] { return run_server(*options); }; });
 }
 
 void add_client(CLI::App& k8s, Command& chosen) {
-    const auto options = std::make_shared<ClientOptions>();
     CLI::App* app = k8s.add_subcommand(
         "client", "Send A and AAAA queries from one socket at one moment, and count lost ones");
+    const auto options = options_for<ClientOptions>(*app, chosen, run_client);
     app->add_option("server", options->server, "address of the server or of its Service")
         ->required();
     app->add_option("--port", options->port, "port")->capture_default_str()->check(kUdpPort);
@@ -266,7 +263,6 @@ void add_client(CLI::App& k8s, Command& chosen) {
         "Exit status: 0 no lookup was lost, 1 some were, 2 wrong usage, 3 the server never "
         "answered "
         "or not all pairs were sent.");
-    app->callback([&chosen, options] { chosen = [options] { return run_client(*options); }; });
 }
 
 }  // namespace

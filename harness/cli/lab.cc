@@ -167,7 +167,7 @@ Result<int> up(Build shape, const UpOptions& options) {
     return 0;
 }
 
-Result<int> list(bool as_json) {
+Result<int> list(const bool& as_json) {
     const auto runs = TRY(lab::list_runs());
     for (const lab::RunInfo& run : runs) {
         const std::string state = run_state_name(run.state);
@@ -274,16 +274,14 @@ void add_lab(CLI::App& app, Command& chosen) {
     add_overlay(*up_app, chosen);
     add_nat_box(*up_app, chosen);
 
-    auto run_id = std::make_shared<std::optional<std::string>>();
     CLI::App* down_app = command->add_subcommand("down", "Take a lab down");
+    const auto run_id = options_for<std::optional<std::string>>(*down_app, chosen, down);
     down_app->add_option("run", *run_id,
                          "which one, as 'lab list' names it (default: the only one)");
-    down_app->callback([&chosen, run_id] { chosen = [run_id] { return down(*run_id); }; });
 
-    auto as_json = std::make_shared<bool>(false);
     CLI::App* list_app = command->add_subcommand("list", "The labs that are up, and runs");
+    const auto as_json = options_for<bool>(*list_app, chosen, list);
     list_app->add_flag("--json", *as_json, "one JSON object a line");
-    list_app->callback([&chosen, as_json] { chosen = [as_json] { return list(*as_json); }; });
 
     add_lab_check(*command, chosen);
     add_lab_init(*command, chosen);

@@ -4,7 +4,6 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <memory>
 #include <nlohmann/json.hpp>
 #include <random>
 
@@ -128,21 +127,13 @@ Result<std::string> fix(const LabFile& file) {
     return journal->run_id();
 }
 
-Result<agent::DeviceInfo> device_in(const std::string& netns, const std::string& device) {
-    std::optional<agent::DeviceInfo> info;
-    TRY(process::in_netns(netns, [&]() -> Status {
-        info = TRY(agent::read_device(device));
-        return {};
-    }));
-    return *info;
-}
-
 std::vector<Check> check_tester_devices(const LabFile& file, const lab::LcoresOf& lcores_of) {
     std::vector<Check> checks;
     for (const TesterPort& port : file.ports) {
         if (const std::string device = port.kernel_device(); !device.empty()) {
             const std::string of = fmt::format("tester port {} ({})", port.name, device);
-            if (const auto info = device_in(file.tester_netns, device)) {
+            if (const auto info = process::in_netns(file.tester_netns,
+                                                    [&] { return agent::read_device(device); })) {
                 add(checks, lab::check_kernel_device(of, *info));
                 checks.push_back(lab::check_numa(of, info->numa_node, lcores_of(port), port.numa));
             } else {
@@ -176,32 +167,18 @@ std::vector<Check> check_dut(const LabFile& file, agent::Client& dut) {
     return checks;
 }
 
-// The tester's ports are open while this lives.
-struct OpenPorts {
-    std::unique_ptr<lab::Journal> journal;
-    std::unique_ptr<lab::SignalGuard> guard;
-    std::unique_ptr<tester::Client> client;
-};
-
-Result<OpenPorts> open_ports_of(const LabFile& file) {
+Result<OpenTester> open_ports_of(const LabFile& file) {
     tester::TesterOptions wanted{
         .netns = file.tester_netns,
         .ports = {},
         .worker_cpus = {lab::lcores_of_run(file, port::usable_cpus()).back()}};
     for (const TesterPort& port : file.ports) {
-        auto chosen = TRY(tester::choose_port(port.device, file.tester_netns,
-                                              {port.queues, port.queues}, &port.addresses));
+        auto chosen =
+            TRY(tester::choose_port(port.device, file.tester_netns, port.queues, &port.addresses));
         wanted.ports.push_back(std::move(chosen));
         wanted.hugepages |= port.kind == TesterPort::Kind::kPci;
     }
-    OpenPorts open;
-    open.journal = TRY(port_journal(wanted.ports));
-    open.guard = std::make_unique<lab::SignalGuard>(open.journal.get(), tell_interrupted);
-    TRY(open_noted(open.journal, wanted.ports, wanted.netns, [&]() -> Status {
-        open.client = TRY(tester::Client::start(wanted));
-        return {};
-    }));
-    return open;
+    return open_tester(wanted, wanted.ports);
 }
 
 template <typename Frames, typename Bytes>
@@ -229,10 +206,7 @@ Status look(const LabFile& file, agent::Client& dut, tester::Client& tester,
     for (std::size_t p = 0; p < file.ports.size(); ++p) {
         TRY(tester.start_recording({.port = p}));
         for (const auto& [device, frames] : of_devices) {
-            const auto sent = dut.send_frames(device, frames);
-            if (!sent) {
-                return pass_on(sent.error());
-            }
+            TRY(dut.send_frames(device, frames));
         }
         const auto recording = TRY(tester.stop_recording({.quiet = kProbeTime}));
         see(
@@ -395,11 +369,11 @@ Result<int> run_bind(const LabBindOptions& options) {
 }  // namespace
 
 void add_lab_bind(CLI::App& lab, Command& chosen) {
-    auto options = std::make_shared<LabBindOptions>();
     CLI::App* command = lab.add_subcommand(
         "bind",
         "Give PCI network devices to DPDK until 'lab down' gives them back to their drivers, with "
         "the names, flags, addresses and routes of their interfaces");
+    const auto options = options_for<LabBindOptions>(*command, chosen, run_bind);
     command->add_option("device", options->devices, "PCI addresses, as 0000:3b:00.0")->required();
     command
         ->add_option("--driver", options->driver,
@@ -410,15 +384,14 @@ void add_lab_bind(CLI::App& lab, Command& chosen) {
         ->add_option("--hugepages", options->hugepages_mib,
                      "MiB of hugepages that are to be free, if memory allows")
         ->capture_default_str();
-    command->callback([&chosen, options] { chosen = [options] { return run_bind(*options); }; });
 }
 
 void add_lab_check(CLI::App& lab, Command& chosen) {
-    auto options = std::make_shared<LabCheckOptions>();
     CLI::App* command = lab.add_subcommand(
         "check",
         "Say what a lab file means, and look at all that a run on it takes, one line a thing; "
         "sends a few probe frames out of each port and device of the file");
+    const auto options = options_for<LabCheckOptions>(*command, chosen, run_check);
     command->add_option("file", options->path, "TOML file")->required();
     CLI::Option* only = command->add_flag("--file-only", options->file_only,
                                           "read the file, and look at no machine");
@@ -428,7 +401,6 @@ void add_lab_check(CLI::App& lab, Command& chosen) {
                    "down' gives them back")
         ->excludes(only);
     command->add_flag("--json", options->as_json, "one JSON object a line");
-    command->callback([&chosen, options] { chosen = [options] { return run_check(*options); }; });
 }
 
 }  // namespace pathproof::cli

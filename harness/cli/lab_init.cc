@@ -4,7 +4,6 @@
 #include <CLI/CLI.hpp>
 #include <cerrno>
 #include <cstring>
-#include <memory>
 
 #include "dataplane/base/file.h"
 #include "harness/agent/ethtool.h"
@@ -101,9 +100,9 @@ Result<int> run_init(const LabInitOptions& options) {
 }  // namespace
 
 void add_lab_init(CLI::App& lab, Command& chosen) {
-    auto options = std::make_shared<LabInitOptions>();
     CLI::App* command = lab.add_subcommand(
         "init", "Write a first lab file from the network devices that are found");
+    const auto options = options_for<LabInitOptions>(*command, chosen, run_init);
     command->add_option("file", options->path, "the file, which must not be there")
         ->capture_default_str();
     command->add_option("--netns", options->netns,
@@ -114,7 +113,6 @@ void add_lab_init(CLI::App& lab, Command& chosen) {
         ->add_option("--dut-netns", options->dut_netns,
                      "the same for a network namespace of this machine")
         ->excludes(ssh);
-    command->callback([&chosen, options] { chosen = [options] { return run_init(*options); }; });
 }
 
 }  // namespace pathproof::cli

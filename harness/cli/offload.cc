@@ -1,6 +1,5 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <memory>
 #include <string>
 #include <vector>
 
@@ -30,21 +29,19 @@ const char* on_or_off(bool on) {
 }
 
 Result<int> show(const OffloadOptions& options) {
-    TRY(process::in_netns(options.netns, [&]() -> Status {
-        const std::vector<agent::Feature> features = TRY(agent::read_features(options.device));
-        for (const agent::Feature& feature : features) {
-            if (options.json) {
-                fmt::print("{}\n", process::to_text(message::encode(feature)));
-                continue;
-            }
-            const char* mark = feature.never_changed                 ? " [fixed]"
-                               : feature.active == feature.requested ? ""
-                               : feature.requested                   ? " [requested on]"
-                                                                     : " [requested off]";
-            fmt::print("{}: {}{}\n", feature.name, on_or_off(feature.active), mark);
+    const std::vector<agent::Feature> features =
+        TRY(process::in_netns(options.netns, [&] { return agent::read_features(options.device); }));
+    for (const agent::Feature& feature : features) {
+        if (options.json) {
+            fmt::print("{}\n", process::to_text(message::encode(feature)));
+            continue;
         }
-        return {};
-    }));
+        const char* mark = feature.never_changed                 ? " [fixed]"
+                           : feature.active == feature.requested ? ""
+                           : feature.requested                   ? " [requested on]"
+                                                                 : " [requested off]";
+        fmt::print("{}: {}{}\n", feature.name, on_or_off(feature.active), mark);
+    }
     return 0;
 }
 
@@ -80,66 +77,54 @@ Result<int> set(const OffloadOptions& options) {
         return pass_on({spare.error().code,
                         spare.error().message + " ('ethtool -K' changes it all the same)"});
     }
-    TRY(process::in_netns(options.netns, [&]() -> Status {
-        const std::vector<agent::FeatureChange> changes =
-            TRY(agent::change_features(options.device, wanted));
-        print_changes(options.device, changes);
-        return {};
-    }));
+    const std::vector<agent::FeatureChange> changes = TRY(process::in_netns(
+        options.netns, [&] { return agent::change_features(options.device, wanted); }));
+    print_changes(options.device, changes);
     return 0;
 }
 
-void add_show(CLI::App& app, Command& chosen, const std::shared_ptr<OffloadOptions>& options) {
+void add_show(CLI::App& app, Command& chosen) {
     CLI::App* command =
         app.add_subcommand("show", "Print the features of a device, as ethtool -k names them");
+    const auto options = options_for<OffloadOptions>(*command, chosen, show);
     command->add_option("DEV", options->device, "Network device")->required();
     command->add_option("--netns", options->netns, "Network namespace (see 'ip netns')");
     command->add_flag("--json", options->json, "One JSON object a line");
-    command->callback([&chosen, options] { chosen = [options] { return show(*options); }; });
 }
 
-void add_set(CLI::App& app, Command& chosen, const std::shared_ptr<OffloadOptions>& options) {
+void add_set(CLI::App& app, Command& chosen) {
     CLI::App* command = app.add_subcommand("set",
                                            "Turn features on and off, all or none, and print what "
                                            "changed (single names, or ethtool -K's words)");
+    const auto options = options_for<OffloadOptions>(*command, chosen, set);
     command->add_option("DEV", options->device, "Network device")->required();
     command->add_option("SETTING", options->settings, "FEATURE=on or FEATURE=off")
         ->required()
         ->expected(1, -1);
     command->add_option("--netns", options->netns, "Network namespace (see 'ip netns')");
-    command->callback([&chosen, options] { chosen = [options] { return set(*options); }; });
 }
 
-Result<int> check(const PortCheckOptions& port, DeviceCheckOptions device) {
-    if (device.device.empty()) {
-        return device.repeat == 1 ? run_port_check(port)
-                                  : fail(ErrorCode::kBadInput,
-                                         "--repeat goes with a network device of the kernel only");
+Result<int> check(const OffloadCheckOptions& options) {
+    if (options.device.empty()) {
+        return options.repeat == 1 ? run_port_check(options)
+                                   : fail(ErrorCode::kBadInput,
+                                          "--repeat goes with a network device of the kernel only");
     }
-    if (is_port_check(port)) {
+    if (is_port_check(options)) {
         return fail(ErrorCode::kBadInput,
                     "name either a network device of the kernel ({}) or a DPDK port (--dpdk, "
                     "--software-nic), not both",
-                    device.device);
+                    options.device);
     }
-    device.netns = port.netns;
-    device.profile = port.profile;
-    device.out = port.out;
-    device.baseline = port.baseline;
-    device.views = port.views;
-    device.seed = port.seed;
-    device.quick = port.quick;
-    device.json = port.json;
-    return run_device_check(device);
+    return run_device_check(options);
 }
 
 void add_check(CLI::App& app, Command& chosen) {
     CLI::App* command = app.add_subcommand(
         "check",
         "Judge every checksum and segment of a device on the wire: the offload truth table");
-    const auto options = std::make_shared<PortCheckOptions>();
-    const auto device = std::make_shared<DeviceCheckOptions>();
-    declare_device_check(*command, *device);
+    const auto options = options_for<OffloadCheckOptions>(*command, chosen, check);
+    declare_device_check(*command, *options);
     declare_port_check(*command, *options);
     command->add_option("--netns", options->netns, "Network namespace (see 'ip netns')");
     command->add_option("--profile", options->profile, "What is expected (default: what fits)");
@@ -152,9 +137,6 @@ void add_check(CLI::App& app, Command& chosen) {
     command->add_flag("--quick", options->quick, "All pairs of the matrix in place of all triples");
     command->add_flag("--json", options->json, "Print the whole result as one JSON document");
     add_view_options(*command, options->views);
-    command->callback([&chosen, options, device] {
-        chosen = [options, device] { return check(*options, *device); };
-    });
 }
 
 }  // namespace
@@ -162,9 +144,8 @@ void add_check(CLI::App& app, Command& chosen) {
 void add_offload(CLI::App& app, Command& chosen) {
     CLI::App* command = app.add_subcommand("offload", "Show, set and check a device's offloads");
     command->require_subcommand(1);
-    const auto options = std::make_shared<OffloadOptions>();
-    add_show(*command, chosen, options);
-    add_set(*command, chosen, options);
+    add_show(*command, chosen);
+    add_set(*command, chosen);
     add_check(*command, chosen);
     add_calibrate(*command, chosen);
 }

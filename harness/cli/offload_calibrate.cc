@@ -3,7 +3,6 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <filesystem>
-#include <memory>
 #include <nlohmann/json.hpp>
 #include <thread>
 
@@ -187,7 +186,7 @@ void add_calibrate(CLI::App& offload, Command& chosen) {
     CLI::App* command = offload.add_subcommand(
         "calibrate",
         "Plant every known defect in a software NIC: which the judge sees, names and locates");
-    const auto options = std::make_shared<CalibrateOptions>();
+    const auto options = options_for<CalibrateOptions>(*command, chosen, calibrate);
     command->add_flag("--quick", options->quick,
                       "Pairs in place of triples, few healthy frames, some pairs of faults");
     command->add_option("--seed", options->seed, "Repeats a run")->capture_default_str();
@@ -197,7 +196,6 @@ void add_calibrate(CLI::App& offload, Command& chosen) {
         ->check(CLI::Range(std::uint64_t{1000}, std::uint64_t{1'000'000'000}));
     command->add_flag("--json", options->json, "Print the whole result as one JSON document");
     command->add_option("--out", options->out, "Folder for calibration.json and calibration.txt");
-    command->callback([&chosen, options] { chosen = [options] { return calibrate(*options); }; });
 }
 
 }  // namespace pathproof::cli

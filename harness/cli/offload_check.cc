@@ -34,12 +34,7 @@ struct FarEnd {
 };
 
 Result<agent::DeviceInfo> read_device(const std::string& netns, const std::string& device) {
-    agent::DeviceInfo info;
-    TRY(process::in_netns(netns, [&]() -> Status {
-        info = TRY(agent::read_device(device));
-        return {};
-    }));
-    return info;
+    return process::in_netns(netns, [&] { return agent::read_device(device); });
 }
 
 Status check_device(const agent::DeviceInfo& info) {
@@ -173,16 +168,12 @@ Result<DeviceChoice> choose_cabled_device(const lab::CabledDevice& cable, agent:
     const auto info =
         TRY(dut == nullptr ? read_device(cable.netns, cable.name) : dut->device(cable.name));
     const auto plan_of = [](const auto& plan) { return plan ? &*plan : nullptr; };
-    if (const Status spare = dut == nullptr ? lab::check_touchable(cable.name, cable.netns,
-                                                                   plan_of(cable.device_plan))
-                                            : Status();  // as the lab was opened
-        !spare) {
-        return pass_on(spare.error());
+    if (dut == nullptr) {  // else as the lab was opened
+        TRY(lab::check_touchable(cable.name, cable.netns, plan_of(cable.device_plan)));
     }
     TRY(check_device(info));
     const auto far = TRY(far_end_of(cable));
-    const auto port = TRY(tester::choose_port(far.interface, far.netns,
-                                              {cable.tester_queues, cable.tester_queues},
+    const auto port = TRY(tester::choose_port(far.interface, far.netns, cable.tester_queues,
                                               plan_of(cable.port_plan)));
     constexpr std::uint32_t kStandardPacket = 1500;
     scenario::TruthDevice device{.netns = cable.netns,
@@ -226,7 +217,7 @@ Status choose_device(SessionOptions& session) {
     return {};
 }
 
-Result<int> run_device_check(const DeviceCheckOptions& options) {
+Result<int> run_device_check(const OffloadCheckOptions& options) {
     verdict::RunOptions asked = options;
     asked.scenarios = {"offload-truth"};
     const auto print = [&](const verdict::RunResult& result, const std::string& report) {
@@ -237,7 +228,7 @@ Result<int> run_device_check(const DeviceCheckOptions& options) {
                       print);
 }
 
-void declare_device_check(CLI::App& check, DeviceCheckOptions& options) {
+void declare_device_check(CLI::App& check, OffloadCheckOptions& options) {
     check.add_option("DEV", options.device,
                      "Network device of the kernel, in use for nothing else");
     CLI::Option* tester = check.add_option(

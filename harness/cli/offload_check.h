@@ -1,8 +1,9 @@
-// `offload check DEV`: a device of the kernel.
+// `offload check`: what it was asked, and the check of a device of the kernel.
 #pragma once
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "harness/cli/views.h"
 #include "harness/lab/lab.h"
@@ -16,13 +17,21 @@ namespace pathproof::cli {
 
 struct SessionOptions;
 
-struct DeviceCheckOptions : verdict::RunOptions {
-    DeviceCheckOptions() : RunOptions{.command = "offload check"} {}
-    // Declared by the command itself, as are netns, profile and quick.
+// RunOptions' device, repeat, tester and tester_netns are of a device of the kernel alone.
+struct OffloadCheckOptions : verdict::RunOptions {
+    OffloadCheckOptions() : RunOptions{.command = "offload check"} {}
+    // Of DPDK ports alone.
+    std::string dpdk;                 // --dpdk; the port under test
+    std::string far;                  // --far; the other end of its cable
+    bool software_nic = false;        // --software-nic, in place of both
+    std::vector<std::string> faults;  // --fault, of the software NIC
+    std::uint32_t mtu = 0;            // --mtu; 0: 1500, the software NIC 9216
+    std::uint32_t frames = 8;         // of each row of the matrix
+    // Of every check, as are netns, profile and quick (all pairs in place of all triples).
     std::string out;
     std::string baseline;  // file of expected failures; empty: none
     Views views;
-    std::uint64_t seed = 0;
+    std::uint64_t seed = 1;
     bool json = false;
 };
 
@@ -40,9 +49,9 @@ Result<DeviceChoice> choose_cabled_device(const lab::CabledDevice& cable,
                                           agent::Client* dut = nullptr);
 
 // DEV, --tester, --tester-netns and --repeat.
-void declare_device_check(CLI::App& check, DeviceCheckOptions& options);
+void declare_device_check(CLI::App& check, OffloadCheckOptions& options);
 // Gives the exit code: 0 nothing wrong, 1 a defect, 3 not measured; or what went wrong.
-Result<int> run_device_check(const DeviceCheckOptions& options);
+Result<int> run_device_check(const OffloadCheckOptions& options);
 
 // The device that session.asked names, and the far end of its cable.
 Status choose_device(SessionOptions& session);

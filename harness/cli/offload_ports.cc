@@ -16,6 +16,7 @@
 #include "harness/cli/session.h"
 #include "harness/cli/truth_text.h"
 #include "harness/fingerprint/host.h"
+#include "harness/lab/lab_file.h"
 #include "harness/lab/signals.h"
 #include "harness/offload/check.h"
 #include "harness/offload/device_class.h"
@@ -30,13 +31,13 @@ namespace {
 constexpr std::uint32_t kSoftwareNicMtu = 9216;
 constexpr std::uint32_t kEthernetMtu = 1500;
 
-Status check_options(const PortCheckOptions& options) {
-    const bool ports = !options.device.empty() || !options.far.empty();
+Status check_options(const OffloadCheckOptions& options) {
+    const bool ports = !options.dpdk.empty() || !options.far.empty();
     if (options.software_nic && ports) {
         return fail(ErrorCode::kBadInput,
                     "--software-nic takes the place of ports; leave --dpdk and --far out");
     }
-    if (!options.software_nic && (options.device.empty() || options.far.empty())) {
+    if (!options.software_nic && (options.dpdk.empty() || options.far.empty())) {
         return fail(ErrorCode::kBadInput,
                     "a DPDK port is judged by what comes in at the other end of its cable: name "
                     "the port under test with --dpdk and the other end with --far");
@@ -46,26 +47,18 @@ Status check_options(const PortCheckOptions& options) {
                     "--fault plants a defect in the software NIC: it needs --software-nic");
     }
     for (const std::string& text : options.faults) {
-        if (const auto fault = softnic::parse_fault(text); !fault) {
-            return fail(fault.error(), "--fault {}", text);
-        }
+        TRY(doing(softnic::parse_fault(text), "--fault {}", text));
     }
     return {};
 }
 
 // The interface that a net_tap port makes when it is opened, and that no one can look at before.
 std::string tap_interface(const std::string& device) {
-    constexpr std::string_view kKey = ",iface=";
-    const std::size_t at = device.starts_with("net_tap") ? device.find(kKey) : std::string::npos;
-    if (at == std::string::npos) {
-        return {};
-    }
-    const std::size_t begin = at + kKey.size();
-    return device.substr(begin, device.find(',', begin) - begin);
+    return device.starts_with("net_tap") ? lab::interface_argument(device) : "";
 }
 
-Result<tester::PortRequest> far_port(const PortCheckOptions& options) {
-    if (options.far == tap_interface(options.device) && !options.far.empty()) {
+Result<tester::PortRequest> far_port(const OffloadCheckOptions& options) {
+    if (options.far == tap_interface(options.dpdk) && !options.far.empty()) {
         return tester::PortRequest{.name = options.far,
                                    .device = tester::af_packet_device(options.far)};
     }
@@ -78,53 +71,31 @@ std::vector<int> two_cpus() {
     return cpus;
 }
 
-// In the order in which they must not go: the tester's ports are closed first.
-struct Tester {
-    std::unique_ptr<lab::Journal> journal;
-    std::unique_ptr<lab::SignalGuard> guard;
-    std::unique_ptr<tester::Client> client;
-};
-
-// `there`: the ports whose interfaces were there before and will be after.
-Result<Tester> open_ports(const tester::TesterOptions& wanted,
-                          const std::vector<tester::PortRequest>& there) {
-    auto journal = TRY(port_journal(there));
-    Tester tester{.journal = std::move(journal), .guard = {}, .client = {}};
-    tester.guard = std::make_unique<lab::SignalGuard>(tester.journal.get(), tell_interrupted);
-    const Status opened = open_noted(tester.journal, there, wanted.netns, [&]() -> Status {
-        auto client = tester::Client::start(wanted);
-        tester.client = client ? std::move(*client) : nullptr;
-        return client ? Status() : pass_on(client.error());
-    });
-    return opened ? Result<Tester>(std::move(tester)) : pass_on(opened.error());
-}
-
-Result<Tester> start_tester(const PortCheckOptions& options) {
+Result<OpenTester> start_tester(const OffloadCheckOptions& options) {
     tester::TesterOptions wanted{.netns = options.netns, .worker_cpus = two_cpus()};
     if (options.software_nic) {
         wanted.software_nic = tester::SoftwareNic{options.faults, options.seed};
-        return open_ports(wanted, {});
+        return open_tester(wanted, {});
     }
-    auto device = TRY(tester::choose_port(options.device, options.netns));
+    auto device = TRY(tester::choose_port(options.dpdk, options.netns));
     auto far = TRY(far_port(options));
     device.offloads = tester::PortOffloads::kAll;
     wanted.ports = {std::move(device), std::move(far)};
     std::vector<tester::PortRequest> there = wanted.ports;
     // The interface of net_tap comes and goes with its port.
     std::erase_if(there, [&](const tester::PortRequest& port) {
-        return port.name == tap_interface(options.device);
+        return port.name == tap_interface(options.dpdk);
     });
-    return open_ports(wanted, there);
+    return open_tester(wanted, there);
 }
 
 // The one named, before any port is opened.
-Result<std::optional<profile::Profile>> named_profile(const PortCheckOptions& options) {
+Result<std::optional<profile::Profile>> named_profile(const OffloadCheckOptions& options) {
     if (options.profile.empty()) {
         return std::optional<profile::Profile>();
     }
-    auto named = profile::find_profile(profile::profile_directory(), options.profile);
-    return named ? Result<std::optional<profile::Profile>>(std::move(*named))
-                 : Result<std::optional<profile::Profile>>(pass_on(named.error()));
+    auto named = TRY(profile::find_profile(profile::profile_directory(), options.profile));
+    return named;
 }
 
 // The one that fits the port, if any does.
@@ -134,11 +105,10 @@ Result<std::optional<profile::Profile>> fitting_profile(const port::PortInfo& de
     return fitting ? std::optional(std::move(*fitting)) : std::nullopt;
 }
 
-std::string command_of(const PortCheckOptions& options) {
+std::string command_of(const OffloadCheckOptions& options) {
     std::string command = "pathproof offload check";
-    command += options.software_nic
-                   ? " --software-nic"
-                   : fmt::format(" --dpdk {} --far {}", options.device, options.far);
+    command += options.software_nic ? " --software-nic"
+                                    : fmt::format(" --dpdk {} --far {}", options.dpdk, options.far);
     for (const std::string& fault : options.faults) {
         command += fmt::format(" --fault '{}'", fault);
     }
@@ -155,7 +125,7 @@ std::string in_words(const port::PortInfo& device) {
                : fmt::format("{} ({})", device.name, device.driver);
 }
 
-verdict::RunResult describe_run(const PortCheckOptions& options, tester::Client& tester) {
+verdict::RunResult describe_run(const OffloadCheckOptions& options, tester::Client& tester) {
     verdict::RunResult run;
     const auto& ports = tester.ports();
     const port::Evidence evidence = offload::class_of_ports(ports[0].evidence, ports[1].evidence);
@@ -200,25 +170,21 @@ offload::RowProgress tell_progress(bool terminal) {
     };
 }
 
-Result<verdict::RunResult> check(const PortCheckOptions& options) {
+Result<verdict::RunResult> run_on_ports(const OffloadCheckOptions& options) {
     const lab::SignalHold hold;
     auto errata = TRY(profile::load_errata(profile::profile_directory()));
-    auto expected = named_profile(options);
-    if (!expected) {
-        return pass_on(expected.error());
-    }
+    auto expected = TRY(named_profile(options));
     auto tester = TRY(start_tester(options));
     const port::PortInfo& device = tester.client->ports().front();
-    expected = *expected ? std::move(expected) : fitting_profile(device);
     if (!expected) {
-        return pass_on(expected.error());
+        expected = TRY(fitting_profile(device));
     }
     // Nothing is written before everything that could be refused was looked at.
     if (!options.out.empty()) {
         TRY(report::prepare_output(options.out));
     }
     verdict::RunResult run = describe_run(options, *tester.client);
-    run.profile = *expected ? (*expected)->id : "";
+    run.profile = expected ? expected->id : "";
     offload::CheckSettings settings{
         .rows = {.strength = options.quick ? matrix::Strength::kPairs : matrix::Strength::kTriples,
                  .seed = options.seed,
@@ -226,7 +192,7 @@ Result<verdict::RunResult> check(const PortCheckOptions& options) {
                  .mtu = options.mtu != 0       ? options.mtu
                         : options.software_nic ? kSoftwareNicMtu
                                                : kEthernetMtu},
-        .truth = {.device = in_words(device), .profile = std::move(*expected)},
+        .truth = {.device = in_words(device), .profile = std::move(expected)},
         .errata = std::move(errata),
         .planted = options.faults,
         .out_dir = options.out.empty() ? "" : report::unfinished_folder(options.out)};
@@ -258,8 +224,8 @@ Result<verdict::RunResult> check(const PortCheckOptions& options) {
 
 }  // namespace
 
-void declare_port_check(CLI::App& check, PortCheckOptions& options) {
-    check.add_option("--dpdk", options.device,
+void declare_port_check(CLI::App& check, OffloadCheckOptions& options) {
+    check.add_option("--dpdk", options.dpdk,
                      "DPDK port under test: a PCI address, a virtual device with its arguments "
                      "(net_tap,iface=t0), or a network interface");
     check.add_option("--far", options.far, "the DPDK port at the other end of its cable");
@@ -276,15 +242,15 @@ void declare_port_check(CLI::App& check, PortCheckOptions& options) {
         ->check(CLI::Range(1280, 9728));
 }
 
-bool is_port_check(const PortCheckOptions& options) {
-    return options.software_nic || !options.device.empty() || !options.far.empty() ||
+bool is_port_check(const OffloadCheckOptions& options) {
+    return options.software_nic || !options.dpdk.empty() || !options.far.empty() ||
            !options.faults.empty();
 }
 
-Result<int> run_port_check(const PortCheckOptions& options) {
+Result<int> run_port_check(const OffloadCheckOptions& options) {
     TRY(check_options(options));
     const auto expected = TRY(Expected::read(options.baseline));
-    auto run = TRY(check(options));
+    auto run = TRY(run_on_ports(options));
     const int exit_code =
         options.views.write(run, expected.judge(run, verdict::exit_code(run.verdict)));
     return conclude(run, options.out, exit_code, [&](const std::string&) {

@@ -30,4 +30,16 @@ void tell_interrupted(int signal, const std::string& machine) {
     fmt::print(stderr, "pathproof: interrupted by {}; {}\n", strsignal(signal), machine);
 }
 
+Result<OpenTester> open_tester(const tester::TesterOptions& wanted,
+                               const std::vector<tester::PortRequest>& there) {
+    OpenTester open;
+    open.journal = TRY(port_journal(there));
+    open.guard = std::make_unique<lab::SignalGuard>(open.journal.get(), tell_interrupted);
+    TRY(open_noted(open.journal, there, wanted.netns, [&]() -> Status {
+        open.client = TRY(tester::Client::start(wanted));
+        return {};
+    }));
+    return open;
+}
+
 }  // namespace pathproof::cli

@@ -8,6 +8,7 @@
 
 #include "dataplane/base/result.h"
 #include "harness/lab/journal.h"
+#include "harness/lab/signals.h"
 #include "harness/tester/client.h"
 
 namespace pathproof::cli {
@@ -24,5 +25,15 @@ Status open_noted(const std::unique_ptr<lab::Journal>& journal,
 
 // What a lab::SignalGuard of such a command tells.
 void tell_interrupted(int signal, const std::string& machine);
+
+// In the order in which they must not go: the tester's ports are closed first.
+struct OpenTester {
+    std::unique_ptr<lab::Journal> journal;
+    std::unique_ptr<lab::SignalGuard> guard;
+    std::unique_ptr<tester::Client> client;
+};
+// `there`: the ports whose interfaces were there before and will be after.
+Result<OpenTester> open_tester(const tester::TesterOptions& wanted,
+                               const std::vector<tester::PortRequest>& there);
 
 }  // namespace pathproof::cli

@@ -5,7 +5,6 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
-#include <memory>
 
 #include "harness/cli/asked.h"
 #include "harness/cli/baseline.h"
@@ -97,9 +96,12 @@ int run_bisect(QualifyOptions options) {
 }  // namespace
 
 void add_qualify(CLI::App& app, Command& chosen) {
-    auto options = std::make_shared<QualifyOptions>();
     CLI::App* command = app.add_subcommand(
         "qualify", "Run all scenarios of a lab and write the report (the main job)");
+    const auto options = options_for<QualifyOptions>(
+        *command, chosen, [](const QualifyOptions& typed) -> Result<int> {
+            return typed.bisect.empty() ? run_qualify(typed) : run_bisect(typed);
+        });
     add_lab_option(*command, options->lab);
     command->add_option("--profile", options->profile,
                         "what the device under test is expected to do (default: by its driver)");
@@ -121,11 +123,6 @@ void add_qualify(CLI::App& app, Command& chosen) {
     add_view_options(*command, options->views);
     command->add_option("--seed", options->seed, "repeats a run's random choices (0: draw one)");
     add_run_options(*command, *options);
-    command->callback([options, &chosen] {
-        chosen = [options] {
-            return options->bisect.empty() ? run_qualify(*options) : run_bisect(*options);
-        };
-    });
 }
 
 }  // namespace pathproof::cli

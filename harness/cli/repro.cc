@@ -4,7 +4,6 @@
 
 #include <CLI/CLI.hpp>
 #include <cstdio>
-#include <memory>
 #include <nlohmann/json.hpp>
 
 #include "harness/cli/asked.h"
@@ -49,9 +48,9 @@ Result<int> run_repro(const ReproOptions& options) {
 }  // namespace
 
 void add_repro(CLI::App& app, Command& chosen) {
-    auto options = std::make_shared<ReproOptions>();
     CLI::App* command =
         app.add_subcommand("repro", "Reproduce one failure, name its cause, show its cure");
+    const auto options = options_for<ReproOptions>(*command, chosen, run_repro);
     command->footer(
         "Exit status: 0 reproduced (or a defect found), 1 not: exposed without harm, or absent; 3 "
         "inconclusive.");
@@ -64,7 +63,6 @@ void add_repro(CLI::App& app, Command& chosen) {
     add_run_options(*command, *options);
     command->add_flag("--json", options->json, "print the whole result as one JSON document");
     add_view_options(*command, options->views);
-    command->callback([options, &chosen] { chosen = [options] { return run_repro(*options); }; });
 }
 
 }  // namespace pathproof::cli

@@ -6,7 +6,6 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <filesystem>
-#include <memory>
 
 #include "harness/cli/asked.h"
 #include "harness/cli/commands.h"
@@ -226,11 +225,11 @@ Result<int> run_rerun(const RerunOptions& options) {
 }  // namespace
 
 void add_rerun(CLI::App& app, Command& chosen) {
-    auto options = std::make_shared<RerunOptions>();
     CLI::App* command = app.add_subcommand(
         "rerun",
         "Repeat the run of a report with its options and its seed, and say what changed (exit "
         "codes as of compare)");
+    const auto options = options_for<RerunOptions>(*command, chosen, run_rerun);
     command->add_option("REPORT", options->report, "report.json, or the folder that it is in")
         ->required();
     command->add_option("ID", options->ids,
@@ -239,7 +238,6 @@ void add_rerun(CLI::App& app, Command& chosen) {
     command->add_option("--out", options->out, "folder of the new report; never that of REPORT")
         ->capture_default_str();
     add_comparison_options(*command, options->views);
-    command->callback([options, &chosen] { chosen = [options] { return run_rerun(*options); }; });
 }
 
 }  // namespace pathproof::cli

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <charconv>
 #include <iterator>
-#include <memory>
 #include <nlohmann/json.hpp>
 
 #include "dataplane/frame/dns.h"
@@ -68,19 +67,16 @@ Status set_rcode(AnswerRule& rule, const std::string& text) {
 }
 
 Status set_number(AnswerRule& rule, const std::string& key, const std::string& text) {
-    const Result<double> value = number(text);
-    if (!value) {
-        return fail(value.error(), "{}", key);
-    }
+    const double value = TRY(doing(number(text), "{}", key));
     if (key == "loss") {
-        rule.loss = *value;
+        rule.loss = value;
         return {};
     }
     // Beyond 10 s is refused with the rule's number later on; what no clock holds, here.
-    if (!(*value >= 0 && *value <= 1e6)) {
+    if (!(value >= 0 && value <= 1e6)) {
         return fail(ErrorCode::kBadInput, "a delay of {} ms is not in 0..10000 ms", text);
     }
-    rule.delay = traffic::Nanoseconds(static_cast<std::int64_t>(*value * 1e6));
+    rule.delay = traffic::Nanoseconds(static_cast<std::int64_t>(value * 1e6));
     return {};
 }
 
@@ -142,11 +138,8 @@ Result<traffic::ResponderOptions> responder_options(const RespondOptions& option
         .keep_bad_frames = 0,
         .reflect = options.reflect ? traffic::Reflect::kStamped : traffic::Reflect::kNothing};
     for (const std::string& text : options.rules) {
-        const Result<AnswerRule> rule = parse_rule(text);
-        if (!rule) {
-            return fail(rule.error(), "--rule {}", text);
-        }
-        made.rules.push_back(*rule);
+        const AnswerRule rule = TRY(doing(parse_rule(text), "--rule {}", text));
+        made.rules.push_back(rule);
     }
     TRY(traffic::expectations(made.rules));
     return made;
@@ -163,10 +156,9 @@ Result<int> run(const RespondOptions& options) {
                     queues, lcores);
     }
     const std::atomic<bool>& stop = process::stop_on_signals();
-    DataPorts data = TRY(DataPorts::open(
-        {.ports = {{.port = options.port, .rx_queues = queues, .tx_queues = queues}},
-         .netns = options.netns,
-         .cpus = options.cpus}));
+    DataPorts data = TRY(DataPorts::open({.ports = {{.port = options.port, .queues = queues}},
+                                          .netns = options.netns,
+                                          .cpus = options.cpus}));
     port::Port& port = data.ports.front();
     const port::PortInfo& info = port.info();
     fmt::print(stderr, "answering on {} ({}){}\n", info.name, info.driver,
@@ -183,10 +175,10 @@ Result<int> run(const RespondOptions& options) {
 }  // namespace
 
 void add_respond(CLI::App& app, Command& chosen) {
-    auto options = std::make_shared<RespondOptions>();
     CLI::App* command = app.add_subcommand(
         "respond",
         "Answer DNS queries on a port as rules say; it answers no ARP: use static neighbours");
+    const auto options = options_for<RespondOptions>(*command, chosen, run);
     command
         ->add_option("port", options->port,
                      "kernel interface, af_xdp:INTERFACE, DPDK vdev (net_tap,iface=t0) or PCI "
@@ -216,7 +208,6 @@ void add_respond(CLI::App& app, Command& chosen) {
         ->check(kUdpPort);
     command->add_option("--seed", options->seed, "for losses (default 1)")->check(kWhole);
     command->add_flag("--json", options->json, "print the result as one JSON object");
-    command->callback([&chosen, options] { chosen = [options] { return run(*options); }; });
 }
 
 }  // namespace pathproof::cli

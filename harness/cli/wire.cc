@@ -90,9 +90,9 @@ Result<int> run(const WireOptions& options) {
 }  // namespace
 
 void add_wire(CLI::App& app, Command& chosen) {
-    auto options = std::make_shared<WireOptions>();
     CLI::App* command = app.add_subcommand(
         "wire", "Join two ports by a software wire and judge every checksum that passes");
+    const auto options = options_for<WireOptions>(*command, chosen, run);
     command
         ->add_option("port_a", options->port_a,
                      "kernel interface, DPDK vdev (net_tap,iface=t0) or PCI address")
@@ -122,7 +122,6 @@ void add_wire(CLI::App& app, Command& chosen) {
         ->check(kUdpPort);
     command->add_option("--cpu", options->cpu, "CPU of the forwarding lcore (default 0)")
         ->check(kCpu);
-    command->callback([&chosen, options] { chosen = [options] { return run(*options); }; });
 }
 
 }  // namespace pathproof::cli

@@ -118,9 +118,7 @@ Result<Kernel> debian_kernel(const std::string& name) {
     const std::string folder = cache_folder();
     const std::string place = folder + "/" + package + "_" + control_field(own, "Version");
     if (!is_there(place)) {
-        if (const Status fetched = fetch(package, folder, place); !fetched) {
-            return fail(fetched.error(), "{} cannot be had ({})", package, kRemedy);
-        }
+        TRY(doing(fetch(package, folder, place), "{} cannot be had ({})", package, kRemedy));
     }
     const std::string release = package.substr(kPackagePrefix.size());
     return kernel_at(place + "/boot/vmlinuz-" + release, place, "Debian's " + package);

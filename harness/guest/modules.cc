@@ -49,11 +49,9 @@ ModuleIndex ModuleIndex::parse(std::string_view dep, std::string_view builtin) {
 }
 
 Result<ModuleIndex> ModuleIndex::read(const std::string& folder) {
-    const auto dep = read_file(folder + "/modules.dep");
-    if (!dep) {
-        return fail(dep.error(), "the kernel's modules in {}", folder);
-    }
-    return parse(*dep, read_file(folder + "/modules.builtin").value_or(""));
+    const std::string dep =
+        TRY(doing(read_file(folder + "/modules.dep"), "the kernel's modules in {}", folder));
+    return parse(dep, read_file(folder + "/modules.builtin").value_or(""));
 }
 
 bool ModuleIndex::is_built_in(const std::string& name) const {

@@ -206,8 +206,8 @@ Result<int> run_in_guest(const ProgramPlan& plan) {
     const auto archive = TRY(make_program_image(plan.kernel, to_json(program)));
     const auto image = TRY(MemoryFile::make("initramfs", archive));
     const auto console = TRY(MemoryFile::make("console", ""));
-    auto child = TRY(process::Child::start(command_of(plan, image, console),
-                                           {.netns = "", .cpus = {}, .keep_errors = true}));
+    auto child =
+        TRY(process::Child::start(command_of(plan, image, console), {.keep_errors = true}));
     return Run(std::move(child), console).to_its_end();
 }
 

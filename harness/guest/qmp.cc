@@ -40,8 +40,7 @@ std::optional<Result<json>> qmp_answer(const std::string& line) {
 }
 
 Result<Qmp> Qmp::connect(const std::string& netns, const std::string& name) {
-    Fd made;
-    TRY(process::in_netns(netns, [&]() -> Status {
+    Fd made = TRY(process::in_netns(netns, [&]() -> Result<Fd> {
         Fd socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
         sockaddr_un address{.sun_family = AF_UNIX, .sun_path = {}};
         std::memcpy(address.sun_path + 1, name.data(),
@@ -52,8 +51,7 @@ Result<Qmp> Qmp::connect(const std::string& netns, const std::string& name) {
             ::connect(socket.get(), reinterpret_cast<const sockaddr*>(&address), length) != 0) {
             return fail(ErrorCode::kUnavailable, "QEMU's monitor: {}", std::strerror(errno));
         }
-        made = std::move(socket);
-        return {};
+        return socket;
     }));
     Qmp monitor(std::move(made));
     TRY(monitor.execute("qmp_capabilities", json::object()));

@@ -2,9 +2,7 @@
 // 20 s.
 #pragma once
 
-#include <condition_variable>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <thread>
 #include <vector>
@@ -18,7 +16,6 @@ class DutAgent {
     explicit DutAgent(std::shared_ptr<agent::Client> agent);
     DutAgent(const DutAgent&) = delete;
     DutAgent& operator=(const DutAgent&) = delete;
-    ~DutAgent();
 
     const std::shared_ptr<agent::Client>& agent() const { return agent_; }
     // What it could not put back, and what others changed, is kept for the end.
@@ -26,15 +23,12 @@ class DutAgent {
     Result<std::vector<std::string>> outcome() const;
 
   private:
-    void beat();
+    void beat(const std::stop_token& ended);
 
     std::shared_ptr<agent::Client> agent_;
     Status outcome_;
     std::vector<std::string> left_;
-    std::mutex mutex_;
-    std::condition_variable ended_;
-    bool ending_ = false;
-    std::thread beats_;
+    std::jthread beats_;
 };
 
 }  // namespace pathproof::lab

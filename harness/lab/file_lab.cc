@@ -80,19 +80,14 @@ class FileLab final : public Lab {
 };
 
 Result<std::unique_ptr<Lab>> make_lab(const std::string& path, LabFile file) {
-    for (const Status& fine : {place_lcores(file), check_machines(file)}) {
-        if (!fine) {
-            return fail(fine.error(), "{}", path);
-        }
-    }
+    TRY(doing(place_lcores(file), "{}", path));
+    TRY(doing(check_machines(file), "{}", path));
     const SignalHold hold;  // for the threads that listen and beat: the run's guard takes signals
-    auto dut = file.dut.kind == Dut::Kind::kSsh
-                   ? agent::Client::start_over_ssh(file.dut.ssh_host(), file.dut.program)
-                   : agent::Client::start_in_netns(file.dut.where);
-    if (!dut) {
-        return fail(dut.error(), "{}", path);
-    }
-    return std::make_unique<FileLab>(path, std::move(file), std::move(*dut));
+    auto dut = TRY(doing(file.dut.kind == Dut::Kind::kSsh
+                             ? agent::Client::start_over_ssh(file.dut.ssh_host(), file.dut.program)
+                             : agent::Client::start_in_netns(file.dut.where),
+                         "{}", path));
+    return std::make_unique<FileLab>(path, std::move(file), std::move(dut));
 }
 
 }  // namespace
@@ -114,9 +109,7 @@ Status bind_ports(const LabFile& file, Journal& journal) {
         if (is_shared_driver(binding.driver)) {
             continue;
         }
-        if (const Status bound = journal.bind_pci(port.device, port.driver); !bound) {
-            return fail(bound.error(), "tester port '{}'", port.name);
-        }
+        TRY(doing(journal.bind_pci(port.device, port.driver), "tester port '{}'", port.name));
     }
     return {};
 }

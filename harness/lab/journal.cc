@@ -466,11 +466,8 @@ Status Journal::change_features(const std::string& netns, const std::string& dev
                                 const std::vector<std::pair<std::string, bool>>& wanted,
                                 const std::function<Status()>& make) {
     const std::lock_guard lock(impl_->mutex);
-    FeatureNotes notes;
-    TRY(process::in_netns(netns, [&]() -> Status {
-        notes = TRY(notes_of_features(netns, device, wanted, impl_->content.actions));
-        return {};
-    }));
+    const FeatureNotes notes = TRY(process::in_netns(
+        netns, [&] { return notes_of_features(netns, device, wanted, impl_->content.actions); }));
     TRY(change(notes.before, make));
     return notes.after.empty() ? Status() : impl_->note(notes.after);
 }
@@ -506,10 +503,7 @@ Status Journal::change_ip(const std::string& netns, const std::string& device,
                           const std::string& change_command, const std::string& undo) {
     const std::lock_guard lock(impl_->mutex);
     UndoAction note{.kind = Kind::kIp, .name = undo, .netns = netns, .device = device};
-    TRY(process::in_netns(netns, [&]() -> Status {
-        note.place = TRY(place_of(device));
-        return {};
-    }));
+    note.place = TRY(process::in_netns(netns, [&] { return place_of(device); }));
     if (std::ranges::any_of(impl_->content.actions,
                             [&](const UndoAction& known) { return known.same_thing(note); })) {
         return fail(ErrorCode::kBadInput, "'ip {}' is noted already, to be undone by 'ip {}'",

@@ -4,28 +4,20 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
 #include <sstream>
 
+#include "harness/guest/modules.h"
 #include "harness/process/foreign.h"
 
 namespace pathproof::lab {
-namespace {
-
-std::string underscored(std::string name) {
-    std::ranges::replace(name, '-', '_');
-    return name;
-}
-
-}  // namespace
 
 ModuleState module_state(const std::string& name, const KernelFiles& files) {
     std::error_code none;
     // A driver that is a part of the kernel may have no folder of a module.
-    return std::filesystem::exists(files.sys + "/module/" + underscored(name), none) ||
+    return std::filesystem::exists(files.sys + "/module/" + guest::module_name(name), none) ||
                    std::filesystem::exists(files.sys + "/bus/pci/drivers/" + name, none)
                ? ModuleState::kLoaded
                : ModuleState::kMissing;
@@ -39,8 +31,7 @@ std::vector<std::string> modules_to_load(const std::string& shown, const KernelF
         if (!(words >> verb >> path) || verb != "insmod") {
             continue;
         }
-        const std::string file = path.substr(path.rfind('/') + 1);
-        std::string name = underscored(file.substr(0, file.find(".ko")));
+        std::string name = guest::module_name(path);
         if (module_state(name, files) == ModuleState::kMissing) {
             names.push_back(std::move(name));
         }

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cstdint>
 #include <filesystem>
 #include <initializer_list>
 #include <iterator>
@@ -86,6 +87,20 @@ class Reader {
         return node->as_string()->get();
     }
 
+    // The list behind `key`, empty where there is none. `how` tells that it is no list, or has fewer
+    // items than `least` or more than `most`.
+    const toml::array& list(const toml::table& table, std::string_view key, std::size_t least,
+                            std::size_t most, const std::string& how) {
+        static const toml::array kNone;
+        const toml::node* node = table.get(key);
+        const toml::array* there = node == nullptr ? &kNone : node->as_array();
+        if (node != nullptr &&
+            (there == nullptr || there->size() < least || there->size() > most)) {
+            wrong(node->source(), "{}", how);
+        }
+        return there == nullptr ? kNone : *there;
+    }
+
     // The one of these keys that is there, and which.
     std::pair<std::string, std::string_view> one_of(const toml::table& table, const std::string& of,
                                                     std::initializer_list<std::string_view> keys) {
@@ -101,17 +116,10 @@ class Reader {
     }
 
     std::vector<Prefix> prefixes(const toml::table& table, const std::string& of) {
-        const toml::node* node = table.get("address");
-        if (node == nullptr) {
-            return {};
-        }
-        const toml::array* list = node->as_array();
-        if (list == nullptr) {
-            wrong(node->source(), "'address' of {} must be a list, as [\"198.18.0.2/24\"]", of);
-            return {};
-        }
+        const std::string no_list =
+            fmt::format("'address' of {} must be a list, as [\"198.18.0.2/24\"]", of);
         std::vector<Prefix> found;
-        for (const toml::node& item : *list) {
+        for (const toml::node& item : list(table, "address", 0, SIZE_MAX, no_list)) {
             const auto prefix = parse_prefix(item.value_or(std::string_view()));
             if (!prefix) {
                 wrong(item.source(), "{}", prefix.error().message);
@@ -201,14 +209,9 @@ std::optional<int> Reader::number(const toml::table& table, std::string_view key
 }
 
 std::vector<int> Reader::lcores(const toml::table& table) {
-    const toml::node* node = table.get("lcores");
-    if (node == nullptr) {
-        return {};
-    }
     std::vector<int> cpus;
-    const toml::array* list = node->as_array();
-    for (std::size_t i = 0; list != nullptr && i < list->size(); ++i) {
-        const toml::node& item = *list->get(i);
+    for (const toml::node& item : list(table, "lcores", 1, kMostLcores,
+                                       "'lcores' must be a list of one CPU or two, as [2, 3]")) {
         const auto cpu = item.is_integer() ? item.value<std::int64_t>() : std::nullopt;
         if (!cpu || *cpu < 0 || *cpu > kMostCpu) {
             wrong(item.source(), "'lcores' are numbers of CPUs, 0 to {}", kMostCpu);
@@ -217,9 +220,6 @@ std::vector<int> Reader::lcores(const toml::table& table) {
         } else {
             cpus.push_back(static_cast<int>(*cpu));
         }
-    }
-    if (list == nullptr || list->empty() || list->size() > kMostLcores) {
-        wrong(node->source(), "'lcores' must be a list of one CPU or two, as [2, 3]");
     }
     return cpus;
 }
@@ -240,14 +240,9 @@ std::optional<Prefix> Reader::clients(const toml::table& table) {
 }
 
 std::vector<IpAddress> Reader::servers(const toml::table& table) {
-    const toml::node* node = table.get("servers");
-    if (node == nullptr) {
-        return {};
-    }
     std::vector<IpAddress> found;
-    const toml::array* list = node->as_array();
-    for (std::size_t i = 0; list != nullptr && i < list->size(); ++i) {
-        const toml::node& item = *list->get(i);
+    for (const toml::node& item :
+         list(table, "servers", 2, SIZE_MAX, "'servers' must be a list of two addresses or more")) {
         const auto address = frame::parse_ip(item.value_or(std::string_view()));
         if (!address || address->family != Family::kIpv4 || !is_host_address(*address)) {
             wrong(item.source(), "'servers' are IPv4 addresses of machines, as \"203.0.113.2\"");
@@ -256,9 +251,6 @@ std::vector<IpAddress> Reader::servers(const toml::table& table) {
         } else {
             found.push_back(*address);
         }
-    }
-    if (list == nullptr || list->size() < 2) {
-        wrong(node->source(), "'servers' must be a list of two addresses or more");
     }
     return found;
 }
@@ -388,17 +380,13 @@ Dut Reader::dut(const toml::table& table, const std::vector<TesterPort>& ports) 
 
 std::vector<std::string> Reader::modules(const toml::table& root) {
     std::vector<std::string> names;
-    const toml::node* node = root.get("modules");
-    const toml::array* list = node == nullptr ? nullptr : node->as_array();
-    if (node != nullptr && list == nullptr) {
-        wrong(node->source(), "'modules' must be a list, as [\"vfio-pci\"]");
-    }
-    for (std::size_t i = 0; list != nullptr && i < list->size(); ++i) {
-        const std::string name = list->get(i)->value_or(std::string());
+    for (const toml::node& item :
+         list(root, "modules", 0, SIZE_MAX, "'modules' must be a list, as [\"vfio-pci\"]")) {
+        const std::string name = item.value_or(std::string());
         const bool is_name =
             name.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789_-") == std::string::npos;
         if (name.empty() || name.front() == '-' || !is_name) {
-            wrong(list->get(i)->source(), "'modules' are names of kernel modules, as \"vfio-pci\"");
+            wrong(item.source(), "'modules' are names of kernel modules, as \"vfio-pci\"");
         } else {
             names.push_back(name);
         }
@@ -495,17 +483,20 @@ std::string to_string(const Dut& dut) {
     return dut.where.empty() ? "DUT" : "DUT " + dut.where;
 }
 
-std::string TesterPort::kernel_device() const {
-    if (kind == Kind::kKernel) {
-        return device;
-    }
-    const std::string key = ",iface=";
-    const std::size_t found = kind == Kind::kVdev ? device.find(key) : std::string::npos;
-    if (found == std::string::npos) {
+std::string interface_argument(const std::string& vdev) {
+    constexpr std::string_view kKey = ",iface=";
+    const std::size_t at = vdev.find(kKey);
+    if (at == std::string::npos) {
         return {};
     }
-    const std::size_t begin = found + key.size();
-    return device.substr(begin, device.find(',', begin) - begin);
+    const std::size_t begin = at + kKey.size();
+    return vdev.substr(begin, vdev.find(',', begin) - begin);
+}
+
+std::string TesterPort::kernel_device() const {
+    return kind == Kind::kKernel ? device
+           : kind == Kind::kVdev ? interface_argument(device)
+                                 : std::string();
 }
 
 Result<LabFile> parse_lab_file(std::string_view text, const std::string& file) {

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "dataplane/base/pattern.h"
+#include "harness/hazards/ruleset.h"
 #include "harness/process/foreign.h"
 #include "harness/process/json_text.h"
 #include "harness/process/netns.h"
@@ -242,35 +243,27 @@ Result<MachineUse> take_apart(const std::string& answer) {
 // not matter then.
 Result<MachineUse> ask(const std::vector<std::string>& shell, const std::string& netns,
                        const std::string& whom, const process::SshHost* over = nullptr) {
-    const auto answer = process::run_program(shell, {.netns = netns, .input = kAsk});
-    if (!answer) {
-        return fail(answer.error(), "look at the network devices of {}", whom);
+    const auto answer = TRY(doing(process::run_program(shell, {.netns = netns, .input = kAsk}),
+                                  "look at the network devices of {}", whom));
+    if (over != nullptr && answer.exit_status == process::kSshFailed) {
+        return process::ssh_failure(*over, answer.err);
     }
-    if (over != nullptr && answer->exit_status == process::kSshFailed) {
-        return process::ssh_failure(*over, answer->err);
-    }
-    if (answer->exit_status != 0) {
+    if (answer.exit_status != 0) {
         return fail(over == nullptr ? ErrorCode::kUnavailable : ErrorCode::kNotSupported,
                     "look at the network devices of {} with ip(8) and ss(8): {}", whom,
-                    answer->err.empty() ? fmt::format("exit status {}", answer->exit_status)
-                                        : process::last_words(answer->err));
+                    answer.err.empty() ? fmt::format("exit status {}", answer.exit_status)
+                                       : process::last_words(answer.err));
     }
-    return take_apart(process::without_controls(answer->out));
+    return take_apart(process::without_controls(answer.out));
 }
 
 bool is_test_address(const frame::IpAddress& address) {
-    static const std::array<Prefix, 6> kApart = {
-        *parse_prefix("198.18.0.0/15"),   *parse_prefix("192.0.2.0/24"),
-        *parse_prefix("198.51.100.0/24"), *parse_prefix("203.0.113.0/24"),
-        *parse_prefix("2001:db8::/32"),   *parse_prefix("2001:2::/48")};
-    return std::ranges::any_of(kApart, [&](const Prefix& apart) {
-        bool within = apart.address.family == address.family;
-        for (unsigned bit = 0; within && bit < apart.length; ++bit) {
-            const unsigned mask = 0x80u >> bit % 8;
-            within = ((apart.address.bytes[bit / 8] ^ address.bytes[bit / 8]) & mask) == 0;
-        }
-        return within;
-    });
+    static const std::array kApart = {
+        *hazards::parse_range("198.18.0.0/15"),   *hazards::parse_range("192.0.2.0/24"),
+        *hazards::parse_range("198.51.100.0/24"), *hazards::parse_range("203.0.113.0/24"),
+        *hazards::parse_range("2001:db8::/32"),   *hazards::parse_range("2001:2::/48")};
+    return std::ranges::any_of(
+        kApart, [&](const hazards::AddressRange& apart) { return apart.contains(address); });
 }
 
 Status verdict(const std::vector<std::string>& refused) {

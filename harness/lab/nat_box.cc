@@ -74,9 +74,7 @@ Status NamespaceNatBox::flush() {
 Result<std::unique_ptr<NatBox>> NatBox::build(Journal& journal) {
     const NatBoxNames names = nat_box_names(journal.run_id());
     auto namespaces = std::make_unique<Namespaces>(journal);
-    if (const Status built = build_in(names, *namespaces); !built) {
-        return fail(built.error(), "build the nat-box lab");
-    }
+    TRY(doing(build_in(names, *namespaces), "build the nat-box lab"));
     TRY(complete_checksums(names));
     std::unique_ptr<NatBox> lab =
         std::make_unique<VethNatBox>(journal, names, std::move(namespaces));

@@ -47,18 +47,14 @@ NatPath::~NatPath() = default;
 
 Result<std::unique_ptr<NatPath>> NatPath::build(Journal& journal) {
     std::unique_ptr<NatPath> lab(new NatPath(journal));
-    if (const Status built = build_path(lab->names_, *lab->namespaces_); !built) {
-        return fail(built.error(), "build the nat-path lab");
-    }
+    TRY(doing(build_path(lab->names_, *lab->namespaces_), "build the nat-path lab"));
     TRY(lab->begin());
     return lab;
 }
 
 Status NatPath::begin() {
-    TRY(process::in_netns(names_.client, [&]() -> Status {
-        client_ports_ = TRY(read_sysctl(kLocalPorts, {}));
-        return {};
-    }));
+    client_ports_ =
+        TRY(process::in_netns(names_.client, [] { return read_sysctl(kLocalPorts, {}); }));
     // The rules first: they are what loads conntrack, where it is a module.
     TRY(configure({}));
     return make_watchable(names_.dut);

@@ -143,14 +143,12 @@ Result<LabFile> load_net_config(const std::string& path) {
                     "{}: REMOTE_ARGS: network namespace '{}' does not exist; 'ip netns' lists them",
                     path, config.remote_netns);
     }
-    auto port = device_with(config.remote, config.remote_netns);
-    if (!port) {
-        return fail(port.error(), "{}: REMOTE_V4, REMOTE_V6", path);
-    }
+    auto port = TRY(
+        doing(device_with(config.remote, config.remote_netns), "{}: REMOTE_V4, REMOTE_V6", path));
     LabFile lab{.name = "net.config", .tester_netns = config.remote_netns};
     lab.ports.push_back({.name = "remote",
                          .kind = TesterPort::Kind::kKernel,
-                         .device = std::move(*port),
+                         .device = std::move(port),
                          .addresses = std::move(config.remote)});
     lab.dut = {.kind = Dut::Kind::kNetns, .where = ""};
     lab.dut.devices.push_back(

@@ -29,8 +29,8 @@ class VethOverlay final : public Overlay {
     }
     // Its namespaces go with it, and what runs in them (unless the journal was kept).
     Status build() {
-        const Status built = build_in(names_, namespaces_);
-        return built ? configure({}) : fail(built.error(), "build the overlay lab");
+        TRY(doing(build_in(names_, namespaces_), "build the overlay lab"));
+        return configure({});
     }
     Status configure(const OverlayOptions& options) override;
 
@@ -49,9 +49,7 @@ Status VethOverlay::configure(const OverlayOptions& options) {
     has_vxlan_ = true;
     const std::string rules = overlay_rules(names_, options);
     return process::at_once(scripts, [&](const Script& script) -> Status {
-        if (const Status made = run_ip(script.netns, script.commands); !made) {
-            return fail(made.error(), "make the overlay's vxlan devices");
-        }
+        TRY(doing(run_ip(script.netns, script.commands), "make the overlay's vxlan devices"));
         TRY(load_rules(script.netns, rules));
         return flush_conntrack(script.netns);
     });
@@ -66,11 +64,8 @@ Result<std::unique_ptr<Overlay>> Overlay::build(Journal& journal) {
 }
 
 Status Overlay::join_by_bridge() {
-    const Status joined =
-        run_ip(names_.tester, wire_commands(names_.tester_port_a, names_.tester_port_b));
-    return joined
-               ? joined
-               : fail(joined.error(), "join {} and {}", names_.tester_port_a, names_.tester_port_b);
+    return doing(run_ip(names_.tester, wire_commands(names_.tester_port_a, names_.tester_port_b)),
+                 "join {} and {}", names_.tester_port_a, names_.tester_port_b);
 }
 
 }  // namespace pathproof::lab

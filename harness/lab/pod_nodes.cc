@@ -161,9 +161,7 @@ Result<std::unique_ptr<PodNodes>> PodNodes::build(Journal& journal, const PodCha
                 .plugins = chain.plugins, .netns = nodes->names_.nodes[node], .cache = cache},
             std::move(conflist));
     }
-    if (const Status built = nodes->build_nodes(); !built) {
-        return fail(built.error(), "build the nodes of the lab cni");
-    }
+    TRY(doing(nodes->build_nodes(), "build the nodes of the lab cni"));
     return nodes;
 }
 

@@ -118,9 +118,7 @@ Status make_watchable(const std::string& netns) {
 Status set_sysctls(const std::string& netns, const Sysctls& values) {
     return process::in_netns(netns, [&]() -> Status {
         for (const auto& [name, value] : values) {
-            if (const Status written = write_sysctl(name, value, {}); !written) {
-                return fail(written.error(), "namespace {}", netns);
-            }
+            TRY(doing(write_sysctl(name, value, {}), "namespace {}", netns));
         }
         return {};
     });

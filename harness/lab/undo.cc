@@ -316,21 +316,16 @@ Status run_ip_here(const std::string& command) {
 
 Result<std::string> read_sysctl(const std::string& name, const KernelFiles& files) {
     const auto path = TRY(sysctl_path(name, files));
-    auto text = read_file(path);
-    if (!text) {
-        return fail(text.error(), "sysctl {}", name);
-    }
-    while (!text->empty() && std::isspace(static_cast<unsigned char>(text->back())) != 0) {
-        text->pop_back();
+    auto text = TRY(doing(read_file(path), "sysctl {}", name));
+    while (!text.empty() && std::isspace(static_cast<unsigned char>(text.back())) != 0) {
+        text.pop_back();
     }
     return text;
 }
 
 Status write_sysctl(const std::string& name, const std::string& value, const KernelFiles& files) {
     const auto path = TRY(sysctl_path(name, files));
-    if (const Status written = write_file(path, value + "\n", O_TRUNC); !written) {
-        return fail(written.error(), "set sysctl {} to {}", name, value);
-    }
+    TRY(doing(write_file(path, value + "\n", O_TRUNC), "set sysctl {} to {}", name, value));
     const auto now = TRY(read_sysctl(name, files));
     if (one_blank_between(now) != one_blank_between(value)) {
         return fail(ErrorCode::kFailed, "set sysctl {} to {}: the kernel made it {}", name, value,

@@ -1,7 +1,6 @@
 #include "harness/process/child.h"
 
 #include <fcntl.h>
-#include <sched.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -31,14 +30,6 @@ namespace {
     dup2(socket, STDOUT_FILENO);
     if (errors >= 0) {
         dup2(errors, STDERR_FILENO);
-    }
-    if (!options.cpus.empty()) {
-        cpu_set_t set;
-        CPU_ZERO(&set);
-        for (int cpu : options.cpus) {
-            CPU_SET(cpu, &set);
-        }
-        sched_setaffinity(0, sizeof set, &set);
     }
     become(argv, options.netns);
 }

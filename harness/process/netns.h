@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <string>
+#include <type_traits>
 
 #include "dataplane/base/result.h"
 
@@ -25,5 +26,17 @@ Status enter_netns(const std::string& name, SysfsView sysfs);
 // Runs `work` on a thread of its own inside the namespace and waits for it; the caller stays where
 // it is.
 Status in_netns(const std::string& name, const std::function<Status()>& work);
+
+// Work that gives a value.
+template <typename Work, typename Outcome = std::invoke_result_t<const Work&>>
+requires(!std::is_same_v<Outcome, Status>) Outcome
+    in_netns(const std::string& name, const Work& work) {
+    Outcome outcome;
+    TRY(in_netns(name, [&]() -> Status {
+        outcome = work();
+        return {};
+    }));
+    return outcome;
+}
 
 }  // namespace pathproof::process

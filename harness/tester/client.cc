@@ -58,14 +58,13 @@ Result<std::unique_ptr<Client>> Client::start(const TesterOptions& options) {
         return fail(ErrorCode::kNotFound, "start the tester: network namespace '{}' does not exist",
                     options.netns);
     }
-    auto child = process::Child::start({process::own_binary(), "tester"}, {.netns = options.netns});
-    if (!child) {
-        return fail(child.error(), "start the tester");
-    }
+    auto child = TRY(
+        doing(process::Child::start({process::own_binary(), "tester"}, {.netns = options.netns}),
+              "start the tester"));
     const std::string who =
         options.netns.empty() ? "tester" : fmt::format("tester in namespace {}", options.netns);
     std::unique_ptr<Client> client(new Client);
-    client->impl_ = std::make_unique<Impl>(std::move(*child), who);
+    client->impl_ = std::make_unique<Impl>(std::move(child), who);
     client->impl_->opened = TRY(client->impl_->ask<Opened>("open", options));
     return client;
 }

@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "dataplane/base/file.h"
+#include "harness/lab/lab_file.h"
 #include "harness/lab/machine_use.h"
 #include "harness/lab/port_interface.h"
 #include "harness/process/netns.h"
@@ -25,14 +26,8 @@ bool is_vdev(const std::string& name) {
 
 // The interface in "net_af_packet,iface=u0"; empty when there is none. net_tap's iface= is one that
 // it makes.
-std::string interface_argument(const std::string& vdev) {
-    constexpr std::string_view kKey = ",iface=";
-    const std::size_t at = vdev.find(kKey);
-    if (at == std::string::npos || vdev.starts_with("net_tap")) {
-        return {};
-    }
-    const std::size_t begin = at + kKey.size();
-    return vdev.substr(begin, vdev.find(',', begin) - begin);
+std::string interface_behind(const std::string& vdev) {
+    return vdev.starts_with("net_tap") ? "" : lab::interface_argument(vdev);
 }
 
 // What a vdev's arguments name of the machine: iface=u0, remote=eth0, slave=0000:3b:00.0, ...
@@ -87,52 +82,49 @@ Channels channels_of(const std::string& interface) {
 }
 
 // An AF_XDP socket gets what comes in at its own queue; the rest goes past it into the kernel.
-Status check_xdp_queues(const std::string& interface, const PortQueues& queues) {
+Status check_xdp_queues(const std::string& interface, std::uint16_t queues) {
     const Channels there = channels_of(interface);
-    if (const unsigned wanted = std::max(queues.rx, queues.tx); wanted > there.combined) {
+    if (queues > there.combined) {
         return fail(ErrorCode::kBadInput,
                     "interface {} has {} combined queue{} ('ethtool -l {}') and {} were asked for: "
                     "AF_XDP has no more",
-                    interface, there.combined, there.combined == 1 ? "" : "s", interface, wanted);
+                    interface, there.combined, there.combined == 1 ? "" : "s", interface, queues);
     }
-    if (there.receiving <= queues.rx) {
+    if (there.receiving <= queues) {
         return {};
     }
     return fail(ErrorCode::kBadInput,
                 "interface {} has {} receive queues and AF_XDP would see {} of them: open as many "
                 "queues, or let it have fewer ('ethtool -L {} combined {}', for veth 'rx {}')",
-                interface, there.receiving, queues.rx, interface, queues.rx, queues.rx);
+                interface, there.receiving, queues, interface, queues, queues);
 }
 
-Status check_packet_queues(const std::string& interface, const PortQueues& queues) {
+Status check_packet_queues(const std::string& interface, std::uint16_t queues) {
     constexpr unsigned kMostSockets = 256;  // of a PACKET_FANOUT group (fanout_add)
-    const unsigned wanted = std::max(queues.rx, queues.tx);
-    if (wanted <= kMostSockets) {
+    if (queues <= kMostSockets) {
         return {};
     }
     return fail(ErrorCode::kBadInput,
                 "{} queues were asked for on interface {}: at most {} packet sockets can share its "
                 "frames",
-                wanted, interface, kMostSockets);
+                queues, interface, kMostSockets);
 }
 
 constexpr std::string_view kOverAfPacket = "af_packet:";
 constexpr std::string_view kOverAfXdp = "af_xdp:";
 
-std::string packet_socket_device(const std::string& interface, const PortQueues& queues) {
-    const unsigned pairs = std::max(queues.rx, queues.tx);
-    return af_packet_device(interface) + (pairs > 1 ? fmt::format(",qpairs={}", pairs) : "");
+std::string packet_socket_device(const std::string& interface, std::uint16_t queues) {
+    return af_packet_device(interface) + (queues > 1 ? fmt::format(",qpairs={}", queues) : "");
 }
 
-std::string xdp_socket_device(const std::string& interface, const PortQueues& queues) {
-    return fmt::format("net_af_xdp,iface={},start_queue=0,queue_count={}", interface,
-                       std::max(queues.rx, queues.tx));
+std::string xdp_socket_device(const std::string& interface, std::uint16_t queues) {
+    return fmt::format("net_af_xdp,iface={},start_queue=0,queue_count={}", interface, queues);
 }
 
 // Runs in the namespace. `used` becomes what the machine may need for something else.
-Status choose(const std::string& name, const PortQueues& queues, PortRequest& request,
+Status choose(const std::string& name, std::uint16_t queues, PortRequest& request,
               std::vector<std::string>& used) {
-    request = {.name = name, .device = name, .queues = std::max(queues.rx, queues.tx)};
+    request = {.name = name, .device = name, .queues = queues};
     const bool is_interface = if_nametoindex(name.c_str()) != 0;
     const bool over_xdp = !is_interface && name.starts_with(kOverAfXdp);
     if (is_interface || over_xdp || name.starts_with(kOverAfPacket)) {
@@ -145,7 +137,7 @@ Status choose(const std::string& name, const PortQueues& queues, PortRequest& re
                         : check_packet_queues(request.name, queues);
     }
     if (is_vdev(name)) {
-        const std::string interface = interface_argument(name);
+        const std::string interface = interface_behind(name);
         used = named_by(name);
         request.name = interface.empty() ? name.substr(0, name.find(',')) : interface;
         return interface.empty() ? Status() : check_interface(interface);
@@ -164,7 +156,7 @@ Status choose(const std::string& name, const PortQueues& queues, PortRequest& re
 }  // namespace
 
 std::optional<KernelPort> kernel_port(const std::string& device) {
-    std::string interface = interface_argument(device);
+    std::string interface = interface_behind(device);
     if (interface.empty()) {
         return std::nullopt;
     }
@@ -196,7 +188,7 @@ bool is_same_port(const PortRequest& a, const PortRequest& b) {
 }
 
 Result<PortRequest> choose_port(const std::string& name, const std::string& netns,
-                                const PortQueues& queues, const std::vector<lab::Prefix>* plan) {
+                                std::uint16_t queues, const std::vector<lab::Prefix>* plan) {
     PortRequest request;
     std::vector<std::string> used;
     Status chosen = process::in_netns(netns, [&] { return choose(name, queues, request, used); });

@@ -12,12 +12,6 @@
 
 namespace pathproof::tester {
 
-// Queues that the port shall have; drivers on a kernel interface are told when it is made.
-struct PortQueues {
-    std::uint16_t rx = 1;
-    std::uint16_t tx = 1;
-};
-
 // The interface that a driver on a kernel interface was given, and the sockets that it opens there.
 struct KernelPort {
     enum class Sockets : std::uint8_t { kPacket, kXdp };
@@ -39,9 +33,10 @@ bool is_same_port(const PortRequest& a, const PortRequest& b);
 //
 // Looks at the interface in network namespace `netns` (empty: the caller's). Errors: a name that is
 // none of these (kNotFound); an interface that is not up; what lab::check_touchable refuses, be it
-// the port itself or named by a virtual device's arguments. `plan`: the addresses that it may have.
+// the port itself or named by a virtual device's arguments. `queues` each way; drivers on a kernel
+// interface are told when the port is made. `plan`: the addresses that it may have.
 Result<PortRequest> choose_port(const std::string& name, const std::string& netns,
-                                const PortQueues& queues = {},
+                                std::uint16_t queues = 1,
                                 const std::vector<lab::Prefix>* plan = nullptr);
 
 }  // namespace pathproof::tester

@@ -42,15 +42,13 @@ void add_amount_options(CLI::App& command, AmountOptions& options) {
 
 Result<load::TrialOrder> order_of(const AmountOptions& options, const Rate& rate,
                                   const UnitFacts& unit) {
-    const auto pps =
-        frames_per_second(rate, unit.frames, unit.mean_frame_bytes, unit.link_mbps, unit.port);
-    if (!pps) {
-        return fail(pps.error(), "--rate {}", options.rate_text());
-    }
+    const double pps = TRY(doing(
+        frames_per_second(rate, unit.frames, unit.mean_frame_bytes, unit.link_mbps, unit.port),
+        "--rate {}", options.rate_text()));
     const bool follows = !options.drain_s && unit.timeout_s > 0;
     const double drain_s = options.drain_s.value_or(std::max(kSettle, unit.timeout_s));
     const bool endless = options.count == 0 && options.seconds <= 0;
-    return load::TrialOrder{.frames_per_second = *pps,
+    return load::TrialOrder{.frames_per_second = pps,
                             .duration = nanoseconds_of(options.seconds),
                             .frames = (endless ? kDefaultCount : options.count) * unit.frames,
                             .outstanding = options.outstanding * unit.frames,

@@ -75,28 +75,21 @@ Result<std::vector<std::string>> write_evidence(const std::string& folder,
             fs::remove(entry.path(), wrong);
         }
     }
-    const auto keep = [&](const std::string& file, const Status& written) {
-        files.push_back(file);
-        return written;
+    const auto next_file = [&](const std::string& name) {
+        return files.emplace_back((fs::path(folder) / name).string());
     };
-    Status written;
     if (!bad.empty()) {
-        const fs::path file = fs::path(folder) / "bad.pcapng";
-        written = keep(file, port::write_capture(
-                                 file, result.repeat + ": received with a wrong checksum", bad));
+        TRY(port::write_capture(next_file("bad.pcapng"),
+                                result.repeat + ": received with a wrong checksum", bad));
     }
-    if (written && !wrong_frames.empty()) {
-        const fs::path file = fs::path(folder) / "wrong.pcapng";
-        written = keep(file, port::write_capture(file, result.repeat + ": not as they have to be",
-                                                 wrong_frames));
+    if (!wrong_frames.empty()) {
+        TRY(port::write_capture(next_file("wrong.pcapng"),
+                                result.repeat + ": not as they have to be", wrong_frames));
     }
-    for (std::size_t n = 0; written && n < anomalies.size(); ++n) {
-        const fs::path file =
-            fs::path(folder) / fmt::format("anomaly-{}-{}.pcapng", n + 1, name(anomalies[n].kind));
-        written = keep(file, write_anomaly(file, result.repeat, run, lanes, anomalies[n]));
-    }
-    if (!written) {
-        return pass_on(written.error());
+    for (std::size_t n = 0; n < anomalies.size(); ++n) {
+        const std::string file =
+            next_file(fmt::format("anomaly-{}-{}.pcapng", n + 1, name(anomalies[n].kind)));
+        TRY(write_anomaly(file, result.repeat, run, lanes, anomalies[n]));
     }
     return files;
 }

@@ -102,11 +102,9 @@ Status limit_in_hardware(const load::TrialOrder& order, double frame_bytes, Lane
     }
     const double mbps = order.frames_per_second * bits_on_wire(frame_bytes) / 1e6 / queues;
     for (std::uint16_t queue = 0; queue < queues; ++queue) {
-        const Status limited =
-            port::limit_rate(lanes.sending(), queue, static_cast<std::uint32_t>(std::ceil(mbps)));
-        if (!limited) {
-            return fail(limited.error(), "--hw-rate-limit");
-        }
+        TRY(doing(
+            port::limit_rate(lanes.sending(), queue, static_cast<std::uint32_t>(std::ceil(mbps))),
+            "--hw-rate-limit"));
     }
     return {};
 }
@@ -131,11 +129,8 @@ class Generation {
 
     // All that can be found wrong is found in here, before anything is sent.
     Status prepare() {
-        auto rate = parse_rate(options_.amounts.rate_text());
-        if (!rate) {
-            return fail(rate.error(), "--rate {}", options_.amounts.rate_text());
-        }
-        rate_ = *rate;
+        const std::string rate = options_.amounts.rate_text();
+        rate_ = TRY(doing(parse_rate(rate), "--rate {}", rate));
         if (options_.replay.own_timing) {
             rate_ = {Rate::Kind::kMost, 0};  // the file's times hold it back
         }
@@ -146,10 +141,10 @@ class Generation {
         TRY(check_lanes(options_.lanes));
         traffic_ = TRY(planned_traffic(options_, rate_));
         TRY(prepare_folder(options_.evidence));
-        Status ready = start_metrics();
-        ready = ready ? open_lanes() : ready;
-        ready = ready ? start_run() : ready;
-        return ready ? give_order() : ready;
+        TRY(start_metrics());
+        TRY(open_lanes());
+        TRY(start_run());
+        return give_order();
     }
 
     Result<int> carry_out(const std::atomic<bool>& stop) {
@@ -204,13 +199,10 @@ class Generation {
         }
         const load::Roles roles = roles_of(options_.lanes, lanes_->sending(), lanes_->receiving());
         auto run = load::LoadRun::start(lanes_->ports.eal, roles, plan);
-        if (!run && !options_.traffic.size.empty()) {
-            return fail(run.error(), "--size {}", options_.traffic.size);
+        if (!options_.traffic.size.empty()) {
+            run = doing(std::move(run), "--size {}", options_.traffic.size);
         }
-        if (!run) {
-            return pass_on(run.error());
-        }
-        run_ = std::move(*run);
+        run_ = TRY(std::move(run));
         if (metrics_) {
             metrics_->show(run_.get());
         }
@@ -229,13 +221,9 @@ class Generation {
                           .timeout_s = options_.replays() ? 0 : options_.traffic.timeout_s}));
         load::TrialOrder open_loop = order;
         open_loop.outstanding = 0;
-        if (Status fine = run_->check(open_loop); !fine) {
-            return fail(fine.error(), "--rate {}", options_.amounts.rate_text());
-        }
+        TRY(doing(run_->check(open_loop), "--rate {}", options_.amounts.rate_text()));
         order_ = order;
-        if (Status fine = run_->check(order_); !fine) {
-            return fail(fine.error(), "--outstanding {}", options_.amounts.outstanding);
-        }
+        TRY(doing(run_->check(order_), "--outstanding {}", options_.amounts.outstanding));
         return options_.hw_rate_limit
                    ? limit_in_hardware(order_, bytes, *lanes_, options_.lanes.queue_count())
                    : Status();
@@ -290,15 +278,14 @@ void add_output(CLI::App& command, GenerateOptions& options) {
 }  // namespace
 
 void add_generate(CLI::App& app, Command& chosen) {
-    auto options = std::make_shared<GenerateOptions>();
     CLI::App* command = app.add_subcommand(
         "generate", "Send numbered traffic at an exact rate and follow each frame to its answer");
+    const auto options = options_for<GenerateOptions>(*command, chosen, run);
     add_lane_options(*command, options->lanes);
     add_amount_options(*command, options->amounts);
     add_traffic_options(*command, options->traffic);
     add_output(*command, *options);
     add_replay_options(*command, options->replay);
-    command->callback([&chosen, options] { chosen = [options] { return run(*options); }; });
 }
 
 }  // namespace pathproof::cli

@@ -69,12 +69,11 @@ Result<Lanes> Lanes::open(const LaneOptions& options, std::uint64_t tx_offloads,
     const std::uint16_t queues = options.queue_count();
     wanted.ports.push_back(
         {.port = options.port,
-         .rx_queues = queues,
-         .tx_queues = queues,
+         .queues = queues,
          .send_buffer_bytes = slow_device == SlowDevice::kLosesFrames ? kWholeRing : 0,
          .tx_offloads = tx_offloads});
     if (!options.receive.empty() && options.receive != options.port) {
-        wanted.ports.push_back({.port = options.receive, .rx_queues = queues, .tx_queues = queues});
+        wanted.ports.push_back({.port = options.receive, .queues = queues});
     }
     auto opened = TRY(DataPorts::open(wanted));
     return Lanes{std::move(opened)};

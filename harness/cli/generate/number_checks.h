@@ -11,27 +11,30 @@
 
 namespace pathproof::cli {
 
+// Refuses a text that is not `right`: "'x' is not a number above 0".
+template <typename Right>
+CLI::Validator check_of(const std::string& what, const std::string& type, Right right) {
+    return CLI::Validator(
+        [=](std::string& text) {
+            return right(text) ? std::string() : fmt::format("'{}' is not {}", text, what);
+        },
+        type);
+}
+
 // CLI::PositiveNumber says it with the 308 digits of the largest double.
-inline const CLI::Validator kAboveZero(
-    [](std::string& text) {
+inline const CLI::Validator kAboveZero =
+    check_of("a number above 0", "NUMBER > 0", [](const std::string& text) {
         double value = 0;
-        const bool right =
-            CLI::detail::lexical_cast(text, value) && value > 0 && std::isfinite(value);
-        return right ? std::string() : fmt::format("'{}' is not a number above 0", text);
-    },
-    "NUMBER > 0");
+        return CLI::detail::lexical_cast(text, value) && value > 0 && std::isfinite(value);
+    });
 
 // CLI::Range lets "nan" pass.
 inline CLI::Validator number_in(double least, double most) {
     const std::string range = fmt::format("{:.15g} to {:.15g}", least, most);
-    return CLI::Validator(
-        [=](std::string& text) {
-            double value = 0;
-            const bool right =
-                CLI::detail::lexical_cast(text, value) && value >= least && value <= most;
-            return right ? std::string() : fmt::format("'{}' is not a number from {}", text, range);
-        },
-        fmt::format("NUMBER {}", range));
+    return check_of("a number from " + range, "NUMBER " + range, [=](const std::string& text) {
+        double value = 0;
+        return CLI::detail::lexical_cast(text, value) && value >= least && value <= most;
+    });
 }
 
 // CLI takes "-1" for a huge unsigned number and "010" for 8, and tells of one that is too large in
@@ -44,40 +47,22 @@ inline bool is_whole(const std::string& text, std::uint64_t least, std::uint64_t
     return wrong == std::errc() && stop == end && !octal && value >= least && value <= most;
 }
 
-inline const CLI::Validator kPositive(
-    [](std::string& text) {
-        return is_whole(text, 1, UINT64_MAX)
-                   ? std::string()
-                   : fmt::format("'{}' is not a whole number above 0", text);
-    },
-    "NUMBER > 0");
-
-// 0 or more.
-inline const CLI::Validator kWhole(
-    [](std::string& text) {
-        return is_whole(text, 0, UINT64_MAX) ? std::string()
-                                             : fmt::format("'{}' is not a whole number", text);
-    },
-    "NUMBER");
-
+inline CLI::Validator whole(std::uint64_t least, std::uint64_t most, const std::string& what,
+                            const std::string& type) {
+    return check_of(what, type,
+                    [=](const std::string& text) { return is_whole(text, least, most); });
+}
 inline CLI::Validator whole(std::uint64_t least, std::uint64_t most) {
-    return CLI::Validator(
-        [least, most](std::string& text) {
-            return is_whole(text, least, most)
-                       ? std::string()
-                       : fmt::format("'{}' is not a whole number of {} to {}", text, least, most);
-        },
-        fmt::format("{} to {}", least, most));
+    const std::string range = fmt::format("{} to {}", least, most);
+    return whole(least, most, "a whole number of " + range, range);
 }
 
+inline const CLI::Validator kPositive =
+    whole(1, UINT64_MAX, "a whole number above 0", "NUMBER > 0");
+// 0 or more.
+inline const CLI::Validator kWhole = whole(0, UINT64_MAX, "a whole number", "NUMBER");
 // What `--cpu` takes: far more than any machine has; which of them are there is asked later.
-inline const CLI::Validator kCpu(
-    [](std::string& text) {
-        return is_whole(text, 0, 65'535) ? std::string()
-                                         : fmt::format("'{}' is not the number of a CPU", text);
-    },
-    "CPU");
-
+inline const CLI::Validator kCpu = whole(0, 65'535, "the number of a CPU", "CPU");
 inline const CLI::Validator kUdpPort = whole(1, 65'535);
 
 }  // namespace pathproof::cli

@@ -17,16 +17,6 @@ using frame::TrafficClass;
 
 constexpr std::uint16_t kVxlanPort = 4789;
 
-// What was typed into `--option`, read by `parse`; the error names the option.
-template <typename T>
-Status read(T& into, Result<T> parsed, const char* option) {
-    if (!parsed) {
-        return fail(parsed.error(), "{}", option);
-    }
-    into = *parsed;
-    return {};
-}
-
 // An end point, whose port may be left out.
 Result<frame::Endpoint> endpoint(const std::string& text, std::uint16_t default_port) {
     if (const auto address = frame::parse_ip(text)) {
@@ -39,18 +29,13 @@ Status add_tunnel(FrameSpec& spec, const TrafficOptions& options) {
     frame::TunnelSpec tunnel;
     tunnel.vni = *options.vni;
     frame::PacketSpec& outer = tunnel.outer;
-    for (const Status& status :
-         {read(outer.source, endpoint(options.outer_source, options.outer_source_ports.front()),
-               "--outer-source"),
-          read(outer.destination, endpoint(options.outer_destination, kVxlanPort),
-               "--outer-destination"),
-          read(outer.source_mac, frame::parse_mac(options.outer_source_mac), "--outer-source-mac"),
-          read(outer.destination_mac, frame::parse_mac(options.outer_destination_mac),
-               "--outer-destination-mac")}) {
-        if (!status) {
-            return status;
-        }
-    }
+    outer.source = TRY(doing(endpoint(options.outer_source, options.outer_source_ports.front()),
+                             "--outer-source"));
+    outer.destination =
+        TRY(doing(endpoint(options.outer_destination, kVxlanPort), "--outer-destination"));
+    outer.source_mac = TRY(doing(frame::parse_mac(options.outer_source_mac), "--outer-source-mac"));
+    outer.destination_mac =
+        TRY(doing(frame::parse_mac(options.outer_destination_mac), "--outer-destination-mac"));
     outer.source.port = options.outer_source_ports.front();
     spec.tunnel = tunnel;
     return {};
@@ -97,16 +82,17 @@ Status set_checksum(FrameSpec& spec, frame::ChecksumMode& tcp, const std::string
 
 Status add_addresses(FrameSpec& spec, const TrafficOptions& options) {
     frame::PacketSpec& packet = spec.packet;
-    TRY(read(packet.destination, endpoint(options.destination, 53), "--destination"));
+    packet.destination = TRY(doing(endpoint(options.destination, 53), "--destination"));
     const bool v4 = packet.destination.address.family == frame::Family::kIpv4;
     // The benchmarking ranges of RFC 2544 and RFC 5180.
     const std::string source = !options.source.empty() ? options.source
                                : v4                    ? "198.18.0.2"
                                                        : "2001:2::2";
-    TRY(read(packet.source.address, frame::parse_ip(source), "--source"));
+    packet.source.address = TRY(doing(frame::parse_ip(source), "--source"));
     packet.source.port = options.source_port;
-    return read(packet.destination_mac, frame::parse_mac(options.destination_mac),
-                "--destination-mac");
+    packet.destination_mac =
+        TRY(doing(frame::parse_mac(options.destination_mac), "--destination-mac"));
+    return {};
 }
 
 void add_tags(FrameSpec& spec, const std::vector<std::uint16_t>& vlans) {
@@ -153,29 +139,26 @@ Status check_ends(const frame::PacketSpec& packet, const char* which) {
 Result<FrameSpec> frame_spec(const TrafficOptions& options, frame::ChecksumMode& tcp) {
     FrameSpec spec;
     spec.seed = options.seed;
-    Status made = add_addresses(spec, options);
-    if (made && options.vlans.size() > spec.packet.vlan.size()) {
-        made = fail(ErrorCode::kBadInput, "--vlan was given {} times; a frame has two tags at most",
+    TRY(add_addresses(spec, options));
+    if (options.vlans.size() > spec.packet.vlan.size()) {
+        return fail(ErrorCode::kBadInput, "--vlan was given {} times; a frame has two tags at most",
                     options.vlans.size());
     }
-    if (made && options.vni) {
-        made = add_tunnel(spec, options);
+    if (options.vni) {
+        TRY(add_tunnel(spec, options));
     }
-    if (made) {
-        add_tags(spec, options.vlans);
+    add_tags(spec, options.vlans);
+    for (const std::string& text : options.checksums) {
+        TRY(set_checksum(spec, tcp, text));
     }
-    for (std::size_t n = 0; made && n < options.checksums.size(); ++n) {
-        made = set_checksum(spec, tcp, options.checksums[n]);
+    if (!options.source_mac.empty()) {
+        spec.packet.source_mac = TRY(doing(frame::parse_mac(options.source_mac), "--source-mac"));
     }
-    if (made && !options.source_mac.empty()) {
-        made = read(spec.packet.source_mac, frame::parse_mac(options.source_mac), "--source-mac");
+    TRY(check_ends(spec.packet, ""));
+    if (spec.tunnel) {
+        TRY(check_ends(spec.tunnel->outer, "outer "));
     }
-    made = made ? check_ends(spec.packet, "") : made;
-    made = made && spec.tunnel ? check_ends(spec.tunnel->outer, "outer ") : made;
-    made = made ? frame::check(spec) : made;
-    if (!made) {
-        return pass_on(made.error());
-    }
+    TRY(frame::check(spec));
     return spec;
 }
 
@@ -186,42 +169,25 @@ Result<std::vector<load::MixPart>> mix_of(const TrafficOptions& options) {
         mix = {{}};
     }
     if (!options.mix.empty()) {
-        auto parsed = parse_mix(options.mix);
-        if (!parsed) {
-            return fail(parsed.error(), "--mix {}", options.mix);
-        }
-        mix = std::move(*parsed);
+        mix = TRY(doing(parse_mix(options.mix), "--mix {}", options.mix));
     }
     if (!options.size.empty()) {
-        if (Status set = set_sizes(mix, options.size); !set) {
-            return fail(set.error(), "--size {}", options.size);
-        }
+        TRY(doing(set_sizes(mix, options.size), "--size {}", options.size));
     }
     return mix;
 }
 
 Status set_expected(load::IntakePlan& intake, const TrafficOptions& options) {
-    auto allowed = load::parse_allowance(options.allow);
-    if (!allowed) {
-        return fail(allowed.error(), "--allow {}", options.allow);
-    }
-    intake.allowed = *allowed;
+    intake.allowed = TRY(doing(load::parse_allowance(options.allow), "--allow {}", options.allow));
     std::vector<traffic::AnswerRule> rules;
     for (const std::string& text : options.expected_answers) {
-        const auto rule = parse_rule(text);
-        if (!rule) {
-            return fail(rule.error(), "--expect-answer {}", text);
-        }
-        rules.push_back(*rule);
+        const auto rule = TRY(doing(parse_rule(text), "--expect-answer {}", text));
+        rules.push_back(rule);
     }
     if (!rules.empty() && intake.expects == load::IntakePlan::Expects::kFrames) {
         return fail(ErrorCode::kBadInput, "--expect-answer is for --expect answers");
     }
-    auto right = traffic::expectations(rules);
-    if (!right) {
-        return fail(right.error(), "--expect-answer");
-    }
-    intake.right_answers = std::move(*right);
+    intake.right_answers = TRY(doing(traffic::expectations(rules), "--expect-answer"));
     return {};
 }
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <condition_variable>
 #include <nlohmann/json.hpp>
 
 #include "harness/process/json_text.h"
@@ -46,29 +47,31 @@ std::string progress_json(const ProgressSample& sample) {
 }
 
 ProgressWatcher::ProgressWatcher(const load::LoadRun& run, ProgressForm form)
-    : run_(run), form_(form), terminal_(isatty(STDERR_FILENO) == 1), thread_([this] { watch(); }) {}
+    : run_(run),
+      form_(form),
+      terminal_(isatty(STDERR_FILENO) == 1),
+      thread_([this](const std::stop_token& over) { watch(over); }) {}
 
 ProgressWatcher::~ProgressWatcher() {
-    {
-        const std::lock_guard guard(lock_);
-        over_ = true;
-    }
-    over_changed_.notify_all();
+    thread_.request_stop();
     thread_.join();
     if (terminal_ && form_ == ProgressForm::kText) {
         fmt::print(stderr, "\r\x1b[K");
     }
 }
 
-void ProgressWatcher::watch() {
+void ProgressWatcher::watch(const std::stop_token& over) {
     const auto began = Clock::now();
     load::Live before;
-    std::unique_lock guard(lock_);
-    for (int second = 1; !over_; ++second) {
-        if (over_changed_.wait_until(guard, began + std::chrono::seconds(second),
-                                     [this] { return over_; })) {
-            return;
-        }
+    std::mutex lock;
+    std::unique_lock guard(lock);
+    std::condition_variable_any pause;
+    const auto is_over = [&] { return over.stop_requested(); };
+    // One that ends just as a wait begins makes the wait's answer false (libstdc++ 12).
+    for (int second = 1;
+         !pause.wait_until(guard, over, began + std::chrono::seconds(second), is_over) &&
+         !is_over();
+         ++second) {
         const load::Live now = run_.live();
         write({.seconds = std::chrono::duration<double>(Clock::now() - began).count(),
                .counts = now,
@@ -91,17 +94,12 @@ void ProgressWatcher::write(const ProgressSample& sample) const {
 }
 
 Result<std::unique_ptr<LiveMetrics>> LiveMetrics::start(const std::string& address) {
-    const auto listen = frame::parse_endpoint(address);
-    if (!listen) {
-        return fail(listen.error(), "--metrics '{}'", address);
-    }
+    const auto listen = TRY(doing(frame::parse_endpoint(address), "--metrics '{}'", address));
     auto live = std::make_unique<LiveMetrics>();
-    auto server = metrics::HttpServer::start(
-        *listen, [&live = *live](metrics::Dialect dialect) { return live.text(dialect); });
-    if (!server) {
-        return fail(server.error(), "--metrics {}", address);
-    }
-    live->server_ = std::move(*server);
+    live->server_ = TRY(
+        doing(metrics::HttpServer::start(
+                  listen, [&live = *live](metrics::Dialect dialect) { return live.text(dialect); }),
+              "--metrics {}", address));
     return live;
 }
 

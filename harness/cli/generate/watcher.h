@@ -2,7 +2,6 @@
 #pragma once
 
 #include <chrono>
-#include <condition_variable>
 #include <cstdint>
 #include <memory>
 #include <mutex>
@@ -36,16 +35,13 @@ class ProgressWatcher {
     ~ProgressWatcher();
 
   private:
-    void watch();
+    void watch(const std::stop_token& over);
     void write(const ProgressSample& sample) const;
 
     const load::LoadRun& run_;
     const ProgressForm form_;
     const bool terminal_;
-    std::mutex lock_;
-    std::condition_variable over_changed_;
-    bool over_ = false;
-    std::thread thread_;
+    std::jthread thread_;
 };
 
 // OpenMetrics of the run in hand over HTTP. Started before the process moves into a network

@@ -1,6 +1,5 @@
 // pathproof profile check
 #include <CLI/CLI.hpp>
-#include <memory>
 
 #include "harness/cli/profile/commands.h"
 #include "harness/cli/profile/json.h"
@@ -116,16 +115,15 @@ Result<int> check(const CheckOptions& options) {
 }  // namespace
 
 void add_check(CLI::App& profile, Command& chosen) {
-    const auto options = std::make_shared<CheckOptions>();
     CLI::App* app = profile.add_subcommand(
         "check",
         "Compare a device with its profile; exit status 1 when something is missing, unexpected or "
         "known to be broken");
+    const auto options = options_for<CheckOptions>(*app, chosen, check);
     add_target(*app, options->target);
     app->add_option("--profile", options->profile,
                     "Profile, as 'profile list' names it (default: the one that fits)");
     app->add_flag("--json", options->json, "One JSON object a line");
-    app->callback([&chosen, options] { chosen = [options] { return check(*options); }; });
 }
 
 }  // namespace pathproof::cli::profiles

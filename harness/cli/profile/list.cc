@@ -1,6 +1,5 @@
 // pathproof profile list
 #include <CLI/CLI.hpp>
-#include <memory>
 
 #include "harness/cli/profile/commands.h"
 #include "harness/cli/profile/json.h"
@@ -30,10 +29,9 @@ Result<int> list(const bool& json) {
 }  // namespace
 
 void add_list(CLI::App& profile, Command& chosen) {
-    const auto json = std::make_shared<bool>(false);
     CLI::App* app = profile.add_subcommand("list", "Print the profiles there are");
+    const auto json = options_for<bool>(*app, chosen, list);
     app->add_flag("--json", *json, "One JSON object a line");
-    app->callback([&chosen, json] { chosen = [json] { return list(*json); }; });
 }
 
 }  // namespace pathproof::cli::profiles

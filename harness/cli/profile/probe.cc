@@ -3,7 +3,6 @@
 #include <array>
 #include <ctime>
 #include <filesystem>
-#include <memory>
 
 #include "dataplane/base/new_file.h"
 #include "harness/cli/profile/commands.h"
@@ -56,14 +55,13 @@ Result<int> probe(const ProbeOptions& options) {
 }  // namespace
 
 void add_probe(CLI::App& profile, Command& chosen) {
-    const auto options = std::make_shared<ProbeOptions>();
     CLI::App* app =
         profile.add_subcommand("probe", "Write a draft profile from what a device offers");
+    const auto options = options_for<ProbeOptions>(*app, chosen, probe);
     add_target(*app, options->target);
     CLI::Option* out = app->add_option("--out", options->out, "File for the draft");
     app->add_flag("--json", options->json, "What the device says, as one JSON object")
         ->excludes(out);
-    app->callback([&chosen, options] { chosen = [options] { return probe(*options); }; });
 }
 
 }  // namespace pathproof::cli::profiles

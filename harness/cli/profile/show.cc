@@ -2,7 +2,6 @@
 #include <fmt/ranges.h>
 
 #include <CLI/CLI.hpp>
-#include <memory>
 
 #include "harness/cli/profile/commands.h"
 #include "harness/cli/profile/json.h"
@@ -147,11 +146,10 @@ Result<int> show(const ShowOptions& options) {
 }  // namespace
 
 void add_show(CLI::App& profile, Command& chosen) {
-    const auto options = std::make_shared<ShowOptions>();
     CLI::App* app = profile.add_subcommand("show", "Print one profile");
+    const auto options = options_for<ShowOptions>(*app, chosen, show);
     app->add_option("NAME", options->name, "Profile, as 'profile list' names it")->required();
     app->add_flag("--json", options->json, "One JSON object");
-    app->callback([&chosen, options] { chosen = [options] { return show(*options); }; });
 }
 
 }  // namespace pathproof::cli::profiles

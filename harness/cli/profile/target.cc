@@ -3,9 +3,7 @@
 #include <CLI/CLI.hpp>
 
 #include "harness/cli/port_journal.h"
-#include "harness/lab/signals.h"
 #include "harness/process/netns.h"
-#include "harness/tester/client.h"
 #include "harness/tester/port_choice.h"
 
 namespace pathproof::cli::profiles {
@@ -14,12 +12,8 @@ namespace {
 using profile::LiveDevice;
 
 Result<LiveDevice> read_kernel(const TargetOptions& options) {
-    LiveDevice device;
-    TRY(process::in_netns(options.netns, [&]() -> Status {
-        device = TRY(profile::read_kernel_device(options.device));
-        return {};
-    }));
-    return device;
+    return process::in_netns(options.netns,
+                             [&] { return profile::read_kernel_device(options.device); });
 }
 
 // "DPDK 22.11.11" is 22.11.11.
@@ -31,16 +25,10 @@ std::string version_of(const std::string& text) {
 Result<LiveDevice> read_dpdk(const TargetOptions& options) {
     const auto chosen = TRY(tester::choose_port(options.dpdk, options.netns));
     const lab::SignalHold hold;
-    const auto journal = TRY(port_journal({chosen}));
-    const lab::SignalGuard guard(journal.get(), tell_interrupted);
-    std::unique_ptr<tester::Client> client;
-    TRY(open_noted(journal, {chosen}, options.netns, [&]() -> Status {
-        auto started = tester::Client::start(
-            {.netns = options.netns, .ports = {chosen}, .worker_cpus = {0}, .hugepages = false});
-        client = started ? std::move(*started) : nullptr;
-        return started ? Status() : pass_on(started.error());
-    }));
-    const port::PortInfo& info = client->ports().front();
+    const auto tester = TRY(open_tester(
+        {.netns = options.netns, .ports = {chosen}, .worker_cpus = {0}, .hugepages = false},
+        {chosen}));
+    const port::PortInfo& info = tester.client->ports().front();
     return LiveDevice{
         .name = info.device,
         .identity = {.kernel_driver = "", .pmd = info.driver, .pci = profile::pci_id(options.dpdk)},
@@ -50,7 +38,7 @@ Result<LiveDevice> read_dpdk(const TargetOptions& options) {
         .dpdk_rx = info.rx_offloads,
         .limits = {},
         .speed_mbps = info.link_mbps == 0 ? -1 : std::int64_t{info.link_mbps},
-        .running = {.kernel = "", .dpdk = version_of(client->dpdk_version())}};
+        .running = {.kernel = "", .dpdk = version_of(tester.client->dpdk_version())}};
 }
 
 }  // namespace

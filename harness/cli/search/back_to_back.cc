@@ -35,7 +35,7 @@ Result<SearchTime> burst_time(const SizeSearch& search) {
     const double sending = 2 * static_cast<double>(plan.longest) / search.max_load.pps;
     const double waiting = halvings * (search.options.drain_s + search::seconds(plan.idle) + 0.01);
     const search::Nanoseconds usual =
-        from_seconds((sending + waiting) * plan.attempts * plan.tests);
+        nanoseconds_of((sending + waiting) * plan.attempts * plan.tests);
     return SearchTime{.usual = usual + throughput_time(search),
                       .most = 5 * throughput_time(search) + 2 * usual + std::chrono::seconds(10)};
 }

@@ -68,11 +68,9 @@ Result<std::optional<double>> throughput_for(const SizeSearch& search, search::T
     if (search.options.throughput > 0) {
         return std::optional<double>(search.options.throughput);
     }
-    const auto found = search::mlr_search(quick_plan(search), trials);
-    if (!found) {
-        return fail(found.error(), "search for the throughput");
-    }
-    const search::GoalResult& goal = found->goals.front();
+    const auto found =
+        TRY(doing(search::mlr_search(quick_plan(search), trials), "search for the throughput"));
+    const search::GoalResult& goal = found.goals.front();
     if (goal.limit == search::Limit::kTester) {
         reasons.add_limit("the throughput is the tester's: " + tester_limit(trials));
     } else if (!goal.conclusive()) {

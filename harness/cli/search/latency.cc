@@ -20,7 +20,7 @@ double micro(double nanoseconds) {
 }
 
 search::Nanoseconds trial_time(const SearchOptions& options) {
-    return from_seconds(options.trial_s > 0 ? options.trial_s : kLatencyTrialSeconds);
+    return nanoseconds_of(options.trial_s > 0 ? options.trial_s : kLatencyTrialSeconds);
 }
 
 unsigned repeats(const SearchOptions& options) {

@@ -13,10 +13,10 @@ constexpr double kLossTrialSeconds = 60;
 
 search::LossCurvePlan loss_plan(const SizeSearch& search) {
     const SearchOptions& options = search.options;
-    return {
-        .max_load_pps = search.max_load.pps,
-        .step = options.step,
-        .trial_duration = from_seconds(options.trial_s > 0 ? options.trial_s : kLossTrialSeconds)};
+    return {.max_load_pps = search.max_load.pps,
+            .step = options.step,
+            .trial_duration =
+                nanoseconds_of(options.trial_s > 0 ? options.trial_s : kLossTrialSeconds)};
 }
 
 Result<SearchTime> loss_time(const SizeSearch& search) {

@@ -22,7 +22,7 @@ Result<search::MlrPlan> mlr_plan(const SizeSearch& search) {
     search::MlrPlan plan{.goals = std::move(goals),
                          .min_load_pps = search.min_load(),
                          .max_load_pps = search.max_load.pps,
-                         .warm_up = from_seconds(search.options.warm_up_s)};
+                         .warm_up = nanoseconds_of(search.options.warm_up_s)};
     TRY(check(plan));
     return plan;
 }

@@ -58,11 +58,11 @@ Result<search::Goal> custom_goal(const std::string& text, std::size_t number) {
         } else if (name == "exceed") {
             goal.criteria.exceed_ratio = value;
         } else if (name == "trial") {
-            goal.criteria.trial_duration = from_seconds(value);
+            goal.criteria.trial_duration = nanoseconds_of(value);
         } else if (name == "sum") {
-            goal.criteria.duration_sum = from_seconds(value);
+            goal.criteria.duration_sum = nanoseconds_of(value);
         } else if (name == "initial") {
-            goal.initial_trial_duration = from_seconds(value);
+            goal.initial_trial_duration = nanoseconds_of(value);
         } else if (name == "width") {
             goal.relative_width = value;
         } else {
@@ -75,9 +75,7 @@ Result<search::Goal> custom_goal(const std::string& text, std::size_t number) {
         goal.initial_trial_duration =
             std::min<search::Nanoseconds>(goal.criteria.trial_duration, std::chrono::seconds(1));
     }
-    if (Status right = check(goal); !right) {
-        return fail(right.error(), "--goal {}", text);
-    }
+    TRY(doing(check(goal), "--goal {}", text));
     return goal;
 }
 
@@ -168,10 +166,6 @@ Status check_loads(const SearchOptions& options) {
     return {};
 }
 
-search::Nanoseconds from_seconds(double seconds) {
-    return search::Nanoseconds(static_cast<std::int64_t>(std::min(seconds, 9e9) * 1e9));
-}
-
 void add_common_options(CLI::App& command, SearchOptions& options) {
     // One lcore sends, one receives.
     options.lanes.cpus = port::usable_cpus(2);
@@ -222,11 +216,8 @@ Result<std::vector<search::Goal>> search_goals(const SearchOptions& options) {
     }
     std::vector<search::Goal> goals;
     for (const std::string& name : presets) {
-        const auto goal = search::preset(name);
-        if (!goal) {
-            return fail(goal.error(), "--preset");
-        }
-        goals.push_back(*goal);
+        const auto goal = TRY(doing(search::preset(name), "--preset"));
+        goals.push_back(goal);
     }
     for (std::size_t n = 0; n < options.goals.size(); ++n) {
         const auto goal = TRY(custom_goal(options.goals[n], n + 1));

@@ -9,6 +9,7 @@
 #include "dataplane/search/goal.h"
 #include "harness/cli/generate/lanes.h"
 #include "harness/cli/generate/traffic_options.h"
+#include "harness/cli/seconds.h"
 
 namespace CLI {
 class App;
@@ -67,8 +68,6 @@ Result<std::vector<search::Goal>> search_goals(const SearchOptions& options);
 double offered_tolerance(const SearchOptions& options);
 // Errors: a least load that is not below the greatest, where both were typed.
 Status check_loads(const SearchOptions& options);
-
-search::Nanoseconds from_seconds(double seconds);
 
 // Of typed loads and of seconds of trials: what a run can do, and what its times can count.
 extern const CLI::Validator kLoad;

@@ -91,11 +91,8 @@ Result<SearchRecord> SearchRecord::open(const SearchOptions& options) {
     if (error) {
         return fail(ErrorCode::kBadInput, "--out {}: {}", options.out, error.message());
     }
-    auto log = NewFile::beside(options.out + "/trials.jsonl");
-    if (!log) {
-        return fail(log.error(), "--out {}", options.out);
-    }
-    record.log_.emplace(std::move(*log));
+    auto log = TRY(doing(NewFile::beside(options.out + "/trials.jsonl"), "--out {}", options.out));
+    record.log_.emplace(std::move(log));
     return record;
 }
 

@@ -15,8 +15,8 @@ search::RecoveryPlan recovery_plan(const SizeSearch& search, double throughput) 
     const SearchOptions& options = search.options;
     return {.throughput_pps = throughput,
             .max_load_pps = search.max_load.pps,
-            .overload_duration = from_seconds(options.overload_s),
-            .relief_duration = from_seconds(options.relief_s),
+            .overload_duration = nanoseconds_of(options.overload_s),
+            .relief_duration = nanoseconds_of(options.relief_s),
             .repeats = options.repeats > 0 ? options.repeats : kRecoveryRepeats};
 }
 

@@ -41,7 +41,7 @@ class SearchCommand {
 };
 
 search::Budget SearchCommand::budget(const SearchTime& time) const {
-    return {.time = options_.max_time_s > 0 ? from_seconds(options_.max_time_s) : time.most,
+    return {.time = options_.max_time_s > 0 ? nanoseconds_of(options_.max_time_s) : time.most,
             .repeats = options_.retries,
             .stop = &stop_};
 }

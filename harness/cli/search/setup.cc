@@ -74,18 +74,15 @@ Result<std::unique_ptr<measure::LoadMeasurer>> SearchSetup::measurer(std::uint16
     measure::MeasurerPlan plan{
         .roles = roles_of(options_.lanes, lanes_->sending(), lanes_->receiving()),
         .load = {.source = traffic.source, .intake = traffic.intake},
-        .drain = from_seconds(options_.drain_s),
+        .drain = nanoseconds_of(options_.drain_s),
         .offered_tolerance = offered_tolerance(options_)};
     plan.load.intake.streams = static_cast<unsigned>(plan.roles.senders.size());
     plan.load.intake.keep_bad_frames = 0;
     if (options_.traffic.source_mac.empty()) {
         plan.load.source.spec.packet.source_mac = sender().mac;
     }
-    auto started = measure::LoadMeasurer::start(lanes_->ports.eal, plan, stop_);
-    if (!started) {
-        return fail(started.error(), "frames of {} bytes", size);
-    }
-    return started;
+    return doing(measure::LoadMeasurer::start(lanes_->ports.eal, plan, stop_), "frames of {} bytes",
+                 size);
 }
 
 Result<std::optional<MaxLoad>> SearchSetup::max_load(std::uint16_t size,

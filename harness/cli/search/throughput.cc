@@ -18,7 +18,7 @@ Result<search::ThroughputPlan> throughput_plan(const SizeSearch& search) {
         .min_load_pps = search.min_load(),
         .max_load_pps = search.max_load.pps,
         .trial_duration =
-            from_seconds(options.trial_s > 0 ? options.trial_s : kThroughputTrialSeconds),
+            nanoseconds_of(options.trial_s > 0 ? options.trial_s : kThroughputTrialSeconds),
         .relative_width = options.width,
         .loss_ratio = options.loss_ratio,
         .attempts = options.attempts > 0 ? options.attempts : 1};

@@ -117,8 +117,7 @@ Status NatBench::open_ports() {
             continue;
         }
         const lab::PortPlan& plan = plans[ports.size()];
-        auto port = TRY(
-            tester::choose_port(name, names().tester, {plan.queues, plan.queues}, &plan.addresses));
+        auto port = TRY(tester::choose_port(name, names().tester, plan.queues, &plan.addresses));
         ports.push_back(std::move(port));
     }
     // The lab's own interfaces go with their namespaces.
