@@ -150,6 +150,33 @@ struct StopDaemon {
     void operator()(MHD_Daemon* daemon) const { MHD_stop_daemon(daemon); }
 };
 
+class Microhttpd final : public HttpServer {
+  public:
+    explicit Microhttpd(Body body) : body_(std::move(body)) {}
+
+    // Takes the socket where it succeeds.
+    Status start_on(Fd fd, const frame::IpAddress& listen) {
+        address_ = {.address = listen, .port = bound_port(fd.get())};
+        daemon_.reset(MHD_start_daemon(
+            MHD_USE_INTERNAL_POLLING_THREAD | MHD_USE_AUTO, 0, nullptr, nullptr, &on_request,
+            &body_, MHD_OPTION_LISTEN_SOCKET, fd.get(), MHD_OPTION_CONNECTION_LIMIT,
+            kMostConnections, MHD_OPTION_CONNECTION_TIMEOUT, kIdleSeconds, MHD_OPTION_END));
+        if (!daemon_) {
+            return fail(ErrorCode::kFailed, "start the HTTP server on {}: {}",
+                        frame::to_string(address_), std::strerror(errno));
+        }
+        fd.release();  // the daemon's
+        return {};
+    }
+
+    frame::Endpoint address() const override { return address_; }
+
+  private:
+    Body body_;
+    frame::Endpoint address_;
+    std::unique_ptr<MHD_Daemon, StopDaemon> daemon_;  // closes its socket
+};
+
 }  // namespace
 
 Dialect dialect_for(const std::string& accept) {
@@ -167,35 +194,11 @@ bool is_loopback(const frame::IpAddress& address) {
     return address == loopback;
 }
 
-struct HttpServer::Impl {
-    Body body;
-    frame::Endpoint address;
-    std::unique_ptr<MHD_Daemon, StopDaemon> daemon;  // closes its socket
-};
-
-HttpServer::HttpServer() : impl_(std::make_unique<Impl>()) {}
-
-HttpServer::~HttpServer() = default;
-
 Result<std::unique_ptr<HttpServer>> HttpServer::start(const frame::Endpoint& listen, Body body) {
     Fd fd = TRY(open_listener(listen));
-    std::unique_ptr<HttpServer> server(new HttpServer());
-    server->impl_->body = std::move(body);
-    server->impl_->address = {.address = listen.address, .port = bound_port(fd.get())};
-    server->impl_->daemon.reset(MHD_start_daemon(
-        MHD_USE_INTERNAL_POLLING_THREAD | MHD_USE_AUTO, 0, nullptr, nullptr, &on_request,
-        &server->impl_->body, MHD_OPTION_LISTEN_SOCKET, fd.get(), MHD_OPTION_CONNECTION_LIMIT,
-        kMostConnections, MHD_OPTION_CONNECTION_TIMEOUT, kIdleSeconds, MHD_OPTION_END));
-    if (!server->impl_->daemon) {
-        return fail(ErrorCode::kFailed, "start the HTTP server on {}: {}",
-                    frame::to_string(server->impl_->address), std::strerror(errno));
-    }
-    fd.release();  // the daemon's
+    auto server = std::make_unique<Microhttpd>(std::move(body));
+    TRY(server->start_on(std::move(fd), listen.address));
     return server;
-}
-
-frame::Endpoint HttpServer::address() const {
-    return impl_->address;
 }
 
 }  // namespace pathproof::metrics

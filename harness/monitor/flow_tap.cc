@@ -8,7 +8,6 @@
 #include <cstring>
 
 #include "dataplane/base/clock.h"
-#include "harness/monitor/packet_socket.h"
 #include "harness/netfilter/names.h"
 
 namespace pathproof::monitor {
@@ -51,16 +50,7 @@ std::string tcp_flags(std::span<const std::byte> packet) {
 
 }  // namespace
 
-struct FlowTap::Impl {
-    netfilter::Tuple tuple;
-    PacketSocket socket;
-};
-
-FlowTap::FlowTap() : impl_(std::make_unique<Impl>()) {}
-FlowTap::~FlowTap() = default;
-
-Result<std::unique_ptr<FlowTap>> FlowTap::start(const std::string& netns,
-                                                const netfilter::Tuple& tuple) {
+Result<FlowTap> FlowTap::start(const std::string& netns, const netfilter::Tuple& tuple) {
     const std::unique_ptr<pcap_t, decltype(&pcap_close)> capture(
         pcap_open_dead(DLT_RAW, kFlowSnapBytes), &pcap_close);
     bpf_program program{};
@@ -72,27 +62,24 @@ Result<std::unique_ptr<FlowTap>> FlowTap::start(const std::string& netns,
     static_assert(sizeof(bpf_insn) == sizeof(sock_filter));
     const sock_fprog filter{static_cast<unsigned short>(program.bf_len),
                             reinterpret_cast<sock_filter*>(program.bf_insns)};
-    std::unique_ptr<FlowTap> tap(new FlowTap());
-    tap->impl_->tuple = tuple;
     auto socket = PacketSocket::open(netns, filter, "watch the flow's packets");
     pcap_freecode(&program);
-    tap->impl_->socket = TRY(std::move(socket));
-    return tap;
+    return FlowTap(tuple, TRY(std::move(socket)));
 }
 
 void FlowTap::drain(const std::function<void(const FlowPacket&)>& visit) {
     std::array<std::byte, kFlowSnapBytes> buffer;
-    while (const auto packet = impl_->socket.next(buffer)) {
-        const bool ipv4 = impl_->tuple.source.address.family == frame::Family::kIpv4;
+    while (const auto packet = socket_.next(buffer)) {
+        const bool ipv4 = tuple_.source.address.family == frame::Family::kIpv4;
         const std::size_t source_at = ipv4 ? 12 : 8;
-        const frame::IpAddress& source = impl_->tuple.source.address;
+        const frame::IpAddress& source = tuple_.source.address;
         if (packet->bytes.size() < source_at + source.size()) {
             continue;
         }
         // Both ends may have one address: then their ports tell, behind the IP header.
         bool back =
             std::memcmp(packet->bytes.data() + source_at, source.bytes.data(), source.size()) != 0;
-        if (impl_->tuple.destination.address == source) {
+        if (tuple_.destination.address == source) {
             const std::size_t header =
                 ipv4 ? (std::to_integer<std::size_t>(packet->bytes[0]) & 0xf) * 4 : 40;
             if (packet->bytes.size() < header + 2) {
@@ -101,7 +88,7 @@ void FlowTap::drain(const std::function<void(const FlowPacket&)>& visit) {
             const auto port =
                 static_cast<std::uint16_t>(std::to_integer<unsigned>(packet->bytes[header]) << 8 |
                                            std::to_integer<unsigned>(packet->bytes[header + 1]));
-            back = port != impl_->tuple.source.port;
+            back = port != tuple_.source.port;
         }
         visit({.time_ns = realtime_ns(),
                .back = back,

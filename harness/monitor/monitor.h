@@ -34,20 +34,13 @@ class Monitor {
     // netfilter::EventListener::start(). Refusals and drops that cannot be followed are no error:
     // the snapshot says why.
     static Result<std::unique_ptr<Monitor>> start(const MonitorOptions& options);
-    Monitor(const Monitor&) = delete;
-    Monitor& operator=(const Monitor&) = delete;
-    ~Monitor();
+    virtual ~Monitor() = default;
 
     // Whose flows are counted by pod from now on (PodTable::know). From any thread.
-    void know_pods(KnownPods known);
+    virtual void know_pods(KnownPods known) = 0;
 
     // May be called from any thread; waits for at most a batch of events to be taken in.
-    Snapshot snapshot() const;
-
-  private:
-    Monitor();
-    struct Impl;
-    std::unique_ptr<Impl> impl_;
+    virtual Snapshot snapshot() = 0;
 };
 
 }  // namespace pathproof::monitor

@@ -333,8 +333,6 @@ struct ClashTracker::Impl {
 
 ClashTracker::ClashTracker(ClashSink sink, ClashLimits limits, Filter filter)
     : impl_(std::make_unique<Impl>(std::move(sink), limits, std::move(filter))) {}
-ClashTracker::ClashTracker(ClashTracker&&) noexcept = default;
-ClashTracker& ClashTracker::operator=(ClashTracker&&) noexcept = default;
 ClashTracker::~ClashTracker() = default;
 
 void ClashTracker::take(const Event& event) {

@@ -85,7 +85,7 @@ class Why {
         while (!process::stopping() && output_.open() && !story_->over() &&
                Clock::now() < deadline) {
             TRY(watcher->poll(10ms, sink));
-            tap->drain([this](const monitor::FlowPacket& packet) { story_->take(packet); });
+            tap.drain([this](const monitor::FlowPacket& packet) { story_->take(packet); });
             for (const Event& event : std::exchange(events, {})) {
                 story_->take(event);
             }
