@@ -106,9 +106,7 @@ class Why {
             look.entry = TRY(lookup_->find(turned(tuple_), options_.zone));
         }
         const auto stats = TRY(cpu_stats(options_.common.netns));
-        for (const auto& [counter, value] : stats.front().counters) {
-            look.counters.counters.emplace_back(counter, total(stats, counter));
-        }
+        look.counters = summed(stats);
         look.table = TRY(table_size(options_.common.netns));
         story_->take(look);
         return {};
