@@ -10,7 +10,6 @@
 #include "harness/drops/tracer.h"
 #include "harness/monitor/backend_table.h"
 #include "harness/monitor/refusal_listener.h"
-#include "harness/netfilter/watcher.h"
 
 namespace pathproof::monitor {
 namespace {
@@ -40,8 +39,6 @@ netfilter::Filter common_part(const netfilter::Filter& filter) {
 template <typename T>
 class Last {
   public:
-    explicit Last(std::size_t limit) : limit_(limit) {}
-
     void put(const T& value) {
         for (T& kept : kept_) {
             if (kept.number == value.number) {
@@ -53,22 +50,16 @@ class Last {
             return;
         }
         kept_.push_front(value);
-        if (kept_.size() > limit_) {
+        if (kept_.size() > kMost) {
             kept_.pop_back();
         }
     }
     std::vector<T> all() const { return {kept_.begin(), kept_.end()}; }
 
   private:
-    std::size_t limit_;
+    static constexpr std::size_t kMost = 64;
     std::deque<T> kept_;
 };
-
-Gap gap_of(const netfilter::Gap& gap) {
-    return {.from_ns = gap.from_ns,
-            .until_ns = gap.until_ns,
-            .reconciled = gap.stage == netfilter::Gap::Stage::kReconciled};
-}
 
 // What rates are made of, at one moment.
 struct Sample {
@@ -98,9 +89,6 @@ class WatchingMonitor final : public Monitor {
   public:
     explicit WatchingMonitor(const MonitorOptions& options)
         : options_(options),
-          last_clashes_(options.last),
-          last_late_answers_(options.last),
-          last_gaps_(options.last),
           clashes_(clash_sink(), {}, options.filter),
           backends_(BackendTableOptions{.rules = options.rules,
                                         .scope = options.untranslated == Part::kFollow
@@ -156,6 +144,7 @@ class WatchingMonitor final : public Monitor {
                        .events = totals_,
                        .unheard = watcher_->unheard(),
                        .rates = rates_,
+                       .gaps = last_gaps_.all(),
                        .clashes = clashes_.counts(),
                        .last_clashes = last_clashes_.all(),
                        .last_late_answers = last_late_answers_.all(),
@@ -165,9 +154,6 @@ class WatchingMonitor final : public Monitor {
                        .drops = std::move(dropped),
                        .drops_missing = drops_missing_,
                        .failure = failure_};
-        for (const netfilter::Gap& gap : last_gaps_.all()) {
-            value.gaps.push_back(gap_of(gap));
-        }
         value.backends.refusals_watched = refusals_ != nullptr;
         value.backends.refusals_source = refusals_source_;
         value.backends.refusals_lost = refusals_ != nullptr ? refusals_->lost() : 0;
@@ -192,10 +178,6 @@ class WatchingMonitor final : public Monitor {
     }
 
     void follow_refusals() {
-        if (options_.backends == Part::kLeave || options_.refusals == Part::kLeave) {
-            refusals_source_ = "refusals are not looked for";
-            return;
-        }
         auto listening = RefusalListener::start(options_.netns);
         if (!listening) {
             refusals_source_ = listening.error().message;
@@ -218,9 +200,6 @@ class WatchingMonitor final : public Monitor {
     }
 
     void seed() {
-        if (options_.backends == Part::kLeave) {
-            return;
-        }
         const std::int64_t now_ns = realtime_ns();
         watcher_->each_flow([&](const netfilter::Entry& entry) {
             if (matches(options_.filter, entry)) {
@@ -262,21 +241,10 @@ class WatchingMonitor final : public Monitor {
         if (!matches(options_.filter, event.entry)) {
             return;
         }
-        ++count_of(event.kind);
+        totals_.count(event.kind);
         totals_.missed += event.missed ? 1 : 0;
         pods_.take(event);
-        if (options_.backends == Part::kFollow) {
-            backends_.take(event);
-        }
-    }
-
-    std::uint64_t& count_of(netfilter::EventKind kind) {
-        switch (kind) {
-            case netfilter::EventKind::kNew: return totals_.created;
-            case netfilter::EventKind::kUpdate: return totals_.updated;
-            case netfilter::EventKind::kDestroy: return totals_.destroyed;
-        }
-        return totals_.updated;
+        backends_.take(event);
     }
 
     void take(const netfilter::Gap& gap) {

@@ -19,13 +19,10 @@ struct MonitorOptions {
     // Which flows count as events, services and clashes; counters and drops are the namespace's.
     netfilter::Filter filter;
     std::chrono::milliseconds counters_every{1000};
-    Part backends = Part::kFollow;
-    Part refusals = Part::kFollow;  // a packet socket that sees ICMP errors and resets only
-    Part drops = Part::kLeave;      // the tracepoint costs the machine something for each drop
+    Part drops = Part::kLeave;  // the tracepoint costs the machine something for each drop
     // Also destinations that nothing translates, as services with themselves as backend.
     Part untranslated = Part::kLeave;
     BackendRules rules;
-    std::size_t last = 64;  // how many clashes, late answers and gaps a snapshot holds
 };
 
 class Monitor {

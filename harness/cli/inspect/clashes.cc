@@ -187,21 +187,15 @@ class ClashWatch {
         if (!after) {
             return pass_on(after.error());
         }
-        monitor::ClashBalance balance{.resolved = total(delta(before, *after), "clash_resolve"),
-                                      .resolved_known = has_counter(*after, "clash_resolve")};
         const auto size = TRY(table_size(options_.common.netns));
+        monitor::ClashBalance& balance = counter_.balance;
+        balance.resolved = total(delta(before, *after), "clash_resolve");
+        balance.resolved_known = after->front().has("clash_resolve");
         balance.entries = size.entries;
         balance.listed = TRY(read_table());
         TRY(let_hidden_ones_go());
-        counter_.fill(balance);
         balance.overruns = watcher_->totals().overruns;
         return balance;
-    }
-
-    static bool has_counter(const std::vector<CpuStats>& stats, const std::string& wanted) {
-        const auto& counters = stats.front().counters;
-        return std::any_of(counters.begin(), counters.end(),
-                           [&](const auto& counter) { return counter.first == wanted; });
     }
 
     // How many entries a dump lists. The kernel lets go of the expired ones on the way
