@@ -80,8 +80,7 @@ class RingTracer final : public DropTracer {
     Status open(const TraceOptions& options) {
         const auto inode = TRY(netns_inode(options.netns));
         const auto text = TRY(read_event_format("skb/kfree_skb"));
-        const auto format = TRY(parse_event_format(text));
-        const auto event = TRY(drop_event(format));
+        const auto event = TRY(parse_drop_event(text));
         event_ = event;
         const std::vector<int> cpus = online_cpus();
         if (cpus.empty()) {
