@@ -19,12 +19,12 @@ namespace fuzz = pathproof::fuzz;
 namespace {
 
 constexpr auto kShow = TextOptions::Column::kShow;
-constexpr TextOptions kAllColumns{.id = kShow,
-                                  .layer3 = kShow,
-                                  .kernel_times = kShow,
-                                  .event_time = kShow,
-                                  .nat_clash = kShow,
-                                  .status_names = kShow};
+const TextOptions kAllColumns{.id = kShow,
+                              .layer3 = kShow,
+                              .kernel_times = kShow,
+                              .event_time = kShow,
+                              .nat_clash = kShow,
+                              .status_names = kShow};
 
 void check_csv(const Event& event) {
     static const CsvFormat all = CsvFormat::make(CsvFormat::Rows::kEvents).value();

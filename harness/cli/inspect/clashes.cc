@@ -221,7 +221,7 @@ class ClashWatch {
         if (options_.common.json) {
             put_json(output_, {{"clash", to_json(clash)}});
         } else {
-            put_text(clash_text(clash, time_ns));
+            output_.put_line(clash_text(clash, time_ns));
         }
     }
 
@@ -229,7 +229,7 @@ class ClashWatch {
         if (options_.common.json) {
             put_json(output_, {{"late_answer", to_json(late)}});
         } else {
-            put_text(late_text(late));
+            output_.put_line(late_text(late));
         }
     }
 
@@ -240,7 +240,7 @@ class ClashWatch {
         if (options_.common.json) {
             put_json(output_, {{"gap", {{"from_ns", gap.from_ns}, {"until_ns", gap.until_ns}}}});
         } else {
-            put_text(fmt::format(
+            output_.put_line(fmt::format(
                 "{} events were lost since {}: clash counts are lower bounds from here on",
                 time_text(gap.until_ns), time_text(gap.from_ns)));
         }
@@ -256,20 +256,15 @@ class ClashWatch {
                                  {"lower_bounds", balance.overruns > 0}}}});
             return;
         }
-        put_text(
+        output_.put_line(
             fmt::format("{} hidden entries{}: {} answered in time, {} expired unanswered, {} open",
                         counts.hidden, options_.words.empty() ? "" : " matched", counts.answered,
                         counts.unanswered, counts.open));
-        put_text(fmt::format("{} late answers, {} of them to these hidden entries",
-                             counts.late_answers, counts.late_after_a_clash));
+        output_.put_line(fmt::format("{} late answers, {} of them to these hidden entries",
+                                     counts.late_answers, counts.late_after_a_clash));
         for (const std::string& line : explain(balance)) {
-            put_text(line);
+            output_.put_line(line);
         }
-    }
-
-    void put_text(const std::string& text) {
-        output_.line() += text;
-        output_.end_line();
     }
 
     const ClashOptions& options_;

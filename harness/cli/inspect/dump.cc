@@ -87,9 +87,8 @@ Result<DumpSummary> put_entries(const DumpCommand& command, const Filter& filter
 Result<DumpSummary> put_count(const DumpCommand& command, const Filter& filter, Output& output) {
     const auto summary = count_entries(command.common.netns, filter);
     if (summary) {
-        output.line() += fmt::format(
-            fmt::runtime(command.common.json ? "{{\"entries\":{}}}" : "{}"), summary->entries);
-        output.end_line();
+        output.put_line(fmt::format(fmt::runtime(command.common.json ? "{{\"entries\":{}}}" : "{}"),
+                                    summary->entries));
     }
     return summary;
 }

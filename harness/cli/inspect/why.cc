@@ -14,6 +14,7 @@
 #include "harness/netfilter/lookup.h"
 #include "harness/netfilter/planted.h"
 #include "harness/netfilter/stats.h"
+#include "harness/netfilter/text.h"
 #include "harness/netfilter/unheard_flows.h"
 #include "harness/netfilter/watcher.h"
 
@@ -54,8 +55,7 @@ class Why {
                                {"text", conclusion.text},
                                {"began_then", conclusion.by_one_of}});
         } else {
-            output_.line() += conclusion.text;
-            output_.end_line();
+            output_.put_line(conclusion.text);
         }
         output_.flush();
         return conclusion.answer == monitor::FlowAnswer::kNothingSeen ? kIncomplete : kDone;
