@@ -121,10 +121,9 @@ CpuStats summed(const std::vector<CpuStats>& stats);
 std::vector<CpuStats> delta(const std::vector<CpuStats>& before,
                             const std::vector<CpuStats>& after);
 
+// As commands print them, for scripts.
 void to_json(nlohmann::json& out, const Entry& entry);
-void from_json(const nlohmann::json& in, Entry& entry);
 void to_json(nlohmann::json& out, const Event& event);
-void from_json(const nlohmann::json& in, Event& event);
 void to_json(nlohmann::json& out, const CpuStats& stats);
 void from_json(const nlohmann::json& in, CpuStats& stats);
 
