@@ -4,10 +4,13 @@
 #include <boost/algorithm/string.hpp>
 #include <charconv>
 #include <cstdlib>
+#include <iomanip>
+#include <sstream>
 #include <tuple>
 #include <unordered_map>
 
 #include "harness/hazards/ruleset.h"
+#include "harness/process/foreign.h"
 
 namespace pathproof::hazards {
 namespace {
@@ -15,30 +18,11 @@ namespace {
 using Words = std::vector<std::string>;
 
 // As iptables-restore takes a line apart: blanks, and quotes in which a backslash escapes.
-Words words_of(std::string_view line) {
+Words words_of(const std::string& line) {
     Words words;
-    std::string word;
-    bool quoted = false, open = false;
-    for (std::size_t at = 0; at < line.size(); ++at) {
-        const char letter = line[at];
-        if (quoted && letter == '\\' && at + 1 < line.size()) {
-            word += line[++at];
-        } else if (letter == '"') {
-            quoted = !quoted;
-            open = true;
-        } else if (letter == ' ' && !quoted) {
-            if (open) {
-                words.push_back(std::move(word));
-            }
-            word.clear();
-            open = false;
-        } else {
-            word += letter;
-            open = true;
-        }
-    }
-    if (open) {
-        words.push_back(std::move(word));
+    std::istringstream text(line);
+    for (std::string word; text >> std::quoted(word);) {
+        words.push_back(word);
     }
     return words;
 }
@@ -340,10 +324,8 @@ class SaveReader {
 Result<Ruleset> parse_iptables_save(std::string_view text, Origin origin,
                                     const std::string& family) {
     SaveReader reader(origin, family);
-    while (!text.empty()) {
-        const std::size_t end = std::min(text.find('\n'), text.size());
-        TRY(reader.take(std::string(text.substr(0, end))));
-        text.remove_prefix(std::min(end + 1, text.size()));
+    for (const std::string& line : process::lines_of(text)) {
+        TRY(reader.take(line));
     }
     return reader.finish();
 }
