@@ -53,23 +53,6 @@ void tell(const std::function<void(const Value&)>& listener, const Value& value)
     }
 }
 
-// The ends from which backends answer, of all translated flows.
-class BackendEnds {
-  public:
-    void learn(const Tuple& reply) {
-        if (ends_.size() >= kMostBackends) {
-            ends_.clear();
-        }
-        ends_.insert({reply.source, reply.protocol});
-    }
-    bool contains(const frame::Endpoint& end, std::uint8_t protocol) const {
-        return ends_.contains({end, protocol});
-    }
-
-  private:
-    std::set<std::pair<frame::Endpoint, std::uint8_t>> ends_;
-};
-
 // The last clashes, by number and by the tuple that their hidden entry expects replies with.
 class RecentClashes {
   public:
@@ -163,7 +146,10 @@ struct ClashTracker::Impl {
             take_hidden(event);
         }
         if (is_translated(entry.original, entry.reply)) {
-            backends.learn(entry.reply);
+            if (backends.size() >= kMostBackends) {
+                backends.clear();
+            }
+            backends.insert({entry.reply.source, entry.reply.protocol});
         }
     }
 
@@ -204,7 +190,7 @@ struct ClashTracker::Impl {
 
     // The translated flow whose client a backend now speaks to from its own address.
     Slot flow_answered_by(const Tuple& tuple) const {
-        if (!backends.contains(tuple.source, tuple.protocol)) {
+        if (!backends.contains({tuple.source, tuple.protocol})) {
             return Flows::kNone;
         }
         const auto wanted = [this](const RecentFlow& flow) {
@@ -319,7 +305,8 @@ struct ClashTracker::Impl {
     Flows flows;  // NEW events
     RecentClashes clashes;
     std::unordered_map<std::uint64_t, Progress> undestroyed;  // by hash(entry)
-    BackendEnds backends;
+    // The ends from which backends answer, of all translated flows.
+    std::set<std::pair<frame::Endpoint, std::uint8_t>> backends;
     ClashCounts counts;
     std::uint64_t forgotten = 0;
 };
