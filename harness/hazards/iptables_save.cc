@@ -2,13 +2,13 @@
 // "COMMIT".
 #include <algorithm>
 #include <boost/algorithm/string.hpp>
-#include <charconv>
 #include <cstdlib>
 #include <iomanip>
 #include <sstream>
 #include <tuple>
 #include <unordered_map>
 
+#include "dataplane/base/number.h"
 #include "harness/hazards/ruleset.h"
 #include "harness/process/foreign.h"
 
@@ -43,19 +43,13 @@ std::pair<std::uint32_t, std::uint32_t> mark_of(const std::string& text) {
             slash == std::string::npos ? 0xffffffffU : number(text.substr(slash + 1))};
 }
 
-std::optional<std::uint16_t> port_of(const std::string& text) {
-    std::uint16_t port = 0;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), port);
-    return error == std::errc() && end == text.data() + text.size()
-               ? std::optional<std::uint16_t>(port)
-               : std::nullopt;
-}
-
 void add_ports(Condition& condition, const std::string& list) {
     for (const std::string& part : split(list)) {
         const std::size_t colon = part.find(':');
-        const auto first = port_of(part.substr(0, colon));
-        const auto last = colon == std::string::npos ? first : port_of(part.substr(colon + 1));
+        const auto first = whole_number<std::uint16_t>(part.substr(0, colon));
+        const auto last = colon == std::string::npos
+                              ? first
+                              : whole_number<std::uint16_t>(part.substr(colon + 1));
         if (!first || !last) {
             condition.field = Field::kOther;  // a service's name: iptables-save prints numbers
         } else {
