@@ -20,22 +20,30 @@ struct CloseSocket {
     void operator()(mnl_socket* socket) const { mnl_socket_close(socket); }
 };
 
-}  // namespace
+using LinkSocket = std::unique_ptr<mnl_socket, CloseSocket>;
 
-struct LinkWatch::Impl {
-    std::unique_ptr<mnl_socket, CloseSocket> socket;
-    std::vector<Outage> outages;
-    std::jthread reader;
+class SocketLinkWatch final : public LinkWatch {
+  public:
+    explicit SocketLinkWatch(LinkSocket socket)
+        : socket_(std::move(socket)),
+          reader_([this](const std::stop_token& token) { read(token); }) {}
 
+    std::vector<Outage> stop() override {
+        reader_.request_stop();
+        reader_.join();
+        return outages_;
+    }
+
+  private:
     void note(const std::string& device, bool up) {
         Outage* open = nullptr;
-        for (Outage& outage : outages) {
+        for (Outage& outage : outages_) {
             open = outage.device == device && outage.until_ns == INT64_MAX ? &outage : open;
         }
         if (up && open != nullptr) {
             open->until_ns = realtime_ns();
         } else if (!up && open == nullptr) {
-            outages.push_back({.device = device, .from_ns = realtime_ns()});
+            outages_.push_back({.device = device, .from_ns = realtime_ns()});
         }
     }
 
@@ -62,8 +70,9 @@ struct LinkWatch::Impl {
             // Not IFF_RUNNING: the kernel sets it up to a second after the carrier is there.
             constexpr unsigned kLowerUp = 1u << 16;  // IFF_LOWER_UP of <linux/if.h>
             constexpr unsigned kWorking = IFF_UP | kLowerUp;
-            static_cast<Impl*>(self)->note(name, message->nlmsg_type == RTM_NEWLINK &&
-                                                     (link->ifi_flags & kWorking) == kWorking);
+            static_cast<SocketLinkWatch*>(self)->note(
+                name,
+                message->nlmsg_type == RTM_NEWLINK && (link->ifi_flags & kWorking) == kWorking);
         }
         return MNL_CB_OK;
     }
@@ -75,7 +84,7 @@ struct LinkWatch::Impl {
         request->nlmsg_type = RTM_GETLINK;
         request->nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP;
         mnl_nlmsg_put_extra_header(request, sizeof(ifinfomsg));
-        return mnl_socket_sendto(socket.get(), request, request->nlmsg_len) >= 0;
+        return mnl_socket_sendto(socket_.get(), request, request->nlmsg_len) >= 0;
     }
 
     // Gives up at an error of the socket: what was seen until then stays. The kernel tells of a
@@ -84,9 +93,9 @@ struct LinkWatch::Impl {
         std::vector<char> buffer(32 * 1024);
         for (bool last = false; !last && ask();) {
             last = stopping.stop_requested();
-            pollfd waited{.fd = mnl_socket_get_fd(socket.get()), .events = POLLIN, .revents = 0};
+            pollfd waited{.fd = mnl_socket_get_fd(socket_.get()), .events = POLLIN, .revents = 0};
             while (::poll(&waited, 1, last ? 0 : kLookAgainMs) > 0) {
-                const auto got = mnl_socket_recvfrom(socket.get(), buffer.data(), buffer.size());
+                const auto got = mnl_socket_recvfrom(socket_.get(), buffer.data(), buffer.size());
                 if (got <= 0 || mnl_cb_run(buffer.data(), static_cast<std::size_t>(got), 0, 0, take,
                                            this) < MNL_CB_STOP) {
                     return;
@@ -94,26 +103,20 @@ struct LinkWatch::Impl {
             }
         }
     }
+
+    const LinkSocket socket_;
+    std::vector<Outage> outages_;
+    std::jthread reader_;
 };
 
-LinkWatch::LinkWatch() : impl_(std::make_unique<Impl>()) {}
-LinkWatch::~LinkWatch() = default;
+}  // namespace
 
 Result<std::unique_ptr<LinkWatch>> LinkWatch::start() {
-    std::unique_ptr<LinkWatch> watch(new LinkWatch);
-    Impl& impl = *watch->impl_;
-    impl.socket.reset(mnl_socket_open2(NETLINK_ROUTE, SOCK_CLOEXEC));
-    if (!impl.socket || mnl_socket_bind(impl.socket.get(), RTMGRP_LINK, MNL_SOCKET_AUTOPID) < 0) {
+    LinkSocket socket(mnl_socket_open2(NETLINK_ROUTE, SOCK_CLOEXEC));
+    if (!socket || mnl_socket_bind(socket.get(), RTMGRP_LINK, MNL_SOCKET_AUTOPID) < 0) {
         return fail(ErrorCode::kFailed, "listen to rtnetlink: {}", std::strerror(errno));
     }
-    impl.reader = std::jthread([&impl](const std::stop_token& token) { impl.read(token); });
-    return watch;
-}
-
-std::vector<Outage> LinkWatch::stop() {
-    impl_->reader.request_stop();
-    impl_->reader.join();
-    return impl_->outages;
+    return std::make_unique<SocketLinkWatch>(std::move(socket));
 }
 
 }  // namespace pathproof::drops

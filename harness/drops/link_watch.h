@@ -23,17 +23,10 @@ struct Outage {
 class LinkWatch {
   public:
     static Result<std::unique_ptr<LinkWatch>> start();
-    LinkWatch(const LinkWatch&) = delete;
-    LinkWatch& operator=(const LinkWatch&) = delete;
-    ~LinkWatch();
+    virtual ~LinkWatch() = default;
 
     // Ends the watch. A device that had no link from the start on has an outage from then.
-    std::vector<Outage> stop();
-
-  private:
-    LinkWatch();
-    struct Impl;
-    std::unique_ptr<Impl> impl_;
+    virtual std::vector<Outage> stop() = 0;
 };
 
 }  // namespace pathproof::drops

@@ -71,14 +71,14 @@ class Writer {
         hand_over(rings);
         code_.place(end_);
         // 1: others who listen to this tracepoint get the event as well (trace_call_bpf).
-        code_.arithmetic(Arithmetic::kMove, Register::r0, 1);
+        code_.arithmetic(BPF_MOV, Register::r0, 1);
         code_.exit();
         return code_.finish();
     }
 
   private:
     void begin() {
-        code_.arithmetic(Arithmetic::kMove, kContext, Register::r1);
+        code_.arithmetic(BPF_MOV, kContext, Register::r1);
         load_from_event(Width::k8, kPacket, event_.packet_offset);
         copy_from_event(Width::k8, event_.location_offset, offsetof(Output, location));
         copy_from_event(Width::k4, event_.reason_offset, offsetof(Output, reason));
@@ -99,24 +99,24 @@ class Writer {
 
     // target = *(base + offset) of kernel memory; zero where nothing can be read.
     void read(Width width, int bytes, Register target, Register base, std::int32_t offset) {
-        code_.arithmetic(Arithmetic::kMove, Register::r1, Register::frame);
-        code_.arithmetic(Arithmetic::kAdd, Register::r1, kScratchAt);
-        code_.arithmetic(Arithmetic::kMove, Register::r2, bytes);
-        code_.arithmetic(Arithmetic::kMove, Register::r3, base);
-        code_.arithmetic(Arithmetic::kAdd, Register::r3, offset);
+        code_.arithmetic(BPF_MOV, Register::r1, Register::frame);
+        code_.arithmetic(BPF_ADD, Register::r1, kScratchAt);
+        code_.arithmetic(BPF_MOV, Register::r2, bytes);
+        code_.arithmetic(BPF_MOV, Register::r3, base);
+        code_.arithmetic(BPF_ADD, Register::r3, offset);
         code_.call(BPF_FUNC_probe_read_kernel);
         code_.load(width, target, Register::frame, kScratchAt);
     }
 
     void follow(Register base, std::int32_t offset, BpfCode::Label if_null) {
         read(Width::k8, 8, kPointer, base, offset);
-        code_.jump_if(kPointer, Compare::kEqual, 0, if_null);
+        code_.jump_if(kPointer, BPF_JEQ, 0, if_null);
     }
 
     // The pointer is a struct net: its inode goes to the number, and on to `found` when it is one.
     void read_inode(BpfCode::Label found) {
         read(Width::k4, 4, kNumber, kPointer, layout_.net_inode);
-        code_.jump_if32(kNumber, Compare::kAtLeast, kLowestInode, found);
+        code_.jump_if32(kNumber, BPF_JGE, kLowestInode, found);
     }
 
     // The device comes first: a packet that went to another namespace has that one's device, and
@@ -135,21 +135,21 @@ class Writer {
         read_inode(found);
         code_.place(by_route);
         read(Width::k8, 8, kPointer, kPacket, layout_.skb_route);
-        code_.arithmetic(Arithmetic::kAnd, kPointer, kRoutePointer);
-        code_.jump_if(kPointer, Compare::kEqual, 0, nowhere);
+        code_.arithmetic(BPF_AND, kPointer, kRoutePointer);
+        code_.jump_if(kPointer, BPF_JEQ, 0, nowhere);
         follow(kPointer, layout_.route_device, nowhere);
         follow(kPointer, layout_.device_net, nowhere);
         read_inode(found);
         code_.place(nowhere);
-        code_.arithmetic(Arithmetic::kMove, kNumber, 0);
+        code_.arithmetic(BPF_MOV, kNumber, 0);
         code_.place(found);
         code_.store(Width::k4, Register::frame, output_at(offsetof(Output, netns_inode)), kNumber);
     }
 
     void keep_only(std::uint32_t wanted) {
         const auto keep = code_.label();
-        code_.jump_if32(kNumber, Compare::kEqual, 0, keep);
-        code_.jump_if32(kNumber, Compare::kNotEqual, wanted, end_);
+        code_.jump_if32(kNumber, BPF_JEQ, 0, keep);
+        code_.jump_if32(kNumber, BPF_JNE, wanted, end_);
         code_.place(keep);
     }
 
@@ -157,8 +157,8 @@ class Writer {
         const auto none = code_.label();
         code_.store(Width::k1, Register::frame, output_at(offsetof(Output, told)), kLookedForEntry);
         read(Width::k8, 8, kPointer, kPacket, conntrack.skb_entry);
-        code_.arithmetic(Arithmetic::kAnd, kPointer, kEntryPointer);
-        code_.jump_if(kPointer, Compare::kEqual, 0, none);
+        code_.arithmetic(BPF_AND, kPointer, kEntryPointer);
+        code_.jump_if(kPointer, BPF_JEQ, 0, none);
         // An unsigned long whose bits all lie in its lower half.
         read(Width::k8, 8, kNumber, kPointer, conntrack.entry_status);
         code_.store(Width::k4, Register::frame, output_at(offsetof(Output, conntrack_status)),
@@ -174,10 +174,10 @@ class Writer {
         const auto none = code_.label();
         follow(kPacket, layout_.skb_head, none);
         read(Width::k2, 2, kNumber, kPacket, layout_.skb_network_header);
-        code_.arithmetic(Arithmetic::kAdd, kPointer, kNumber);
+        code_.arithmetic(BPF_ADD, kPointer, kNumber);
         code_.load(Width::k2, kNumber, Register::frame, output_at(offsetof(Output, ethertype)));
-        code_.jump_if(kNumber, Compare::kEqual, ETH_P_IPV6, ip6);
-        code_.jump_if(kNumber, Compare::kNotEqual, ETH_P_IP, none);
+        code_.jump_if(kNumber, BPF_JEQ, ETH_P_IPV6, ip6);
+        code_.jump_if(kNumber, BPF_JNE, ETH_P_IP, none);
         read(Width::k1, 1, kNumber, kPointer, kIp4ProtocolAt);
         code_.jump(store);
         code_.place(ip6);
@@ -185,18 +185,18 @@ class Writer {
         code_.place(store);
         code_.store(Width::k1, Register::frame, output_at(offsetof(Output, ip_protocol)), kNumber);
         code_.load(Width::k1, kNumber, Register::frame, output_at(offsetof(Output, told)));
-        code_.arithmetic(Arithmetic::kAdd, kNumber, kToldProtocol);
+        code_.arithmetic(BPF_ADD, kNumber, kToldProtocol);
         code_.store(Width::k1, Register::frame, output_at(offsetof(Output, told)), kNumber);
         code_.place(none);
     }
 
     void hand_over(int rings) {
-        code_.arithmetic(Arithmetic::kMove, Register::r1, kContext);
+        code_.arithmetic(BPF_MOV, Register::r1, kContext);
         code_.load_map(Register::r2, rings);
         code_.move32(Register::r3, UINT32_MAX);  // BPF_F_CURRENT_CPU
-        code_.arithmetic(Arithmetic::kMove, Register::r4, Register::frame);
-        code_.arithmetic(Arithmetic::kAdd, Register::r4, kOutputAt);
-        code_.arithmetic(Arithmetic::kMove, Register::r5, sizeof(Output));
+        code_.arithmetic(BPF_MOV, Register::r4, Register::frame);
+        code_.arithmetic(BPF_ADD, Register::r4, kOutputAt);
+        code_.arithmetic(BPF_MOV, Register::r5, sizeof(Output));
         code_.call(BPF_FUNC_perf_event_output);
     }
 

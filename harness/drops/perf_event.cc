@@ -136,8 +136,8 @@ Result<PerfRing> PerfRing::open(const Source& source, int cpu, std::size_t bytes
         return not_opened(errno);
     }
     PerfEvent event(fd);
-    void* const memory =
-        mmap(nullptr, page_bytes() + ring_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    const std::size_t bytes_of_all = page_bytes() + ring_bytes;
+    void* const memory = mmap(nullptr, bytes_of_all, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     if (memory == MAP_FAILED) {
         const int problem = errno;
         return fail(
@@ -146,32 +146,20 @@ Result<PerfRing> PerfRing::open(const Source& source, int cpu, std::size_t bytes
             std::strerror(problem),
             problem == EPERM ? "; raise kernel.perf_event_mlock_kb or run with CAP_IPC_LOCK" : "");
     }
-    return PerfRing(std::move(event), memory, ring_bytes, attributes.read_format != 0);
+    return PerfRing(std::move(event), Memory(memory, Unmap{bytes_of_all}), ring_bytes,
+                    attributes.read_format != 0);
 }
 
-PerfRing::PerfRing(PerfEvent event, void* memory, std::size_t bytes, bool counts_lost)
-    : event_(std::move(event)), memory_(memory), ring_bytes_(bytes), counts_lost_(counts_lost) {}
-
-PerfRing::PerfRing(PerfRing&& other) noexcept
-    : event_(std::move(other.event_)),
-      memory_(std::exchange(other.memory_, nullptr)),
-      ring_bytes_(other.ring_bytes_),
-      counts_lost_(other.counts_lost_),
-      lost_told_(other.lost_told_),
-      record_(std::move(other.record_)) {}
-
-PerfRing::~PerfRing() {
-    if (memory_ != nullptr) {
-        munmap(memory_, page_bytes() + ring_bytes_);
-    }
+void PerfRing::Unmap::operator()(void* memory) const {
+    munmap(memory, bytes);
 }
 
 void PerfRing::drain(const Visitor& visit) {
     // The kernel publishes data_head after the records before it, and reuses what lies before
     // data_tail (perf_event_open(2)).
-    std::atomic_ref<__u64> head_word(control(memory_).data_head);
-    std::atomic_ref<__u64> tail_word(control(memory_).data_tail);
-    const std::byte* const ring = static_cast<const std::byte*>(memory_) + page_bytes();
+    std::atomic_ref<__u64> head_word(control(memory_.get()).data_head);
+    std::atomic_ref<__u64> tail_word(control(memory_.get()).data_tail);
+    const std::byte* const ring = static_cast<const std::byte*>(memory_.get()) + page_bytes();
     const std::uint64_t head = head_word.load(std::memory_order_acquire);
     std::uint64_t tail = tail_word.load(std::memory_order_relaxed);
     while (tail < head) {

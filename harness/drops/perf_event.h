@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -42,11 +43,6 @@ class PerfRing {
     // Disabled at first. `bytes` is rounded up to a power of two of pages.
     static Result<PerfRing> open(const Source& source, int cpu, std::size_t bytes);
 
-    PerfRing(PerfRing&& other) noexcept;
-    PerfRing& operator=(PerfRing&& other) noexcept = delete;
-    PerfRing(const PerfRing&) = delete;
-    ~PerfRing();
-
     PerfEvent& event() { return event_; }
     int fd() const { return event_.fd(); }
 
@@ -58,10 +54,19 @@ class PerfRing {
     std::uint64_t lost() const;
 
   private:
-    PerfRing(PerfEvent event, void* memory, std::size_t bytes, bool counts_lost);
+    struct Unmap {
+        std::size_t bytes = 0;
+        void operator()(void* memory) const;
+    };
+    using Memory = std::unique_ptr<void, Unmap>;
+    PerfRing(PerfEvent event, Memory memory, std::size_t bytes, bool counts_lost)
+        : event_(std::move(event)),
+          memory_(std::move(memory)),
+          ring_bytes_(bytes),
+          counts_lost_(counts_lost) {}
 
     PerfEvent event_;
-    void* memory_ = nullptr;  // one page of control data, then the ring
+    Memory memory_;  // one page of control data, then the ring
     std::size_t ring_bytes_ = 0;
     bool counts_lost_ = false;
     std::uint64_t lost_told_ = 0;

@@ -73,19 +73,130 @@ Symbols& all_symbols() {
     return symbols;
 }
 
-}  // namespace
+class RingTracer final : public DropTracer {
+  public:
+    ~RingTracer() override { end(); }
 
-struct DropTracer::Impl {
-    ~Impl() { end(); }
+    Status open(const TraceOptions& options) {
+        const auto inode = TRY(netns_inode(options.netns));
+        const auto text = TRY(read_event_format("skb/kfree_skb"));
+        const auto event = TRY(parse_drop_event(text));
+        event_ = event;
+        const std::vector<int> cpus = online_cpus();
+        if (cpus.empty()) {
+            return fail(ErrorCode::kFailed, "no CPU is listed in /sys/devices/system/cpu/online");
+        }
+        Scope scope = options.scope;
+        if (options.detail == TraceOptions::Detail::kPacket) {
+            auto attached = attach_program(
+                event, scope == Scope::kNamespace ? std::optional(inode) : std::nullopt, cpus[0]);
+            if (attached) {
+                attached_.emplace(std::move(*attached));
+            } else {
+                scope_reason_ = attached.error().message;
+            }
+        } else {
+            scope_reason_ = "the tracepoint does not carry it";
+        }
+        if (scope == Scope::kMachine) {
+            scope_reason_.clear();
+        }
+        tally_.emplace(event, attached_ ? scope : Scope::kMachine);
+        return open_rings(event, options.buffer_bytes);
+    }
 
-    Status open(const TraceOptions& options);
-    void run();
-    void end();
-    DropSummary summary();
+    void run() {
+        reader_ = std::thread([this] {
+            std::vector<pollfd> waited{{.fd = stop_event_.get(), .events = POLLIN, .revents = 0}};
+            for (const PerfRing& ring : rings_) {
+                waited.push_back({.fd = ring.fd(), .events = POLLIN, .revents = 0});
+            }
+            while ((waited[0].revents & POLLIN) == 0) {
+                ::poll(waited.data(), waited.size(), kLongestWaitMs);
+                const std::lock_guard lock(mutex_);
+                drain();
+            }
+        });
+    }
+
+    DropSummary poll() override {
+        Symbols& symbols = all_symbols();
+        const std::lock_guard one_at_a_time(symbols.mutex);
+        std::unique_lock lock(mutex_);
+        drain();
+        const Tally tally = *tally_;
+        const Clock::time_point until = ended_.value_or(Clock::now());
+        std::uint64_t lost = 0;
+        for (const PerfRing& ring : rings_) {
+            lost += ring.lost();
+        }
+        // Looking symbols up takes a while, and the reader has to go on draining.
+        lock.unlock();
+        DropSummary summary = tally.summary(symbols.names);
+        summary.scope_reason = scope_reason_;
+        summary.seconds = std::chrono::duration<double>(until - started_).count();
+        summary.lost = lost;
+        return summary;
+    }
+
+    DropSummary stop() override {
+        end();
+        return poll();
+    }
 
   private:
-    Status open_rings(const DropEvent& event, std::size_t bytes);
-    void drain();
+    Status open_rings(const DropEvent& event, std::size_t bytes) {
+        const PerfRing::Source source{.kind = attached_ ? Kind::kBpfOutput : Kind::kTracepoint,
+                                      .tracepoint_id = event.id};
+        for (const int cpu : online_cpus()) {
+            auto ring = TRY(PerfRing::open(source, cpu, bytes));
+            if (attached_) {
+                TRY(attached_->program.send_to(cpu, ring.fd()));
+            }
+            rings_.push_back(std::move(ring));
+        }
+        stop_event_ = Fd(eventfd(0, EFD_CLOEXEC));
+        if (!stop_event_) {
+            return fail(ErrorCode::kFailed, "eventfd: {}", std::strerror(errno));
+        }
+        to_realtime_ns_ = clock_ns(CLOCK_REALTIME) - clock_ns(CLOCK_MONOTONIC);
+        started_ = Clock::now();
+        for (PerfRing& ring : rings_) {
+            TRY(ring.event().enable());
+        }
+        // Last, so that the program never finds a ring that is not ready.
+        return attached_ ? attached_->event.enable() : Status{};
+    }
+
+    void drain() {
+        const auto add = [this](std::int64_t time_ns, std::span<const std::byte> raw) {
+            const auto facts = attached_ ? read_program_output(raw) : read_tracepoint(raw, *event_);
+            if (facts) {
+                tally_->add(*facts, time_ns + to_realtime_ns_);
+            }
+        };
+        for (PerfRing& ring : rings_) {
+            ring.drain(add);
+        }
+    }
+
+    void end() {
+        if (!ended_ && reader_.joinable()) {
+            if (attached_) {
+                attached_->event.disable();
+            }
+            for (PerfRing& ring : rings_) {
+                ring.event().disable();
+            }
+            {
+                const std::lock_guard lock(mutex_);
+                ended_ = Clock::now();
+            }
+            while (eventfd_write(stop_event_.get(), 1) < 0 && errno == EINTR) {
+            }
+            reader_.join();
+        }
+    }
 
     std::optional<Attached> attached_;
     std::vector<PerfRing> rings_;
@@ -103,142 +214,13 @@ struct DropTracer::Impl {
     std::optional<Clock::time_point> ended_;
 };
 
-Status DropTracer::Impl::open(const TraceOptions& options) {
-    const auto inode = TRY(netns_inode(options.netns));
-    const auto text = TRY(read_event_format("skb/kfree_skb"));
-    const auto format = TRY(parse_event_format(text));
-    const auto event = TRY(drop_event(format));
-    event_ = event;
-    const std::vector<int> cpus = online_cpus();
-    if (cpus.empty()) {
-        return fail(ErrorCode::kFailed, "no CPU is listed in /sys/devices/system/cpu/online");
-    }
-    Scope scope = options.scope;
-    if (options.detail == TraceOptions::Detail::kPacket) {
-        auto attached = attach_program(
-            event, scope == Scope::kNamespace ? std::optional(inode) : std::nullopt, cpus[0]);
-        if (attached) {
-            attached_.emplace(std::move(*attached));
-        } else {
-            scope_reason_ = attached.error().message;
-        }
-    } else {
-        scope_reason_ = "the tracepoint does not carry it";
-    }
-    if (scope == Scope::kMachine) {
-        scope_reason_.clear();
-    }
-    tally_.emplace(event, attached_ ? scope : Scope::kMachine);
-    return open_rings(event, options.buffer_bytes);
-}
-
-Status DropTracer::Impl::open_rings(const DropEvent& event, std::size_t bytes) {
-    const PerfRing::Source source{.kind = attached_ ? Kind::kBpfOutput : Kind::kTracepoint,
-                                  .tracepoint_id = event.id};
-    for (const int cpu : online_cpus()) {
-        auto ring = TRY(PerfRing::open(source, cpu, bytes));
-        if (attached_) {
-            TRY(attached_->program.send_to(cpu, ring.fd()));
-        }
-        rings_.push_back(std::move(ring));
-    }
-    stop_event_ = Fd(eventfd(0, EFD_CLOEXEC));
-    if (!stop_event_) {
-        return fail(ErrorCode::kFailed, "eventfd: {}", std::strerror(errno));
-    }
-    to_realtime_ns_ = clock_ns(CLOCK_REALTIME) - clock_ns(CLOCK_MONOTONIC);
-    started_ = Clock::now();
-    for (PerfRing& ring : rings_) {
-        TRY(ring.event().enable());
-    }
-    // Last, so that the program never finds a ring that is not ready.
-    return attached_ ? attached_->event.enable() : Status{};
-}
-
-void DropTracer::Impl::drain() {
-    const auto add = [this](std::int64_t time_ns, std::span<const std::byte> raw) {
-        const auto facts = attached_ ? read_program_output(raw) : read_tracepoint(raw, *event_);
-        if (facts) {
-            tally_->add(*facts, time_ns + to_realtime_ns_);
-        }
-    };
-    for (PerfRing& ring : rings_) {
-        ring.drain(add);
-    }
-}
-
-void DropTracer::Impl::run() {
-    reader_ = std::thread([this] {
-        std::vector<pollfd> waited{{.fd = stop_event_.get(), .events = POLLIN, .revents = 0}};
-        for (const PerfRing& ring : rings_) {
-            waited.push_back({.fd = ring.fd(), .events = POLLIN, .revents = 0});
-        }
-        while ((waited[0].revents & POLLIN) == 0) {
-            ::poll(waited.data(), waited.size(), kLongestWaitMs);
-            const std::lock_guard lock(mutex_);
-            drain();
-        }
-    });
-}
-
-void DropTracer::Impl::end() {
-    if (!ended_ && reader_.joinable()) {
-        if (attached_) {
-            attached_->event.disable();
-        }
-        for (PerfRing& ring : rings_) {
-            ring.event().disable();
-        }
-        {
-            const std::lock_guard lock(mutex_);
-            ended_ = Clock::now();
-        }
-        const std::uint64_t one = 1;
-        while (write(stop_event_.get(), &one, sizeof one) < 0 && errno == EINTR) {
-        }
-        reader_.join();
-    }
-    stop_event_.reset();
-}
-
-DropSummary DropTracer::Impl::summary() {
-    Symbols& symbols = all_symbols();
-    const std::lock_guard one_at_a_time(symbols.mutex);
-    std::unique_lock lock(mutex_);
-    drain();
-    const Tally tally = *tally_;
-    const Clock::time_point until = ended_.value_or(Clock::now());
-    std::uint64_t lost = 0;
-    for (const PerfRing& ring : rings_) {
-        lost += ring.lost();
-    }
-    // Looking symbols up takes a while, and the reader has to go on draining.
-    lock.unlock();
-    DropSummary summary = tally.summary(symbols.names);
-    summary.scope_reason = scope_reason_;
-    summary.seconds = std::chrono::duration<double>(until - started_).count();
-    summary.lost = lost;
-    return summary;
-}
-
-DropTracer::DropTracer() : impl_(std::make_unique<Impl>()) {}
-
-DropTracer::~DropTracer() = default;
+}  // namespace
 
 Result<std::unique_ptr<DropTracer>> DropTracer::start(const TraceOptions& options) {
-    std::unique_ptr<DropTracer> tracer(new DropTracer());
-    TRY(tracer->impl_->open(options));
-    tracer->impl_->run();
+    auto tracer = std::make_unique<RingTracer>();
+    TRY(tracer->open(options));
+    tracer->run();
     return tracer;
-}
-
-DropSummary DropTracer::poll() {
-    return impl_->summary();
-}
-
-DropSummary DropTracer::stop() {
-    impl_->end();
-    return impl_->summary();
 }
 
 }  // namespace pathproof::drops

@@ -29,20 +29,13 @@ class DropTracer {
     // Needs CAP_PERFMON or root (kNotPermitted), a kernel of 5.17 or later with perf events and
     // tracefs (kKernelLacks): each error is one sentence that says what is missing.
     static Result<std::unique_ptr<DropTracer>> start(const TraceOptions& options);
-    DropTracer(const DropTracer&) = delete;
-    DropTracer& operator=(const DropTracer&) = delete;
-    ~DropTracer();
+    virtual ~DropTracer() = default;
 
     // What has been counted up to now, all that the kernel has handed over included. From any
     // thread.
-    DropSummary poll();
+    virtual DropSummary poll() = 0;
     // Ends the tracing, counts what was still waiting, and gives the final figures.
-    DropSummary stop();
-
-  private:
-    DropTracer();
-    struct Impl;
-    std::unique_ptr<Impl> impl_;
+    virtual DropSummary stop() = 0;
 };
 
 }  // namespace pathproof::drops

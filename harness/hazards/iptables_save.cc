@@ -2,12 +2,15 @@
 // "COMMIT".
 #include <algorithm>
 #include <boost/algorithm/string.hpp>
-#include <charconv>
 #include <cstdlib>
+#include <iomanip>
+#include <sstream>
 #include <tuple>
 #include <unordered_map>
 
+#include "dataplane/base/number.h"
 #include "harness/hazards/ruleset.h"
+#include "harness/process/foreign.h"
 
 namespace pathproof::hazards {
 namespace {
@@ -15,30 +18,11 @@ namespace {
 using Words = std::vector<std::string>;
 
 // As iptables-restore takes a line apart: blanks, and quotes in which a backslash escapes.
-Words words_of(std::string_view line) {
+Words words_of(const std::string& line) {
     Words words;
-    std::string word;
-    bool quoted = false, open = false;
-    for (std::size_t at = 0; at < line.size(); ++at) {
-        const char letter = line[at];
-        if (quoted && letter == '\\' && at + 1 < line.size()) {
-            word += line[++at];
-        } else if (letter == '"') {
-            quoted = !quoted;
-            open = true;
-        } else if (letter == ' ' && !quoted) {
-            if (open) {
-                words.push_back(std::move(word));
-            }
-            word.clear();
-            open = false;
-        } else {
-            word += letter;
-            open = true;
-        }
-    }
-    if (open) {
-        words.push_back(std::move(word));
+    std::istringstream text(line);
+    for (std::string word; text >> std::quoted(word);) {
+        words.push_back(word);
     }
     return words;
 }
@@ -59,19 +43,13 @@ std::pair<std::uint32_t, std::uint32_t> mark_of(const std::string& text) {
             slash == std::string::npos ? 0xffffffffU : number(text.substr(slash + 1))};
 }
 
-std::optional<std::uint16_t> port_of(const std::string& text) {
-    std::uint16_t port = 0;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), port);
-    return error == std::errc() && end == text.data() + text.size()
-               ? std::optional<std::uint16_t>(port)
-               : std::nullopt;
-}
-
 void add_ports(Condition& condition, const std::string& list) {
     for (const std::string& part : split(list)) {
         const std::size_t colon = part.find(':');
-        const auto first = port_of(part.substr(0, colon));
-        const auto last = colon == std::string::npos ? first : port_of(part.substr(colon + 1));
+        const auto first = whole_number<std::uint16_t>(part.substr(0, colon));
+        const auto last = colon == std::string::npos
+                              ? first
+                              : whole_number<std::uint16_t>(part.substr(colon + 1));
         if (!first || !last) {
             condition.field = Field::kOther;  // a service's name: iptables-save prints numbers
         } else {
@@ -340,10 +318,8 @@ class SaveReader {
 Result<Ruleset> parse_iptables_save(std::string_view text, Origin origin,
                                     const std::string& family) {
     SaveReader reader(origin, family);
-    while (!text.empty()) {
-        const std::size_t end = std::min(text.find('\n'), text.size());
-        TRY(reader.take(std::string(text.substr(0, end))));
-        text.remove_prefix(std::min(end + 1, text.size()));
+    for (const std::string& line : process::lines_of(text)) {
+        TRY(reader.take(line));
     }
     return reader.finish();
 }

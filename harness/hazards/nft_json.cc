@@ -5,6 +5,7 @@
 #include <unordered_map>
 
 #include "harness/hazards/ruleset.h"
+#include "harness/process/foreign.h"
 #include "harness/process/json_text.h"
 
 namespace pathproof::hazards {
@@ -142,10 +143,7 @@ class NftReader {
     // "table ip NAME {", "chain NAME {", "... # handle 12".
     void read_texts(std::string_view texts) {
         std::string table, chain;
-        while (!texts.empty()) {
-            const std::size_t end = std::min(texts.find('\n'), texts.size());
-            std::string line(texts.substr(0, end));
-            texts.remove_prefix(std::min(end + 1, texts.size()));
+        for (std::string& line : process::lines_of(texts)) {
             line.erase(0, line.find_first_not_of(" \t"));
             const std::size_t mark = line.rfind(" # handle ");
             const bool opens = line.find(" {") != std::string::npos;

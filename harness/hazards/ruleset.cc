@@ -1,6 +1,6 @@
 #include "harness/hazards/ruleset.h"
 
-#include <charconv>
+#include "dataplane/base/number.h"
 
 namespace pathproof::hazards {
 
@@ -37,13 +37,11 @@ Result<AddressRange> parse_range(std::string_view text) {
     if (slash == std::string_view::npos) {
         return AddressRange{address, address};
     }
-    unsigned length = 0;
-    const std::string_view digits = text.substr(slash + 1);
-    const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), length);
-    if (error != std::errc() || end != digits.data() + digits.size()) {
+    const auto length = whole_number<unsigned>(text.substr(slash + 1));
+    if (!length) {
         return fail(ErrorCode::kBadInput, "'{}' is no network", text);
     }
-    return prefix_range(address, length);
+    return prefix_range(address, *length);
 }
 
 }  // namespace pathproof::hazards

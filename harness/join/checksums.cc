@@ -60,12 +60,74 @@ class Join {
     Join(const std::vector<Entry>& entries, std::span<const std::uint16_t> tunnel_ports)
         : entries_(entries), tunnel_ports_(tunnel_ports) {}
 
-    void add(const softnic::WireFrame& frame);
-    ChecksumFindings result();
+    // An unfinished inner checksum makes the outer sum over it look wrong. It is finished in a copy
+    // first, innermost first, so that the outer one is judged by itself and the two causes are not
+    // taken for one another.
+    void add(const softnic::WireFrame& frame) {
+        ++findings_.frames;
+        std::vector<std::uint8_t> bytes = frame.bytes;
+        for (std::size_t round = 0; round < judge::FrameVerdict::kMost; ++round) {
+            const judge::FrameVerdict verdict = judge::verify_slowly(bytes, tunnel_ports_);
+            std::optional<ChecksumFinding> innermost;
+            for (const ChecksumFinding& finding : verdict.all()) {
+                if (finding.state == judge::ChecksumState::kBad) {
+                    innermost = finding;
+                }
+            }
+            if (!innermost) {
+                return;
+            }
+            add_finding(bytes, frame::parse_frame(bytes, tunnel_ports_), *innermost);
+            judge::write_right(bytes, *innermost);
+        }
+    }
+
+    ChecksumFindings result() {
+        findings_.stale_port_named = stale_.verdict() == ChecksumName::kStaleTuple;
+        findings_.left_partial_named = partial_.verdict() == ChecksumName::kPseudo;
+        return std::move(findings_);
+    }
 
   private:
     void add_finding(const std::vector<std::uint8_t>& bytes, const frame::FrameView& view,
-                     const ChecksumFinding& finding);
+                     const ChecksumFinding& finding) {
+        ChecksumProof proof{
+            .layer = finding.layer,
+            .on_wire = fmt::format("{} > {}", frame::to_string(view.outer.source_endpoint()),
+                                   frame::to_string(view.outer.destination_endpoint())),
+            .original = "",
+            .carries = view.has_inner ? transport_name(view.inner.transport) : "",
+            .wire = finding.wire,
+            .right = finding.right,
+            .names = ""};
+        std::optional<judge::OriginalTuple> original;
+        if (finding.layer.protocol == Protocol::kUdp && finding.layer.depth != Depth::kInner) {
+            const Entry* entry = entry_after_nat(entries_, view.outer.source_endpoint(),
+                                                 view.outer.destination_endpoint());
+            if (entry != nullptr) {
+                original =
+                    judge::OriginalTuple{entry->original.source, entry->original.destination};
+                proof.original = fmt::format("{} > {}", frame::to_string(entry->original.source),
+                                             frame::to_string(entry->original.destination));
+                proof.predicted = judge::checksum_for_tuple(bytes, finding, *original);
+            }
+        }
+        const std::vector<ChecksumName> names = judge::matching_names(bytes, finding, original);
+        proof.names = list(names);
+        if (contains(names, ChecksumName::kPseudo)) {
+            proof.cause = ChecksumCause::kLeftPartial;
+            proof.predicted = finding.wire;
+            ++findings_.left_partial;
+            partial_.add(finding, names);
+        } else if (original && contains(names, ChecksumName::kStaleTuple)) {
+            proof.cause = ChecksumCause::kStalePort;
+            ++findings_.stale_port;
+            stale_.add(finding, names);
+        } else {
+            ++findings_.unexplained;
+        }
+        findings_.proofs.push_back(std::move(proof));
+    }
 
     const std::vector<Entry>& entries_;
     const std::span<const std::uint16_t> tunnel_ports_;
@@ -73,73 +135,6 @@ class Join {
     judge::NameVote stale_;
     judge::NameVote partial_;
 };
-
-// An unfinished inner checksum makes the outer sum over it look wrong. It is finished in a copy
-// first, innermost first, so that the outer one is judged by itself and the two causes are not
-// taken for one another.
-void Join::add(const softnic::WireFrame& frame) {
-    ++findings_.frames;
-    std::vector<std::uint8_t> bytes = frame.bytes;
-    for (std::size_t round = 0; round < judge::FrameVerdict::kMost; ++round) {
-        const judge::FrameVerdict verdict = judge::verify_slowly(bytes, tunnel_ports_);
-        std::optional<ChecksumFinding> innermost;
-        for (const ChecksumFinding& finding : verdict.all()) {
-            if (finding.state == judge::ChecksumState::kBad) {
-                innermost = finding;
-            }
-        }
-        if (!innermost) {
-            return;
-        }
-        add_finding(bytes, frame::parse_frame(bytes, tunnel_ports_), *innermost);
-        judge::write_right(bytes, *innermost);
-    }
-}
-
-void Join::add_finding(const std::vector<std::uint8_t>& bytes, const frame::FrameView& view,
-                       const ChecksumFinding& finding) {
-    ChecksumProof proof{
-        .layer = finding.layer,
-        .on_wire = fmt::format("{} > {}", frame::to_string(view.outer.source_endpoint()),
-                               frame::to_string(view.outer.destination_endpoint())),
-        .original = "",
-        .carries = view.has_inner ? transport_name(view.inner.transport) : "",
-        .wire = finding.wire,
-        .right = finding.right,
-        .names = ""};
-    std::optional<judge::OriginalTuple> original;
-    if (finding.layer.protocol == Protocol::kUdp && finding.layer.depth != Depth::kInner) {
-        const Entry* entry = entry_after_nat(entries_, view.outer.source_endpoint(),
-                                             view.outer.destination_endpoint());
-        if (entry != nullptr) {
-            original = judge::OriginalTuple{entry->original.source, entry->original.destination};
-            proof.original = fmt::format("{} > {}", frame::to_string(entry->original.source),
-                                         frame::to_string(entry->original.destination));
-            proof.predicted = judge::checksum_for_tuple(bytes, finding, *original);
-        }
-    }
-    const std::vector<ChecksumName> names = judge::matching_names(bytes, finding, original);
-    proof.names = list(names);
-    if (contains(names, ChecksumName::kPseudo)) {
-        proof.cause = ChecksumCause::kLeftPartial;
-        proof.predicted = finding.wire;
-        ++findings_.left_partial;
-        partial_.add(finding, names);
-    } else if (original && contains(names, ChecksumName::kStaleTuple)) {
-        proof.cause = ChecksumCause::kStalePort;
-        ++findings_.stale_port;
-        stale_.add(finding, names);
-    } else {
-        ++findings_.unexplained;
-    }
-    findings_.proofs.push_back(std::move(proof));
-}
-
-ChecksumFindings Join::result() {
-    findings_.stale_port_named = stale_.verdict() == ChecksumName::kStaleTuple;
-    findings_.left_partial_named = partial_.verdict() == ChecksumName::kPseudo;
-    return std::move(findings_);
-}
 
 }  // namespace
 

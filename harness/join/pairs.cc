@@ -72,17 +72,244 @@ class Joiner {
     }
 
   private:
-    void index_events();
-    void find_clock();
-    void set_budgets();
-    unsigned clash_of(const QueryRecord& first, const QueryRecord& second);
-    unsigned judge(const QueryRecord& record);
-    void explain_misdelivery(const QueryRecord& record, QueryStory& story);
-    void explain_loss(const QueryRecord& record, QueryStory& story);
-    bool was_flushed(const QueryRecord& record, const Endpoint& backend, QueryStory& story) const;
-    bool in_outage(const QueryRecord& record, QueryStory& story);
-    bool failed_insertion(const QueryRecord& record, QueryStory& story);
-    bool was_dropped(QueryStory& story);
+    void index_events() {
+        for (const Event& event : dut_.log.events) {
+            const Entry& entry = event.entry;
+            ClientEvents& client = by_client_[entry.original.source];
+            if (event.kind == EventKind::kDestroy && time_of(event) < dut_.flushed_ns) {
+                client.gone.push_back(&event);
+                found_.flushed_entries += event.cause_port != 0 ? 1 : 0;
+            }
+            if ((entry.status & netfilter::status::kNatClash) != 0) {
+                client.hidden = &entry;
+                client.hidden_answered |= (entry.status & netfilter::status::kSeenReply) != 0;
+            } else if (event.kind == EventKind::kNew) {
+                client.inserted = &event;
+                new_towards_[entry.original.destination].push_back(&entry);
+                if (entry.original.destination == plan_.service &&
+                    entry.reply.destination.address != entry.original.source.address) {
+                    ++found_.source_nat;
+                    found_.changed_ports +=
+                        entry.reply.destination.port != entry.original.source.port ? 1 : 0;
+                }
+            }
+        }
+    }
+
+    // No entry is older than its query: the least difference of the two clocks is theirs.
+    void find_clock() {
+        for (const QueryRecord& record : report_.records) {
+            const Event* inserted = events_of(plan_.client(record.pair, record.member)).inserted;
+            if (inserted != nullptr && record.sent_ns >= 0) {
+                const std::int64_t epoch = time_of(*inserted) - record.sent_ns;
+                epoch_ns_ = std::min(epoch_ns_.value_or(epoch), epoch);
+            }
+        }
+    }
+
+    void set_budgets() {
+        const drops::Agreement refused = compare(dut_.drops, dut_.stats);
+        const bool traced = dut_.untraced.empty() && dut_.drops.lost == 0;
+        insertions_ = refused.insert_failed;
+        if (traced && found_.source_nat != 0) {
+            // Past source NAT nothing but the insertion drops.
+            insertions_ = std::min(insertions_, refused.seen_past_nat);
+        }
+        if (dut_.table_full()) {
+            // A clash raises both counters, a full table only `drop`.
+            refusals_ = less(refused.drop, refused.insert_failed);
+            evictions_ = dut_.counter("early_drop");
+        }
+        if (!dut_.untraced.empty()) {
+            return;
+        }
+        std::uint64_t by_conntrack = refused.refused;
+        for (const drops::DropCount& count : dut_.drops.counts) {
+            if (count.protocol != "ip/udp" || count.reason == kWarmUpReason) {
+                continue;
+            }
+            const std::uint64_t own =
+                count.reason == "NETFILTER_DROP" ? std::min(by_conntrack, count.packets) : 0;
+            by_conntrack -= own;
+            drops_[fmt::format("{} at {}", count.reason,
+                               count.location.substr(0, count.location.find('+')))] +=
+                count.packets - own;
+        }
+    }
+
+    unsigned clash_of(const QueryRecord& first, const QueryRecord& second) {
+        const bool both = first.server_saw != 0 && second.server_saw != 0;
+        unsigned bits = both && first.server != second.server ? kTwoBackends : 0u;
+        const Endpoint client = plan_.client(first.pair, 0);
+        if (client != plan_.client(first.pair, 1)) {
+            return bits;
+        }
+        const ClientEvents& events = events_of(client);
+        if (events.hidden != nullptr) {
+            bits |= kHiddenEntry;
+            found_.hidden_unanswered += events.hidden_answered ? 0 : 1;
+            if (found_.clashed.size() < PairFindings::kStories) {
+                found_.clashed.push_back(first.pair);
+            }
+        }
+        return bits;
+    }
+
+    // Whether somebody had the entry destroyed that led from the client to this backend.
+    bool was_flushed(const QueryRecord& record, const Endpoint& backend, QueryStory& story) const {
+        for (const Event* gone : events_of(plan_.client(record.pair, record.member)).gone) {
+            if (gone->cause_port != 0 && gone->entry.reply.source == backend) {
+                story.fate = Fate::kFlushed;
+                story.event = fmt::format("DESTROY on the request of netlink port {}: {}",
+                                          gone->cause_port, describe(gone->entry));
+                return true;
+            }
+        }
+        return false;
+    }
+
+    // The answer came from a backend's own address to our client: its entry was gone by then.
+    void explain_misdelivery(const QueryRecord& record, QueryStory& story) {
+        const Endpoint client = plan_.client(record.pair, record.member);
+        if (was_flushed(record, record.answer_source, story)) {
+            return;
+        }
+        const ClientEvents& events = events_of(client);
+        const std::int64_t age_ns = record.answered_ns - record.sent_ns;
+        const auto towards = new_towards_.find(client);
+        if (events.hidden != nullptr && towards != new_towards_.end() && age_ns > kHiddenLifeNs &&
+            events.hidden->reply.source == record.answer_source &&
+            std::ranges::any_of(towards->second, [&](const Entry* entry) {
+                return entry->original.source == record.answer_source;
+            })) {
+            story.fate = Fate::kUntranslatedAnswer;
+            found_.least_age_ns =
+                found_.least_age_ns == 0 ? age_ns : std::min(found_.least_age_ns, age_ns);
+            story.winner = events.inserted != nullptr ? describe(events.inserted->entry) : "";
+            story.event = fmt::format(
+                "hidden entry (status 0x{:x}) reply {} > {} {}; then, {:.3f} s after the query, "
+                "NEW {} "
+                "> {}",
+                events.hidden->status, frame::to_string(events.hidden->reply.source),
+                frame::to_string(events.hidden->reply.destination),
+                events.hidden_answered ? "was answered" : "expired unanswered",
+                static_cast<double>(age_ns) / 1e9, frame::to_string(record.answer_source),
+                frame::to_string(client));
+            return;
+        }
+        for (const Event* gone : events.gone) {
+            if (gone->entry.reply.source == record.answer_source && take_one(evictions_)) {
+                story.fate = Fate::kTableFull;
+                story.event = "DESTROY before its time: " + describe(gone->entry);
+                return;
+            }
+        }
+    }
+
+    bool in_outage(const QueryRecord& record, QueryStory& story) {
+        const std::int64_t left_ns = epoch_ns_.value_or(dut_.began_ns) + record.sent_ns;
+        for (const drops::Outage& outage : dut_.outages) {
+            if (left_ns + delay_ns_ + kLinkNewsNs >= outage.from_ns &&
+                (outage.until_ns == INT64_MAX || left_ns <= outage.until_ns + kLinkNewsNs)) {
+                story.fate = Fate::kLinkDown;
+                story.event = outage.device + " had no link then";
+                ++found_.down[outage.device];
+                return true;
+            }
+        }
+        return false;
+    }
+
+    // The query never reached a server and got no entry of its own. The other half of its pair holds
+    // the entry that it clashed with if that entry has the port which both would have kept;
+    // --random-fully draws ports, and the drawn one of a packet that was dropped is told by nobody.
+    bool failed_insertion(const QueryRecord& record, QueryStory& story) {
+        const Endpoint client = plan_.client(record.pair, record.member);
+        const Endpoint partner = plan_.client(record.pair, 1u - record.member);
+        const ClientEvents& own = events_of(client);
+        const ClientEvents& other = events_of(partner);
+        const bool one_tuple = client == partner;
+        if (record.server_saw != 0 || other.inserted == nullptr ||
+            (!one_tuple && own.inserted != nullptr) || !take_one(insertions_)) {
+            return false;
+        }
+        story.fate = Fate::kDroppedAtInsertion;
+        const Entry& winner = other.inserted->entry;
+        if (one_tuple || winner.reply.destination.port == client.port) {
+            story.winner = describe(winner);
+            story.event = one_tuple ? "one NEW for the two packets"
+                                    : "no NEW for this query; NEW for the winner";
+        } else {
+            story.event = "no NEW for this query; the drawn port of a dropped packet is not told";
+        }
+        return true;
+    }
+
+    bool was_dropped(QueryStory& story) {
+        const auto most = std::ranges::max_element(
+            drops_, {}, &std::map<std::string, std::uint64_t>::value_type::second);
+        if (most == drops_.end() || !take_one(most->second)) {
+            return false;
+        }
+        story.fate = Fate::kDropped;
+        story.event = "the kernel dropped as many UDP packets: " + most->first;
+        ++found_.dropped[most->first];
+        return true;
+    }
+
+    void explain_loss(const QueryRecord& record, QueryStory& story) {
+        if (in_outage(record, story) || failed_insertion(record, story) ||
+            (record.server_saw != 0 && was_flushed(record, record.server, story))) {
+            return;
+        }
+        const Endpoint client = plan_.client(record.pair, record.member);
+        const bool no_entry = events_of(client).inserted == nullptr;
+        if (record.server_saw == 0 && no_entry && take_one(refusals_)) {
+            story.fate = Fate::kTableFull;
+            story.event = "no NEW for this query; counter drop";
+            return;
+        }
+        was_dropped(story);
+    }
+
+    // Counts a query under its state and fate; gives what it makes true of its pair.
+    unsigned judge(const QueryRecord& record) {
+        const Endpoint client = plan_.client(record.pair, record.member);
+        QueryStory story{.pair = record.pair,
+                         .member = record.member,
+                         .state = record.state,
+                         .query = fmt::format("{} > {}", frame::to_string(client),
+                                              frame::to_string(plan_.service))};
+        unsigned bit = kLateOrWrong;
+        switch (record.state) {
+            case QueryState::kAnswered:
+                story.fate = Fate::kNone;
+                bit = 0;
+                break;
+            case QueryState::kLate:
+                story.fate = Fate::kSlow;
+                story.event =
+                    fmt::format("answered after {:.3f} s",
+                                static_cast<double>(record.answered_ns - record.sent_ns) / 1e9);
+                break;
+            case QueryState::kWrongSource:
+                explain_misdelivery(record, story);
+                bit = kMisdelivered;
+                break;
+            case QueryState::kNever:
+                explain_loss(record, story);
+                bit = kLost;
+                break;
+            case QueryState::kWrong: break;
+        }
+        ++found_
+              .queries[static_cast<std::size_t>(story.state)][static_cast<std::size_t>(story.fate)];
+        if (story.fate != Fate::kNone && found_.stories.size() < PairFindings::kStories) {
+            found_.stories.push_back(std::move(story));
+        }
+        return bit;
+    }
+
     const ClientEvents& events_of(const Endpoint& client) const {
         static const ClientEvents none;
         const auto found = by_client_.find(client);
@@ -105,243 +332,6 @@ class Joiner {
     std::uint64_t evictions_ = 0;  // entries thrown out early
     std::map<std::string, std::uint64_t> drops_;
 };
-
-void Joiner::index_events() {
-    for (const Event& event : dut_.log.events) {
-        const Entry& entry = event.entry;
-        ClientEvents& client = by_client_[entry.original.source];
-        if (event.kind == EventKind::kDestroy && time_of(event) < dut_.flushed_ns) {
-            client.gone.push_back(&event);
-            found_.flushed_entries += event.cause_port != 0 ? 1 : 0;
-        }
-        if ((entry.status & netfilter::status::kNatClash) != 0) {
-            client.hidden = &entry;
-            client.hidden_answered |= (entry.status & netfilter::status::kSeenReply) != 0;
-        } else if (event.kind == EventKind::kNew) {
-            client.inserted = &event;
-            new_towards_[entry.original.destination].push_back(&entry);
-            if (entry.original.destination == plan_.service &&
-                entry.reply.destination.address != entry.original.source.address) {
-                ++found_.source_nat;
-                found_.changed_ports +=
-                    entry.reply.destination.port != entry.original.source.port ? 1 : 0;
-            }
-        }
-    }
-}
-
-// No entry is older than its query: the least difference of the two clocks is theirs.
-void Joiner::find_clock() {
-    for (const QueryRecord& record : report_.records) {
-        const Event* inserted = events_of(plan_.client(record.pair, record.member)).inserted;
-        if (inserted != nullptr && record.sent_ns >= 0) {
-            const std::int64_t epoch = time_of(*inserted) - record.sent_ns;
-            epoch_ns_ = std::min(epoch_ns_.value_or(epoch), epoch);
-        }
-    }
-}
-
-void Joiner::set_budgets() {
-    const drops::Agreement refused = compare(dut_.drops, dut_.stats);
-    const bool traced = dut_.untraced.empty() && dut_.drops.lost == 0;
-    insertions_ = refused.insert_failed;
-    if (traced && found_.source_nat != 0) {
-        // Past source NAT nothing but the insertion drops.
-        insertions_ = std::min(insertions_, refused.seen_past_nat);
-    }
-    if (dut_.table_full()) {
-        // A clash raises both counters, a full table only `drop`.
-        refusals_ = less(refused.drop, refused.insert_failed);
-        evictions_ = dut_.counter("early_drop");
-    }
-    if (!dut_.untraced.empty()) {
-        return;
-    }
-    std::uint64_t by_conntrack = refused.refused;
-    for (const drops::DropCount& count : dut_.drops.counts) {
-        if (count.protocol != "ip/udp" || count.reason == kWarmUpReason) {
-            continue;
-        }
-        const std::uint64_t own =
-            count.reason == "NETFILTER_DROP" ? std::min(by_conntrack, count.packets) : 0;
-        by_conntrack -= own;
-        drops_[fmt::format("{} at {}", count.reason,
-                           count.location.substr(0, count.location.find('+')))] +=
-            count.packets - own;
-    }
-}
-
-unsigned Joiner::clash_of(const QueryRecord& first, const QueryRecord& second) {
-    const bool both = first.server_saw != 0 && second.server_saw != 0;
-    unsigned bits = both && first.server != second.server ? kTwoBackends : 0u;
-    const Endpoint client = plan_.client(first.pair, 0);
-    if (client != plan_.client(first.pair, 1)) {
-        return bits;
-    }
-    const ClientEvents& events = events_of(client);
-    if (events.hidden != nullptr) {
-        bits |= kHiddenEntry;
-        found_.hidden_unanswered += events.hidden_answered ? 0 : 1;
-        if (found_.clashed.size() < PairFindings::kStories) {
-            found_.clashed.push_back(first.pair);
-        }
-    }
-    return bits;
-}
-
-// Whether somebody had the entry destroyed that led from the client to this backend.
-bool Joiner::was_flushed(const QueryRecord& record, const Endpoint& backend,
-                         QueryStory& story) const {
-    for (const Event* gone : events_of(plan_.client(record.pair, record.member)).gone) {
-        if (gone->cause_port != 0 && gone->entry.reply.source == backend) {
-            story.fate = Fate::kFlushed;
-            story.event = fmt::format("DESTROY on the request of netlink port {}: {}",
-                                      gone->cause_port, describe(gone->entry));
-            return true;
-        }
-    }
-    return false;
-}
-
-// The answer came from a backend's own address to our client: its entry was gone by then.
-void Joiner::explain_misdelivery(const QueryRecord& record, QueryStory& story) {
-    const Endpoint client = plan_.client(record.pair, record.member);
-    if (was_flushed(record, record.answer_source, story)) {
-        return;
-    }
-    const ClientEvents& events = events_of(client);
-    const std::int64_t age_ns = record.answered_ns - record.sent_ns;
-    const auto towards = new_towards_.find(client);
-    if (events.hidden != nullptr && towards != new_towards_.end() && age_ns > kHiddenLifeNs &&
-        events.hidden->reply.source == record.answer_source &&
-        std::ranges::any_of(towards->second, [&](const Entry* entry) {
-            return entry->original.source == record.answer_source;
-        })) {
-        story.fate = Fate::kUntranslatedAnswer;
-        found_.least_age_ns =
-            found_.least_age_ns == 0 ? age_ns : std::min(found_.least_age_ns, age_ns);
-        story.winner = events.inserted != nullptr ? describe(events.inserted->entry) : "";
-        story.event = fmt::format(
-            "hidden entry (status 0x{:x}) reply {} > {} {}; then, {:.3f} s after the query, NEW {} "
-            "> {}",
-            events.hidden->status, frame::to_string(events.hidden->reply.source),
-            frame::to_string(events.hidden->reply.destination),
-            events.hidden_answered ? "was answered" : "expired unanswered",
-            static_cast<double>(age_ns) / 1e9, frame::to_string(record.answer_source),
-            frame::to_string(client));
-        return;
-    }
-    for (const Event* gone : events.gone) {
-        if (gone->entry.reply.source == record.answer_source && take_one(evictions_)) {
-            story.fate = Fate::kTableFull;
-            story.event = "DESTROY before its time: " + describe(gone->entry);
-            return;
-        }
-    }
-}
-
-bool Joiner::in_outage(const QueryRecord& record, QueryStory& story) {
-    const std::int64_t left_ns = epoch_ns_.value_or(dut_.began_ns) + record.sent_ns;
-    for (const drops::Outage& outage : dut_.outages) {
-        if (left_ns + delay_ns_ + kLinkNewsNs >= outage.from_ns &&
-            (outage.until_ns == INT64_MAX || left_ns <= outage.until_ns + kLinkNewsNs)) {
-            story.fate = Fate::kLinkDown;
-            story.event = outage.device + " had no link then";
-            ++found_.down[outage.device];
-            return true;
-        }
-    }
-    return false;
-}
-
-// The query never reached a server and got no entry of its own. The other half of its pair holds
-// the entry that it clashed with if that entry has the port which both would have kept;
-// --random-fully draws ports, and the drawn one of a packet that was dropped is told by nobody.
-bool Joiner::failed_insertion(const QueryRecord& record, QueryStory& story) {
-    const Endpoint client = plan_.client(record.pair, record.member);
-    const Endpoint partner = plan_.client(record.pair, 1u - record.member);
-    const ClientEvents& own = events_of(client);
-    const ClientEvents& other = events_of(partner);
-    const bool one_tuple = client == partner;
-    if (record.server_saw != 0 || other.inserted == nullptr ||
-        (!one_tuple && own.inserted != nullptr) || !take_one(insertions_)) {
-        return false;
-    }
-    story.fate = Fate::kDroppedAtInsertion;
-    const Entry& winner = other.inserted->entry;
-    if (one_tuple || winner.reply.destination.port == client.port) {
-        story.winner = describe(winner);
-        story.event =
-            one_tuple ? "one NEW for the two packets" : "no NEW for this query; NEW for the winner";
-    } else {
-        story.event = "no NEW for this query; the drawn port of a dropped packet is not told";
-    }
-    return true;
-}
-
-bool Joiner::was_dropped(QueryStory& story) {
-    const auto most = std::ranges::max_element(
-        drops_, {}, &std::map<std::string, std::uint64_t>::value_type::second);
-    if (most == drops_.end() || !take_one(most->second)) {
-        return false;
-    }
-    story.fate = Fate::kDropped;
-    story.event = "the kernel dropped as many UDP packets: " + most->first;
-    ++found_.dropped[most->first];
-    return true;
-}
-
-void Joiner::explain_loss(const QueryRecord& record, QueryStory& story) {
-    if (in_outage(record, story) || failed_insertion(record, story) ||
-        (record.server_saw != 0 && was_flushed(record, record.server, story))) {
-        return;
-    }
-    const Endpoint client = plan_.client(record.pair, record.member);
-    const bool no_entry = events_of(client).inserted == nullptr;
-    if (record.server_saw == 0 && no_entry && take_one(refusals_)) {
-        story.fate = Fate::kTableFull;
-        story.event = "no NEW for this query; counter drop";
-        return;
-    }
-    was_dropped(story);
-}
-
-// Counts a query under its state and fate; gives what it makes true of its pair.
-unsigned Joiner::judge(const QueryRecord& record) {
-    const Endpoint client = plan_.client(record.pair, record.member);
-    QueryStory story{
-        .pair = record.pair,
-        .member = record.member,
-        .state = record.state,
-        .query = fmt::format("{} > {}", frame::to_string(client), frame::to_string(plan_.service))};
-    unsigned bit = kLateOrWrong;
-    switch (record.state) {
-        case QueryState::kAnswered:
-            story.fate = Fate::kNone;
-            bit = 0;
-            break;
-        case QueryState::kLate:
-            story.fate = Fate::kSlow;
-            story.event =
-                fmt::format("answered after {:.3f} s",
-                            static_cast<double>(record.answered_ns - record.sent_ns) / 1e9);
-            break;
-        case QueryState::kWrongSource:
-            explain_misdelivery(record, story);
-            bit = kMisdelivered;
-            break;
-        case QueryState::kNever:
-            explain_loss(record, story);
-            bit = kLost;
-            break;
-        case QueryState::kWrong: break;
-    }
-    ++found_.queries[static_cast<std::size_t>(story.state)][static_cast<std::size_t>(story.fate)];
-    if (story.fate != Fate::kNone && found_.stories.size() < PairFindings::kStories) {
-        found_.stories.push_back(std::move(story));
-    }
-    return bit;
-}
 
 }  // namespace
 

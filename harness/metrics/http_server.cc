@@ -1,10 +1,7 @@
 #include "harness/metrics/http_server.h"
 
-#include <arpa/inet.h>
 #include <microhttpd.h>
-#include <netinet/in.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include <cerrno>
 #include <cstring>
@@ -12,6 +9,7 @@
 #include <utility>
 
 #include "dataplane/base/file.h"
+#include "harness/agent/socket.h"
 
 namespace pathproof::metrics {
 namespace {
@@ -20,46 +18,6 @@ namespace {
 constexpr unsigned kMostConnections = 16;
 constexpr unsigned kIdleSeconds = 10;
 constexpr int kBacklog = 16;
-
-struct SocketAddress {
-    sockaddr_storage storage{};
-    socklen_t length = 0;
-
-    sockaddr* get() { return reinterpret_cast<sockaddr*>(&storage); }
-};
-
-SocketAddress to_socket_address(const frame::Endpoint& endpoint) {
-    SocketAddress address;
-    if (endpoint.address.family == frame::Family::kIpv4) {
-        sockaddr_in ip4{};
-        ip4.sin_family = AF_INET;
-        ip4.sin_port = htons(endpoint.port);
-        std::memcpy(&ip4.sin_addr, endpoint.address.bytes.data(), sizeof ip4.sin_addr);
-        std::memcpy(&address.storage, &ip4, sizeof ip4);
-        address.length = sizeof ip4;
-    } else {
-        sockaddr_in6 ip6{};
-        ip6.sin6_family = AF_INET6;
-        ip6.sin6_port = htons(endpoint.port);
-        std::memcpy(&ip6.sin6_addr, endpoint.address.bytes.data(), sizeof ip6.sin6_addr);
-        std::memcpy(&address.storage, &ip6, sizeof ip6);
-        address.length = sizeof ip6;
-    }
-    return address;
-}
-
-// The port that a socket is bound to.
-std::uint16_t bound_port(int fd) {
-    SocketAddress address;
-    address.length = sizeof address.storage;
-    if (getsockname(fd, address.get(), &address.length) != 0) {
-        return 0;
-    }
-    // Both families keep it in the same place.
-    sockaddr_in ip{};
-    std::memcpy(&ip, &address.storage, sizeof ip);
-    return ntohs(ip.sin_port);
-}
 
 Failure not_listening(const frame::Endpoint& listen, int problem) {
     const std::string where = frame::to_string(listen);
@@ -80,14 +38,14 @@ Failure not_listening(const frame::Endpoint& listen, int problem) {
 
 // A socket that listens.
 Result<Fd> open_listener(const frame::Endpoint& listen) {
-    SocketAddress address = to_socket_address(listen);
+    const agent::SocketAddress address = agent::to_socket_address(listen);
     Fd fd(socket(address.storage.ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0));
     if (!fd) {
         return not_listening(listen, errno);
     }
     const int yes = 1;
     setsockopt(fd.get(), SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
-    if (bind(fd.get(), address.get(), address.length) != 0 || ::listen(fd.get(), kBacklog) != 0) {
+    if (bind(fd.get(), address.raw(), address.length) != 0 || ::listen(fd.get(), kBacklog) != 0) {
         return not_listening(listen, errno);
     }
     return fd;
@@ -150,6 +108,33 @@ struct StopDaemon {
     void operator()(MHD_Daemon* daemon) const { MHD_stop_daemon(daemon); }
 };
 
+class Microhttpd final : public HttpServer {
+  public:
+    explicit Microhttpd(Body body) : body_(std::move(body)) {}
+
+    // Takes the socket where it succeeds.
+    Status start_on(Fd fd) {
+        address_ = TRY(agent::local_endpoint(fd.get()));
+        daemon_.reset(MHD_start_daemon(
+            MHD_USE_INTERNAL_POLLING_THREAD | MHD_USE_AUTO, 0, nullptr, nullptr, &on_request,
+            &body_, MHD_OPTION_LISTEN_SOCKET, fd.get(), MHD_OPTION_CONNECTION_LIMIT,
+            kMostConnections, MHD_OPTION_CONNECTION_TIMEOUT, kIdleSeconds, MHD_OPTION_END));
+        if (!daemon_) {
+            return fail(ErrorCode::kFailed, "start the HTTP server on {}: {}",
+                        frame::to_string(address_), std::strerror(errno));
+        }
+        fd.release();  // the daemon's
+        return {};
+    }
+
+    frame::Endpoint address() const override { return address_; }
+
+  private:
+    Body body_;
+    frame::Endpoint address_;
+    std::unique_ptr<MHD_Daemon, StopDaemon> daemon_;  // closes its socket
+};
+
 }  // namespace
 
 Dialect dialect_for(const std::string& accept) {
@@ -167,35 +152,11 @@ bool is_loopback(const frame::IpAddress& address) {
     return address == loopback;
 }
 
-struct HttpServer::Impl {
-    Body body;
-    frame::Endpoint address;
-    std::unique_ptr<MHD_Daemon, StopDaemon> daemon;  // closes its socket
-};
-
-HttpServer::HttpServer() : impl_(std::make_unique<Impl>()) {}
-
-HttpServer::~HttpServer() = default;
-
 Result<std::unique_ptr<HttpServer>> HttpServer::start(const frame::Endpoint& listen, Body body) {
     Fd fd = TRY(open_listener(listen));
-    std::unique_ptr<HttpServer> server(new HttpServer());
-    server->impl_->body = std::move(body);
-    server->impl_->address = {.address = listen.address, .port = bound_port(fd.get())};
-    server->impl_->daemon.reset(MHD_start_daemon(
-        MHD_USE_INTERNAL_POLLING_THREAD | MHD_USE_AUTO, 0, nullptr, nullptr, &on_request,
-        &server->impl_->body, MHD_OPTION_LISTEN_SOCKET, fd.get(), MHD_OPTION_CONNECTION_LIMIT,
-        kMostConnections, MHD_OPTION_CONNECTION_TIMEOUT, kIdleSeconds, MHD_OPTION_END));
-    if (!server->impl_->daemon) {
-        return fail(ErrorCode::kFailed, "start the HTTP server on {}: {}",
-                    frame::to_string(server->impl_->address), std::strerror(errno));
-    }
-    fd.release();  // the daemon's
+    auto server = std::make_unique<Microhttpd>(std::move(body));
+    TRY(server->start_on(std::move(fd)));
     return server;
-}
-
-frame::Endpoint HttpServer::address() const {
-    return impl_->address;
 }
 
 }  // namespace pathproof::metrics

@@ -26,17 +26,10 @@ class HttpServer {
     // Answers GET /metrics at the address until destroyed. kBadInput when the address is in use or
     // not this machine's, kNotPermitted for a port that needs more rights.
     static Result<std::unique_ptr<HttpServer>> start(const frame::Endpoint& listen, Body body);
-    HttpServer(const HttpServer&) = delete;
-    HttpServer& operator=(const HttpServer&) = delete;
-    ~HttpServer();
+    virtual ~HttpServer() = default;
 
     // Where it listens: with the port that the kernel chose, when 0 was asked for.
-    frame::Endpoint address() const;
-
-  private:
-    HttpServer();
-    struct Impl;
-    std::unique_ptr<Impl> impl_;
+    virtual frame::Endpoint address() const = 0;
 };
 
 }  // namespace pathproof::metrics

@@ -11,13 +11,14 @@
 
 namespace pathproof::monitor {
 
+// From the best to the worst.
 enum class BackendVerdict {
     kHealthy,
+    kTooFew,    // fewer flows than BackendRules::enough
     kSlow,      // answers, but the middle answer takes longer than BackendRules::slow_after
     kLossy,     // leaves more of its flows unanswered than BackendRules::lossy_share
     kRefusing,  // answers nearly nothing, but ICMP errors or resets come back
     kDead,      // answers nearly nothing, and nobody says why: silence
-    kTooFew,    // fewer flows than BackendRules::enough
 };
 const char* name(BackendVerdict verdict);  // "healthy", ..., "too few"
 

@@ -6,9 +6,8 @@
 #include <functional>
 #include <map>
 #include <tuple>
+#include <unordered_map>
 #include <unordered_set>
-#include <utility>
-#include <vector>
 
 #include "harness/monitor/backend_counts.h"
 #include "harness/monitor/early_refusals.h"
@@ -20,10 +19,8 @@ namespace {
 using netfilter::Entry;
 using netfilter::Event;
 using netfilter::EventKind;
-using netfilter::FlowMemory;
 using netfilter::RecentFlow;
 using netfilter::Tuple;
-using Slot = FlowMemory::Slot;
 
 bool seen_reply(const Entry& entry) {
     return (entry.status & netfilter::status::kSeenReply) != 0;
@@ -45,97 +42,68 @@ BackendKey key_of(const Entry& entry) {
 }
 
 struct Backend {
-    Backend(const BackendKey& of, std::int64_t window_ns) : key(of), window(window_ns) {}
+    explicit Backend(std::int64_t window_ns) : window(window_ns) {}
 
-    BackendKey key;
     std::uint64_t flows = 0;
     std::int64_t in_table = 0;
-    std::uint32_t waiting = 0;  // records that name this backend
+    std::uint32_t waiting = 0;  // flows that name this backend
     std::int64_t last_ns = 0;   // something happened
     WindowCounts window;
     LastTimes answers;
     std::string last_refusal;
 };
 
-// A flow that waits for its answer carries the number of its backend and whether it was refused.
-constexpr std::uint32_t kRefusedBit = 1u << 31;
-constexpr std::uint32_t kNoBackend = kRefusedBit - 1;
+// Of a flow that waits for its answer.
+struct Waiting {
+    Backend* backend = nullptr;  // null: none that is kept
+    bool refused = false;
+};
+using Flows = netfilter::FlowMemory<Waiting>;
+using Flow = Flows::Kept;
+using Slot = Flows::Slot;
 
-std::uint32_t backend_of(const RecentFlow& flow) {
-    return flow.tag & ~kRefusedBit;
-}
-bool refused(const RecentFlow& flow) {
-    return (flow.tag & kRefusedBit) != 0;
-}
-
-// The backends by number and by key; numbers of removed ones are used again.
 class Backends {
   public:
     Backends(std::size_t limit, std::int64_t window_ns)
-        : limit_(std::clamp<std::size_t>(limit, 1, kNoBackend)), window_ns_(window_ns) {}
+        : limit_(std::max<std::size_t>(limit, 1)), window_ns_(window_ns) {}
 
-    std::uint32_t find(const BackendKey& key) const {
-        const auto found = numbers_.find(key);
-        return found == numbers_.end() ? kNoBackend : found->second;
+    // Null: there is none.
+    Backend* find(const BackendKey& key) {
+        const auto found = all_.find(key);
+        return found == all_.end() ? nullptr : &found->second;
     }
 
-    // kNoBackend when there is no room.
-    std::uint32_t find_or_add(const BackendKey& key, std::int64_t now_ns) {
-        if (const std::uint32_t known = find(key); known != kNoBackend) {
+    // Null when there is no room.
+    Backend* find_or_add(const BackendKey& key, std::int64_t now_ns) {
+        if (Backend* const known = find(key)) {
             return known;
         }
-        if (numbers_.size() == limit_) {
+        if (all_.size() == limit_) {
             remove_idle(now_ns);
         }
-        if (numbers_.size() == limit_) {
-            return kNoBackend;
-        }
-        const std::uint32_t number = take_number();
-        all_[number] = std::make_unique<Backend>(key, window_ns_);
-        numbers_.emplace(key, number);
-        return number;
+        return all_.size() == limit_ ? nullptr : &all_.try_emplace(key, window_ns_).first->second;
     }
 
-    Backend& at(std::uint32_t number) { return *all_[number]; }
-    const Backend& at(std::uint32_t number) const { return *all_[number]; }
-    std::size_t numbers() const { return all_.size(); }
-    const std::map<BackendKey, std::uint32_t>& by_key() const { return numbers_; }
+    const std::map<BackendKey, Backend>& all() const { return all_; }
 
   private:
-    std::uint32_t take_number() {
-        if (!free_.empty()) {
-            const std::uint32_t number = free_.back();
-            free_.pop_back();
-            return number;
-        }
-        all_.emplace_back();
-        return static_cast<std::uint32_t>(all_.size() - 1);
-    }
-
     // Those without flows of which the window shows nothing any more; looked for once a second.
     void remove_idle(std::int64_t now_ns) {
         if (now_ns < next_removal_ns_) {
             return;
         }
         next_removal_ns_ = now_ns + 1'000'000'000;
-        for (auto next = numbers_.begin(); next != numbers_.end();) {
-            const auto one = next++;
-            const Backend& backend = *all_[one->second];
-            if (backend.in_table <= 0 && backend.waiting == 0 &&
-                backend.last_ns + window_ns_ < now_ns) {
-                all_[one->second].reset();
-                free_.push_back(one->second);
-                numbers_.erase(one);
-            }
-        }
+        std::erase_if(all_, [&](const auto& one) {
+            const Backend& backend = one.second;
+            return backend.in_table <= 0 && backend.waiting == 0 &&
+                   backend.last_ns + window_ns_ < now_ns;
+        });
     }
 
     std::size_t limit_;
     std::int64_t window_ns_;
     std::int64_t next_removal_ns_ = INT64_MIN;
-    std::vector<std::unique_ptr<Backend>> all_;
-    std::vector<std::uint32_t> free_;
-    std::map<BackendKey, std::uint32_t> numbers_;
+    std::map<BackendKey, Backend> all_;
 };
 
 using StrayKey = std::tuple<frame::Endpoint, std::uint8_t, std::string>;
@@ -152,41 +120,38 @@ struct BackendTable::Impl {
     }
 
     void begin(const Entry& entry, std::int64_t now_ns) {
-        std::uint32_t number = kNoBackend;
+        Backend* backend = nullptr;
         if (wanted(entry)) {
-            number = backends.find_or_add(key_of(entry), now_ns);
-            left_out += number == kNoBackend ? 1 : 0;
+            backend = backends.find_or_add(key_of(entry), now_ns);
+            left_out += backend == nullptr ? 1 : 0;
         }
-        if (number != kNoBackend) {
-            Backend& backend = backends.at(number);
-            ++backend.flows;
-            ++backend.in_table;
-            backend.last_ns = now_ns;
+        if (backend != nullptr) {
+            ++backend->flows;
+            ++backend->in_table;
+            backend->last_ns = now_ns;
         }
         if (seen_reply(entry)) {
-            count(number, {.judged = 1}, now_ns);
+            count(backend, {.judged = 1}, now_ns);
         } else {
-            wait_for_answer(entry, number, now_ns);
+            wait_for_answer(entry, backend, now_ns);
         }
     }
 
-    void count(std::uint32_t number, const FlowCounts& counts, std::int64_t now_ns) {
-        if (number != kNoBackend) {
-            backends.at(number).window.add(counts, now_ns);
-            backends.at(number).last_ns = now_ns;
+    static void count(Backend* backend, const FlowCounts& counts, std::int64_t now_ns) {
+        if (backend != nullptr) {
+            backend->window.add(counts, now_ns);
+            backend->last_ns = now_ns;
         }
     }
 
     // Flows of no backend wait too: a refusal that belongs to one is no stray.
-    void wait_for_answer(const Entry& entry, std::uint32_t number, std::int64_t now_ns) {
+    void wait_for_answer(const Entry& entry, Backend* backend, std::int64_t now_ns) {
         if (waiting.full()) {
             push_out_oldest(now_ns);
         }
-        RecentFlow flow = netfilter::flow_of(entry, now_ns);
-        flow.tag = number;
-        const Slot slot = waiting.add(flow);
-        if (number != kNoBackend) {
-            ++backends.at(number).waiting;
+        const Slot slot = waiting.add(netfilter::flow_of(entry, now_ns), {.backend = backend});
+        if (backend != nullptr) {
+            ++backend->waiting;
         }
         if (early.empty()) {
             return;
@@ -208,22 +173,25 @@ struct BackendTable::Impl {
     }
 
     // Counts a flow that nobody has answered, if it has waited long enough or was refused.
-    bool judge_unanswered(const RecentFlow& flow, std::int64_t now_ns) {
-        if (!refused(flow) && now_ns - flow.time_ns < options.rules.patience_ns) {
+    bool judge_unanswered(const Flow& flow, std::int64_t now_ns) const {
+        if (!is_ripe(flow, now_ns)) {
             return false;
         }
-        count(backend_of(flow), unanswered_counts(flow), now_ns);
+        count(flow.note.backend, unanswered_counts(flow), now_ns);
         return true;
     }
 
-    static FlowCounts unanswered_counts(const RecentFlow& flow) {
-        return {.judged = 1, .unanswered = 1, .refused = refused(flow) ? 1U : 0U};
+    bool is_ripe(const Flow& flow, std::int64_t now_ns) const {
+        return flow.note.refused || now_ns - flow.time_ns >= options.rules.patience_ns;
+    }
+
+    static FlowCounts unanswered_counts(const Flow& flow) {
+        return {.judged = 1, .unanswered = 1, .refused = flow.note.refused ? 1U : 0U};
     }
 
     void stop_waiting(Slot slot) {
-        const std::uint32_t number = backend_of(waiting.at(slot));
-        if (number != kNoBackend) {
-            --backends.at(number).waiting;
+        if (Backend* const backend = waiting.at(slot).note.backend) {
+            --backend->waiting;
         }
         waiting.erase(slot);
     }
@@ -235,7 +203,7 @@ struct BackendTable::Impl {
     }
 
     void take_new(const Event& event) {
-        const bool known = find_waiting(event.entry) != FlowMemory::kNone ||
+        const bool known = find_waiting(event.entry) != Flows::kNone ||
                            (!seeded.empty() && seeded.erase(hash(event.entry)) > 0);
         if (!known) {
             begin(event.entry, event.time_ns);
@@ -244,30 +212,30 @@ struct BackendTable::Impl {
 
     void take_update(const Event& event) {
         const Slot slot = find_waiting(event.entry);
-        if (slot != FlowMemory::kNone && seen_reply(event.entry)) {
+        if (slot != Flows::kNone && seen_reply(event.entry)) {
             answered(slot, event);
         }
     }
 
     void answered(Slot slot, const Event& event) {
-        const RecentFlow& flow = waiting.at(slot);
-        const std::uint32_t number = backend_of(flow);
-        count(number, {.judged = 1}, event.time_ns);
+        const Flow& flow = waiting.at(slot);
+        Backend* const backend = flow.note.backend;
+        count(backend, {.judged = 1}, event.time_ns);
         // A destroyed entry, or one that a comparison found changed, was answered at some time.
-        if (number != kNoBackend && event.kind == EventKind::kUpdate && !event.missed) {
-            backends.at(number).answers.add(event.time_ns - flow.time_ns);
+        if (backend != nullptr && event.kind == EventKind::kUpdate && !event.missed) {
+            backend->answers.add(event.time_ns - flow.time_ns);
         }
         stop_waiting(slot);
     }
 
     void take_destroy(const Event& event) {
-        const std::uint32_t number = backends.find(key_of(event.entry));
-        if (number != kNoBackend && wanted(event.entry)) {
-            --backends.at(number).in_table;
-            backends.at(number).last_ns = event.time_ns;
+        Backend* const backend = backends.find(key_of(event.entry));
+        if (backend != nullptr && wanted(event.entry)) {
+            --backend->in_table;
+            backend->last_ns = event.time_ns;
         }
         const Slot slot = find_waiting(event.entry);
-        if (slot == FlowMemory::kNone) {
+        if (slot == Flows::kNone) {
             return;
         }
         if (seen_reply(event.entry)) {
@@ -276,10 +244,10 @@ struct BackendTable::Impl {
         }
         // Somebody deleted it, or the events that told of an answer may be among those lost: then
         // only a refusal says how it ended.
-        const RecentFlow& flow = waiting.at(slot);
+        const Flow& flow = waiting.at(slot);
         const bool ended_by_itself = event.cause_port == 0 && !event.missed;
-        if (ended_by_itself || refused(flow)) {
-            count(backend_of(flow), unanswered_counts(flow), event.time_ns);
+        if (ended_by_itself || flow.note.refused) {
+            count(flow.note.backend, unanswered_counts(flow), event.time_ns);
         } else {
             ++forgotten;
         }
@@ -292,21 +260,20 @@ struct BackendTable::Impl {
                    without_icmp(turned(flow.reply)) == packet;
         };
         const Slot before_translation = waiting.find_by_original(packet, same);
-        return before_translation != FlowMemory::kNone
+        return before_translation != Flows::kNone
                    ? before_translation
                    : waiting.find_by_client(packet.source, packet.protocol, same);
     }
 
     void mark_refused(Slot slot, const Refusal& refusal, std::int64_t now_ns) {
-        RecentFlow& flow = waiting.at(slot);
-        if (refused(flow)) {
+        Waiting& of = waiting.at(slot).note;
+        if (of.refused) {
             return;  // the same one on its way out, with translated addresses
         }
-        flow.tag |= kRefusedBit;
-        if (backend_of(flow) != kNoBackend) {
-            Backend& backend = backends.at(backend_of(flow));
-            backend.last_refusal = describe(refusal);
-            backend.last_ns = now_ns;
+        of.refused = true;
+        if (of.backend != nullptr) {
+            of.backend->last_refusal = describe(refusal);
+            of.backend->last_ns = now_ns;
         }
     }
 
@@ -321,9 +288,10 @@ struct BackendTable::Impl {
         }
     }
 
-    BackendHealth health(const Backend& backend, FlowCounts counts, std::int64_t now_ns) const {
+    BackendHealth health(const frame::Endpoint& address, const Backend& backend, FlowCounts counts,
+                         std::int64_t now_ns) const {
         counts.add(backend.window.sum(now_ns));
-        BackendHealth value{.address = backend.key.backend,
+        BackendHealth value{.address = address,
                             .flows = backend.flows,
                             .in_table = std::max<std::int64_t>(backend.in_table, 0),
                             .judged = counts.judged,
@@ -337,14 +305,13 @@ struct BackendTable::Impl {
     }
 
     // Of flows that still wait, by backend.
-    std::vector<FlowCounts> waiting_counts(std::int64_t now_ns) const {
-        std::vector<FlowCounts> counts(backends.numbers());
-        for (Slot slot = waiting.oldest(); slot != FlowMemory::kNone;
+    std::unordered_map<const Backend*, FlowCounts> waiting_counts(std::int64_t now_ns) const {
+        std::unordered_map<const Backend*, FlowCounts> counts;
+        for (Slot slot = waiting.oldest(); slot != Flows::kNone;
              slot = waiting.younger_than(slot)) {
-            const RecentFlow& flow = waiting.at(slot);
-            const bool ripe = refused(flow) || now_ns - flow.time_ns >= options.rules.patience_ns;
-            if (ripe && backend_of(flow) != kNoBackend) {
-                counts[backend_of(flow)].add(unanswered_counts(flow));
+            const Flow& flow = waiting.at(slot);
+            if (is_ripe(flow, now_ns)) {
+                counts[flow.note.backend].add(unanswered_counts(flow));
             }
         }
         return counts;
@@ -352,7 +319,7 @@ struct BackendTable::Impl {
 
     const BackendTableOptions options;
     Backends backends;
-    FlowMemory waiting;
+    Flows waiting;
     netfilter::TupleHash hash;
     std::unordered_set<std::uint64_t> seeded;  // hash(entry); until end_of_seeds()
     EarlyRefusals early;
@@ -391,7 +358,7 @@ void BackendTable::take(const Event& event) {
 void BackendTable::take(const Refusal& refusal, Sender sender, std::int64_t now_ns) {
     tick(now_ns);
     const Slot slot = impl_->find_refused(refusal.packet);
-    if (slot != FlowMemory::kNone) {
+    if (slot != Flows::kNone) {
         impl_->mark_refused(slot, refusal, now_ns);
     } else {
         impl_->early.add(refusal, sender, now_ns);
@@ -404,16 +371,15 @@ void BackendTable::tick(std::int64_t now_ns) {
 
 BackendReport BackendTable::report(std::int64_t now_ns) const {
     BackendReport report;
-    const std::vector<FlowCounts> waiting = impl_->waiting_counts(now_ns);
+    auto waiting = impl_->waiting_counts(now_ns);
     // In the order of keys: the backends of a service follow one another.
-    for (const auto& [key, number] : impl_->backends.by_key()) {
+    for (const auto& [key, backend] : impl_->backends.all()) {
         if (report.services.empty() || report.services.back().address != key.service ||
             report.services.back().protocol != key.protocol) {
             report.services.push_back({.address = key.service, .protocol = key.protocol});
         }
         ServiceHealth& service = report.services.back();
-        service.backends.push_back(
-            impl_->health(impl_->backends.at(number), waiting[number], now_ns));
+        service.backends.push_back(impl_->health(key.backend, backend, waiting[&backend], now_ns));
         const BackendHealth& health = service.backends.back();
         service.flows += health.flows;
         service.in_table += health.in_table;

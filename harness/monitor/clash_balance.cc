@@ -6,21 +6,15 @@ namespace pathproof::monitor {
 
 void BalanceCounter::found(const netfilter::Clash& clash) {
     if (!clash.winner_ns || *clash.winner_ns < from_ns_) {
-        ++hidden_before_;
+        ++balance.hidden_before;
     } else if (*clash.winner_ns <= until_ns_) {
-        ++hidden_;
+        ++balance.hidden;
     }
 }
 
 void BalanceCounter::destroyed(const netfilter::Clash& clash) {
     const bool inserted_later = clash.winner_ns && *clash.winner_ns > until_ns_;
-    gone_later_ += !inserted_later && *clash.destroyed_ns > until_ns_ ? 1 : 0;
-}
-
-void BalanceCounter::fill(ClashBalance& balance) const {
-    balance.hidden = hidden_;
-    balance.hidden_before = hidden_before_;
-    balance.hidden_gone_later = gone_later_;
+    balance.hidden_gone_later += !inserted_later && *clash.destroyed_ns > until_ns_ ? 1 : 0;
 }
 
 std::vector<std::string> explain(const ClashBalance& balance) {

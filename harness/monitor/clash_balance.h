@@ -43,15 +43,13 @@ class BalanceCounter {
 
     void found(const netfilter::Clash& clash);
     void destroyed(const netfilter::Clash& clash);
-    // Fills in `hidden`, `hidden_before` and `hidden_gone_later`.
-    void fill(ClashBalance& balance) const;
+
+    // Counts `hidden`, `hidden_before` and `hidden_gone_later`; the rest is the caller's.
+    ClashBalance balance;
 
   private:
     std::int64_t from_ns_;
     std::int64_t until_ns_ = INT64_MAX;
-    std::uint64_t hidden_ = 0;
-    std::uint64_t hidden_before_ = 0;
-    std::uint64_t gone_later_ = 0;
 };
 
 // A sentence each: what the clashes came to, and how the table's count fits.

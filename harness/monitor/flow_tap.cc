@@ -1,15 +1,11 @@
 #include "harness/monitor/flow_tap.h"
 
 #include <netinet/in.h>
-#include <netinet/ip.h>
 #include <pcap/pcap.h>
 
 #include <array>
-#include <cstring>
 
 #include "dataplane/base/clock.h"
-#include "harness/monitor/packet_socket.h"
-#include "harness/netfilter/names.h"
 
 namespace pathproof::monitor {
 namespace {
@@ -37,30 +33,17 @@ std::string expression(const netfilter::Tuple& tuple) {
 }
 
 // "SYN", "FIN", "RST" of a TCP segment.
-std::string tcp_flags(std::span<const std::byte> packet) {
-    const auto at = [&](std::size_t place) {
-        return place < packet.size() ? std::to_integer<unsigned>(packet[place]) : 0u;
-    };
-    const bool ipv4 = at(0) >> 4 == 4;
-    if (at(ipv4 ? 9 : 6) != IPPROTO_TCP) {
+std::string tcp_flags(std::span<const std::byte> packet, const frame::PacketView& view) {
+    if (view.transport != frame::Transport::kTcp) {
         return {};
     }
-    const unsigned flags = at((ipv4 ? (at(0) & 0xf) * 4 : 40) + 13);
+    const auto flags = std::to_integer<unsigned>(packet[view.transport_offset + 13]);
     return flags & 0x04 ? "RST" : flags & 0x02 ? "SYN" : flags & 0x01 ? "FIN" : "";
 }
 
 }  // namespace
 
-struct FlowTap::Impl {
-    netfilter::Tuple tuple;
-    PacketSocket socket;
-};
-
-FlowTap::FlowTap() : impl_(std::make_unique<Impl>()) {}
-FlowTap::~FlowTap() = default;
-
-Result<std::unique_ptr<FlowTap>> FlowTap::start(const std::string& netns,
-                                                const netfilter::Tuple& tuple) {
+Result<FlowTap> FlowTap::start(const std::string& netns, const netfilter::Tuple& tuple) {
     const std::unique_ptr<pcap_t, decltype(&pcap_close)> capture(
         pcap_open_dead(DLT_RAW, kFlowSnapBytes), &pcap_close);
     bpf_program program{};
@@ -72,41 +55,27 @@ Result<std::unique_ptr<FlowTap>> FlowTap::start(const std::string& netns,
     static_assert(sizeof(bpf_insn) == sizeof(sock_filter));
     const sock_fprog filter{static_cast<unsigned short>(program.bf_len),
                             reinterpret_cast<sock_filter*>(program.bf_insns)};
-    std::unique_ptr<FlowTap> tap(new FlowTap());
-    tap->impl_->tuple = tuple;
     auto socket = PacketSocket::open(netns, filter, "watch the flow's packets");
     pcap_freecode(&program);
-    tap->impl_->socket = TRY(std::move(socket));
-    return tap;
+    auto opened = TRY(std::move(socket));
+    return FlowTap(tuple, std::move(opened));
 }
 
 void FlowTap::drain(const std::function<void(const FlowPacket&)>& visit) {
     std::array<std::byte, kFlowSnapBytes> buffer;
-    while (const auto packet = impl_->socket.next(buffer)) {
-        const bool ipv4 = impl_->tuple.source.address.family == frame::Family::kIpv4;
-        const std::size_t source_at = ipv4 ? 12 : 8;
-        const frame::IpAddress& source = impl_->tuple.source.address;
-        if (packet->bytes.size() < source_at + source.size()) {
+    while (const auto packet = socket_.next(buffer)) {
+        const frame::PacketView view = view_of(packet->bytes);
+        if (view.network == frame::Network::kNone) {
             continue;
         }
-        // Both ends may have one address: then their ports tell, behind the IP header.
-        bool back =
-            std::memcmp(packet->bytes.data() + source_at, source.bytes.data(), source.size()) != 0;
-        if (impl_->tuple.destination.address == source) {
-            const std::size_t header =
-                ipv4 ? (std::to_integer<std::size_t>(packet->bytes[0]) & 0xf) * 4 : 40;
-            if (packet->bytes.size() < header + 2) {
-                continue;
-            }
-            const auto port =
-                static_cast<std::uint16_t>(std::to_integer<unsigned>(packet->bytes[header]) << 8 |
-                                           std::to_integer<unsigned>(packet->bytes[header + 1]));
-            back = port != impl_->tuple.source.port;
-        }
+        // Both ends may have one address: then their ports tell.
+        const bool back = tuple_.source.address == tuple_.destination.address
+                              ? view.source_port != tuple_.source.port
+                              : view.source != tuple_.source.address;
         visit({.time_ns = realtime_ns(),
                .back = back,
                .leaving = packet->leaving(),
-               .flags = tcp_flags(packet->bytes)});
+               .flags = tcp_flags(packet->bytes, view)});
     }
 }
 

@@ -10,7 +10,6 @@
 #include "harness/drops/tracer.h"
 #include "harness/monitor/backend_table.h"
 #include "harness/monitor/refusal_listener.h"
-#include "harness/netfilter/watcher.h"
 
 namespace pathproof::monitor {
 namespace {
@@ -40,8 +39,6 @@ netfilter::Filter common_part(const netfilter::Filter& filter) {
 template <typename T>
 class Last {
   public:
-    explicit Last(std::size_t limit) : limit_(limit) {}
-
     void put(const T& value) {
         for (T& kept : kept_) {
             if (kept.number == value.number) {
@@ -53,22 +50,16 @@ class Last {
             return;
         }
         kept_.push_front(value);
-        if (kept_.size() > limit_) {
+        if (kept_.size() > kMost) {
             kept_.pop_back();
         }
     }
     std::vector<T> all() const { return {kept_.begin(), kept_.end()}; }
 
   private:
-    std::size_t limit_;
+    static constexpr std::size_t kMost = 64;
     std::deque<T> kept_;
 };
-
-Gap gap_of(const netfilter::Gap& gap) {
-    return {.from_ns = gap.from_ns,
-            .until_ns = gap.until_ns,
-            .reconciled = gap.stage == netfilter::Gap::Stage::kReconciled};
-}
 
 // What rates are made of, at one moment.
 struct Sample {
@@ -94,91 +85,128 @@ Rates rates_between(const Sample& before, const Sample& after) {
     return rates;
 }
 
-}  // namespace
+class WatchingMonitor final : public Monitor {
+  public:
+    explicit WatchingMonitor(const MonitorOptions& options)
+        : options_(options),
+          clashes_(clash_sink(), {}, options.filter),
+          backends_(BackendTableOptions{.rules = options.rules,
+                                        .scope = options.untranslated == Part::kFollow
+                                                     ? BackendTableOptions::Scope::kAll
+                                                     : BackendTableOptions::Scope::kTranslated}) {}
 
-struct Monitor::Impl {
-    explicit Impl(const MonitorOptions& given)
-        : options(given),
-          last_clashes(given.last),
-          last_late_answers(given.last),
-          last_gaps(given.last),
-          clashes(clash_sink(), {}, given.filter),
-          backends(BackendTableOptions{.rules = given.rules,
-                                       .scope = given.untranslated == Part::kFollow
-                                                    ? BackendTableOptions::Scope::kAll
-                                                    : BackendTableOptions::Scope::kTranslated}) {}
+    ~WatchingMonitor() override {
+        stopping_ = true;
+        if (thread_.joinable()) {
+            thread_.join();
+        }
+    }
 
+    Status begin() {
+        auto stats = netfilter::cpu_stats(options_.netns);
+        auto size = netfilter::table_size(options_.netns);
+        if (!stats || !size) {
+            return pass_on(!stats ? stats.error() : size.error());
+        }
+        follow_refusals();
+        watcher_ = TRY(netfilter::Watcher::start(
+            {.netns = options_.netns, .filter = common_part(options_.filter)}));
+        table_ = *size;
+        first_ = Sample{.time = Clock::now(), .cpus = *stats};
+        latest_ = first_;
+        seed();
+        follow_drops();
+        thread_ = std::thread([this] { run(); });
+        return {};
+    }
+
+    void know_pods(KnownPods known) override {
+        const std::scoped_lock lock(mutex_);
+        pods_.know(std::move(known));
+    }
+
+    Snapshot snapshot() override {
+        // The tracer has threads of its own, and may be asked only once at a time.
+        const std::scoped_lock drops_lock(drops_mutex_);
+        std::optional<drops::DropSummary> dropped;
+        if (tracer_ != nullptr) {
+            dropped = tracer_->poll();
+        }
+        const std::scoped_lock lock(mutex_);
+        const std::int64_t now_ns = realtime_ns();
+        Snapshot value{.netns = options_.netns,
+                       .kernel = netfilter::running_kernel_release(),
+                       .time_ns = now_ns,
+                       .seconds = seconds_between(first_.time, Clock::now()),
+                       .table = table_,
+                       .cpus = latest_.cpus,
+                       .cpus_since_start = netfilter::delta(first_.cpus, latest_.cpus),
+                       .events = totals_,
+                       .unheard = watcher_->unheard(),
+                       .rates = rates_,
+                       .gaps = last_gaps_.all(),
+                       .clashes = clashes_.counts(),
+                       .last_clashes = last_clashes_.all(),
+                       .last_late_answers = last_late_answers_.all(),
+                       .backends = backends_.report(now_ns),
+                       .known_pods = pods_.known(),
+                       .pods = pods_.counts(),
+                       .drops = std::move(dropped),
+                       .drops_missing = drops_missing_,
+                       .failure = failure_};
+        value.backends.refusals_watched = refusals_ != nullptr;
+        value.backends.refusals_source = refusals_source_;
+        value.backends.refusals_lost = refusals_ != nullptr ? refusals_->lost() : 0;
+        return value;
+    }
+
+  private:
     netfilter::ClashSink clash_sink() {
-        const auto keep = [this](const netfilter::Clash& clash) { last_clashes.put(clash); };
+        const auto keep = [this](const netfilter::Clash& clash) { last_clashes_.put(clash); };
         return {.found =
                     [this](const netfilter::Clash& clash) {
-                        last_clashes.put(clash);
-                        pods.take_clash(clash);
+                        last_clashes_.put(clash);
+                        pods_.take_clash(clash);
                     },
                 .settled = keep,
                 .destroyed = keep,
                 .late_answer =
                     [this](const netfilter::LateAnswer& late) {
-                        last_late_answers.put(late);
-                        pods.take_late_answer(late);
+                        last_late_answers_.put(late);
+                        pods_.take_late_answer(late);
                     }};
     }
 
-    Status begin() {
-        auto stats = netfilter::cpu_stats(options.netns);
-        auto size = netfilter::table_size(options.netns);
-        if (!stats || !size) {
-            return pass_on(!stats ? stats.error() : size.error());
-        }
-        follow_refusals();
-        watcher = TRY(netfilter::Watcher::start(
-            {.netns = options.netns, .filter = common_part(options.filter)}));
-        table = *size;
-        first = Sample{.time = Clock::now(), .cpus = *stats};
-        latest = first;
-        seed();
-        follow_drops();
-        thread = std::thread([this] { run(); });
-        return {};
-    }
-
     void follow_refusals() {
-        if (options.backends == Part::kLeave || options.refusals == Part::kLeave) {
-            refusals_source = "refusals are not looked for";
-            return;
-        }
-        auto listening = RefusalListener::start(options.netns);
+        auto listening = RefusalListener::start(options_.netns);
         if (!listening) {
-            refusals_source = listening.error().message;
+            refusals_source_ = listening.error().message;
             return;
         }
-        refusals = std::move(*listening);
-        refusals_source = "ICMP errors and TCP resets that passed a packet socket";
+        refusals_ = std::move(*listening);
+        refusals_source_ = "ICMP errors and TCP resets that passed a packet socket";
     }
 
     void follow_drops() {
-        if (options.drops == Part::kLeave) {
+        if (options_.drops == Part::kLeave) {
             return;
         }
-        auto tracing = drops::DropTracer::start({.netns = options.netns});
+        auto tracing = drops::DropTracer::start({.netns = options_.netns});
         if (!tracing) {
-            drops_missing = tracing.error().message;
+            drops_missing_ = tracing.error().message;
             return;
         }
-        tracer = std::move(*tracing);
+        tracer_ = std::move(*tracing);
     }
 
     void seed() {
-        if (options.backends == Part::kLeave) {
-            return;
-        }
         const std::int64_t now_ns = realtime_ns();
-        watcher->each_flow([&](const netfilter::Entry& entry) {
-            if (matches(options.filter, entry)) {
-                backends.seed(entry, now_ns);
+        watcher_->each_flow([&](const netfilter::Entry& entry) {
+            if (matches(options_.filter, entry)) {
+                backends_.seed(entry, now_ns);
             }
         });
-        seeds_until = Clock::now() + kSeedsSettle;
+        seeds_until_ = Clock::now() + kSeedsSettle;
     }
 
     void run() {
@@ -186,182 +214,116 @@ struct Monitor::Impl {
             .event = [this](const Event& event) { take(event); },
             .gap = [this](const netfilter::Gap& gap) { take(gap); },
         };
-        Clock::time_point next_sample = first.time + options.counters_every;
-        while (!stopping) {
-            const auto polled = watcher->poll(kWait, sink);
+        Clock::time_point next_sample = first_.time + options_.counters_every;
+        while (!stopping_) {
+            const auto polled = watcher_->poll(kWait, sink);
             if (!polled) {
-                const std::scoped_lock lock(mutex);
-                failure = polled.error().message;
+                const std::scoped_lock lock(mutex_);
+                failure_ = polled.error().message;
                 return;
             }
             look_around();
             if (Clock::now() >= next_sample) {
-                next_sample = std::max(next_sample + options.counters_every, Clock::now());
+                next_sample = std::max(next_sample + options_.counters_every, Clock::now());
                 sample();
             }
         }
     }
 
     void take(const Event& event) {
-        const std::scoped_lock lock(mutex);
+        const std::scoped_lock lock(mutex_);
         // What was refused before this event was read is in the packet socket already: a reset
         // comes before the end of the entry that it causes.
-        if (event.time_ns > refusals_drained_ns) {
+        if (event.time_ns > refusals_drained_ns_) {
             drain_refusals();
         }
-        clashes.take(event);
-        if (!matches(options.filter, event.entry)) {
+        clashes_.take(event);
+        if (!matches(options_.filter, event.entry)) {
             return;
         }
-        ++count_of(event.kind);
-        totals.missed += event.missed ? 1 : 0;
-        pods.take(event);
-        if (options.backends == Part::kFollow) {
-            backends.take(event);
-        }
-    }
-
-    std::uint64_t& count_of(netfilter::EventKind kind) {
-        switch (kind) {
-            case netfilter::EventKind::kNew: return totals.created;
-            case netfilter::EventKind::kUpdate: return totals.updated;
-            case netfilter::EventKind::kDestroy: return totals.destroyed;
-        }
-        return totals.updated;
+        totals_.count(event.kind);
+        totals_.missed += event.missed ? 1 : 0;
+        pods_.take(event);
+        backends_.take(event);
     }
 
     void take(const netfilter::Gap& gap) {
-        const std::scoped_lock lock(mutex);
-        last_gaps.put(gap);
+        const std::scoped_lock lock(mutex_);
+        last_gaps_.put(gap);
     }
 
     void drain_refusals() {
-        refusals_drained_ns = realtime_ns();
-        if (refusals == nullptr) {
+        refusals_drained_ns_ = realtime_ns();
+        if (refusals_ == nullptr) {
             return;
         }
-        refusals->drain([this](const Refusal& refusal, Sender sender) {
-            backends.take(refusal, sender, refusals_drained_ns);
+        refusals_->drain([this](const Refusal& refusal, Sender sender) {
+            backends_.take(refusal, sender, refusals_drained_ns_);
         });
     }
 
     void look_around() {
-        const std::scoped_lock lock(mutex);
+        const std::scoped_lock lock(mutex_);
         drain_refusals();
-        backends.tick(refusals_drained_ns);
-        totals.overruns = watcher->totals().overruns;
-        totals.unreadable = watcher->totals().unreadable;
-        if (seeds_until && Clock::now() >= *seeds_until) {
-            backends.end_of_seeds();
-            seeds_until.reset();
+        backends_.tick(refusals_drained_ns_);
+        totals_.overruns = watcher_->totals().overruns;
+        totals_.unreadable = watcher_->totals().unreadable;
+        if (seeds_until_ && Clock::now() >= *seeds_until_) {
+            backends_.end_of_seeds();
+            seeds_until_.reset();
         }
     }
 
     void sample() {
-        auto stats = netfilter::cpu_stats(options.netns);
-        auto size = netfilter::table_size(options.netns);
-        const std::scoped_lock lock(mutex);
+        auto stats = netfilter::cpu_stats(options_.netns);
+        auto size = netfilter::table_size(options_.netns);
+        const std::scoped_lock lock(mutex_);
         if (!stats || !size) {
-            failure = (!stats ? stats.error() : size.error()).message;
+            failure_ = (!stats ? stats.error() : size.error()).message;
             return;
         }
-        failure.clear();
-        table = *size;
-        Sample now{Clock::now(), totals, clashes.counts().hidden, std::move(*stats)};
-        rates = rates_between(latest, now);
-        latest = std::move(now);
+        failure_.clear();
+        table_ = *size;
+        Sample now{Clock::now(), totals_, clashes_.counts().hidden, std::move(*stats)};
+        rates_ = rates_between(latest_, now);
+        latest_ = std::move(now);
     }
 
-    Snapshot snapshot() {
-        // The tracer has threads of its own, and may be asked only once at a time.
-        const std::scoped_lock drops_lock(drops_mutex);
-        std::optional<drops::DropSummary> dropped;
-        if (tracer != nullptr) {
-            dropped = tracer->poll();
-        }
-        const std::scoped_lock lock(mutex);
-        const std::int64_t now_ns = realtime_ns();
-        Snapshot value{.netns = options.netns,
-                       .kernel = netfilter::running_kernel_release(),
-                       .time_ns = now_ns,
-                       .seconds = seconds_between(first.time, Clock::now()),
-                       .table = table,
-                       .cpus = latest.cpus,
-                       .cpus_since_start = netfilter::delta(first.cpus, latest.cpus),
-                       .events = totals,
-                       .unheard = watcher->unheard(),
-                       .rates = rates,
-                       .clashes = clashes.counts(),
-                       .last_clashes = last_clashes.all(),
-                       .last_late_answers = last_late_answers.all(),
-                       .backends = backends.report(now_ns),
-                       .known_pods = pods.known(),
-                       .pods = pods.counts(),
-                       .drops = std::move(dropped),
-                       .drops_missing = drops_missing,
-                       .failure = failure};
-        for (const netfilter::Gap& gap : last_gaps.all()) {
-            value.gaps.push_back(gap_of(gap));
-        }
-        value.backends.refusals_watched = refusals != nullptr;
-        value.backends.refusals_source = refusals_source;
-        value.backends.refusals_lost = refusals != nullptr ? refusals->lost() : 0;
-        return value;
-    }
+    const MonitorOptions options_;
+    std::unique_ptr<netfilter::Watcher> watcher_;  // the thread's
+    std::unique_ptr<RefusalListener> refusals_;
+    std::string refusals_source_;
+    std::string drops_missing_;
 
-    ~Impl() {
-        stopping = true;
-        if (thread.joinable()) {
-            thread.join();
-        }
-    }
+    std::mutex drops_mutex_;  // guards the tracer
+    std::unique_ptr<drops::DropTracer> tracer_;
 
-    const MonitorOptions options;
-    std::unique_ptr<netfilter::Watcher> watcher;  // the thread's
-    std::unique_ptr<RefusalListener> refusals;
-    std::string refusals_source;
-    std::string drops_missing;
+    std::mutex mutex_;  // guards what follows
+    Last<netfilter::Clash> last_clashes_;
+    Last<netfilter::LateAnswer> last_late_answers_;
+    Last<netfilter::Gap> last_gaps_;
+    netfilter::ClashTracker clashes_;
+    BackendTable backends_;
+    PodTable pods_;
+    std::optional<Clock::time_point> seeds_until_;
+    std::int64_t refusals_drained_ns_ = 0;
+    EventTotals totals_;
+    netfilter::TableSize table_;
+    Sample first_;
+    Sample latest_;
+    Rates rates_;
+    std::string failure_;
 
-    std::mutex drops_mutex;  // guards the tracer
-    std::unique_ptr<drops::DropTracer> tracer;
-
-    std::mutex mutex;  // guards what follows
-    Last<netfilter::Clash> last_clashes;
-    Last<netfilter::LateAnswer> last_late_answers;
-    Last<netfilter::Gap> last_gaps;
-    netfilter::ClashTracker clashes;
-    BackendTable backends;
-    PodTable pods;
-    std::optional<Clock::time_point> seeds_until;
-    std::int64_t refusals_drained_ns = 0;
-    EventTotals totals;
-    netfilter::TableSize table;
-    Sample first;
-    Sample latest;
-    Rates rates;
-    std::string failure;
-
-    std::atomic<bool> stopping = false;
-    std::thread thread;
+    std::atomic<bool> stopping_ = false;
+    std::thread thread_;
 };
 
-Monitor::Monitor() = default;
-Monitor::~Monitor() = default;
+}  // namespace
 
 Result<std::unique_ptr<Monitor>> Monitor::start(const MonitorOptions& options) {
-    std::unique_ptr<Monitor> monitor(new Monitor());
-    monitor->impl_ = std::make_unique<Impl>(options);
-    TRY(monitor->impl_->begin());
+    auto monitor = std::make_unique<WatchingMonitor>(options);
+    TRY(monitor->begin());
     return monitor;
-}
-
-void Monitor::know_pods(KnownPods known) {
-    const std::scoped_lock lock(impl_->mutex);
-    impl_->pods.know(std::move(known));
-}
-
-Snapshot Monitor::snapshot() const {
-    return impl_->snapshot();
 }
 
 }  // namespace pathproof::monitor

@@ -19,13 +19,10 @@ struct MonitorOptions {
     // Which flows count as events, services and clashes; counters and drops are the namespace's.
     netfilter::Filter filter;
     std::chrono::milliseconds counters_every{1000};
-    Part backends = Part::kFollow;
-    Part refusals = Part::kFollow;  // a packet socket that sees ICMP errors and resets only
-    Part drops = Part::kLeave;      // the tracepoint costs the machine something for each drop
+    Part drops = Part::kLeave;  // the tracepoint costs the machine something for each drop
     // Also destinations that nothing translates, as services with themselves as backend.
     Part untranslated = Part::kLeave;
     BackendRules rules;
-    std::size_t last = 64;  // how many clashes, late answers and gaps a snapshot holds
 };
 
 class Monitor {
@@ -34,20 +31,13 @@ class Monitor {
     // netfilter::EventListener::start(). Refusals and drops that cannot be followed are no error:
     // the snapshot says why.
     static Result<std::unique_ptr<Monitor>> start(const MonitorOptions& options);
-    Monitor(const Monitor&) = delete;
-    Monitor& operator=(const Monitor&) = delete;
-    ~Monitor();
+    virtual ~Monitor() = default;
 
     // Whose flows are counted by pod from now on (PodTable::know). From any thread.
-    void know_pods(KnownPods known);
+    virtual void know_pods(KnownPods known) = 0;
 
     // May be called from any thread; waits for at most a batch of events to be taken in.
-    Snapshot snapshot() const;
-
-  private:
-    Monitor();
-    struct Impl;
-    std::unique_ptr<Impl> impl_;
+    virtual Snapshot snapshot() = 0;
 };
 
 }  // namespace pathproof::monitor

@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "dataplane/frame/packet_reader.h"
 #include "harness/process/netns.h"
 
 namespace pathproof::monitor {
@@ -15,6 +16,14 @@ namespace {
 constexpr int kReceiveBuffer = 4 << 20;
 
 }  // namespace
+
+frame::PacketView view_of(std::span<const std::byte> packet) {
+    const bool ipv6 = !packet.empty() && std::to_integer<unsigned>(packet[0]) >> 4 == 6;
+    frame::PacketView view;
+    frame::read_ip_packet({reinterpret_cast<const std::uint8_t*>(packet.data()), packet.size()}, 0,
+                          ipv6 ? ETH_P_IPV6 : ETH_P_IP, view);
+    return view;
+}
 
 Result<PacketSocket> PacketSocket::open(const std::string& netns, const sock_fprog& filter,
                                         const std::string& purpose) {

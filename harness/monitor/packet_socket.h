@@ -12,6 +12,7 @@
 
 #include "dataplane/base/file.h"
 #include "dataplane/base/result.h"
+#include "dataplane/frame/view.h"
 
 namespace pathproof::monitor {
 
@@ -21,6 +22,9 @@ struct TappedPacket {
     sockaddr_ll from{};
     bool leaving() const { return from.sll_pkttype == PACKET_OUTGOING; }
 };
+
+// A packet that begins with its IP header; network is kNone where that is none.
+frame::PacketView view_of(std::span<const std::byte> packet);
 
 class PacketSocket {
   public:

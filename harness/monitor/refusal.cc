@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <netinet/in.h>
 
+#include "harness/monitor/packet_socket.h"
 #include "harness/netfilter/names.h"
 
 namespace pathproof::monitor {
@@ -11,7 +12,6 @@ namespace {
 using Bytes = std::span<const std::byte>;
 using frame::Family;
 
-constexpr std::size_t kIpv6Header = 40;
 constexpr std::uint8_t kTcpReset = 0x04;
 
 std::uint8_t byte_at(Bytes bytes, std::size_t at) {
@@ -22,15 +22,7 @@ std::uint16_t word_at(Bytes bytes, std::size_t at) {
     return static_cast<std::uint16_t>(byte_at(bytes, at) << 8 | byte_at(bytes, at + 1));
 }
 
-frame::IpAddress address_at(Bytes bytes, std::size_t at, Family family) {
-    frame::IpAddress address{.family = family};
-    for (std::size_t i = 0; i < address.size(); ++i) {
-        address.bytes[i] = byte_at(bytes, at + i);
-    }
-    return address;
-}
-
-// An IP header and what follows it.
+// An IP header and what follows it, though it be cut short.
 struct IpPacket {
     frame::IpAddress source;
     frame::IpAddress destination;
@@ -38,38 +30,14 @@ struct IpPacket {
     Bytes payload;
 };
 
-std::optional<IpPacket> read_ipv4(Bytes bytes) {
-    if (bytes.size() < 20) {
-        return std::nullopt;
-    }
-    const std::size_t header = std::size_t{4} * (byte_at(bytes, 0) & 0x0f);
-    const bool fragment = (word_at(bytes, 6) & 0x1fff) != 0;
-    if (header < 20 || bytes.size() < header || fragment) {
-        return std::nullopt;
-    }
-    return IpPacket{address_at(bytes, 12, Family::kIpv4), address_at(bytes, 16, Family::kIpv4),
-                    byte_at(bytes, 9), bytes.subspan(header)};
-}
-
-// Extension headers are not followed: refusals and what they quote have none in practice, and the
-// socket's filter does not look behind them either.
-std::optional<IpPacket> read_ipv6(Bytes bytes) {
-    if (bytes.size() < kIpv6Header) {
-        return std::nullopt;
-    }
-    return IpPacket{address_at(bytes, 8, Family::kIpv6), address_at(bytes, 24, Family::kIpv6),
-                    byte_at(bytes, 6), bytes.subspan(kIpv6Header)};
-}
-
+// Nothing for what is no IP, and for a fragment without the header of its transport.
 std::optional<IpPacket> read_ip(Bytes bytes) {
-    if (bytes.empty()) {
+    const frame::PacketView view = view_of(bytes);
+    if (view.network == frame::Network::kNone || view.fragment == frame::Fragment::kLater) {
         return std::nullopt;
     }
-    switch (byte_at(bytes, 0) >> 4) {
-        case 4: return read_ipv4(bytes);
-        case 6: return read_ipv6(bytes);
-        default: return std::nullopt;
-    }
+    return IpPacket{view.source, view.destination, view.protocol,
+                    bytes.subspan(view.network_length)};
 }
 
 std::optional<netfilter::Tuple> tuple_of(const IpPacket& packet) {

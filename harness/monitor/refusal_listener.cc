@@ -61,24 +61,37 @@ sock_filter kProgram[] = {
 
 constexpr const char* kDoing = "watch ICMP errors and resets";
 
-}  // namespace
+class SocketRefusals final : public RefusalListener {
+  public:
+    SocketRefusals(std::string netns, PacketSocket socket)
+        : netns_(std::move(netns)), socket_(std::move(socket)) {}
 
-struct RefusalListener::Impl {
-    explicit Impl(std::string space) : netns(std::move(space)) {}
+    void drain(const std::function<void(const Refusal&, Sender)>& visit) override {
+        std::array<std::byte, kSnapBytes> packet;
+        while (const auto got = socket_.next(packet)) {
+            if (const auto refusal = parse_refusal(got->bytes)) {
+                visit(*refusal, sender_of(*got, *refusal));
+            }
+        }
+    }
+
+    std::uint64_t lost() override { return socket_.lost(); }
+
+  private:
     Sender sender_of(const TappedPacket& packet, const Refusal& refusal) {
         if (!packet.leaving()) {
             return Sender::kElsewhere;
         }
-        if (Clock::now() >= addresses_until) {
+        if (Clock::now() >= addresses_until_) {
             read_addresses();
         }
-        return addresses.contains(refusal.by) ? Sender::kHere : Sender::kElsewhere;
+        return addresses_.contains(refusal.by) ? Sender::kHere : Sender::kElsewhere;
     }
 
     void read_addresses() {
-        addresses.clear();
-        addresses_until = Clock::now() + kAddressesGoodFor;
-        (void)process::in_netns(netns, [&]() -> Status {
+        addresses_.clear();
+        addresses_until_ = Clock::now() + kAddressesGoodFor;
+        (void)process::in_netns(netns_, [&]() -> Status {
             ifaddrs* all = nullptr;
             if (getifaddrs(&all) != 0) {
                 return {};
@@ -106,37 +119,20 @@ struct RefusalListener::Impl {
         } else {
             return;
         }
-        addresses.insert(value);
+        addresses_.insert(value);
     }
 
-    const std::string netns;
-    PacketSocket socket;
-    std::set<frame::IpAddress> addresses;  // of the namespace's devices
-    Clock::time_point addresses_until;
+    const std::string netns_;
+    PacketSocket socket_;
+    std::set<frame::IpAddress> addresses_;  // of the namespace's devices
+    Clock::time_point addresses_until_;
 };
 
-RefusalListener::RefusalListener() = default;
-RefusalListener::~RefusalListener() = default;
+}  // namespace
 
 Result<std::unique_ptr<RefusalListener>> RefusalListener::start(const std::string& netns) {
-    std::unique_ptr<RefusalListener> listener(new RefusalListener());
-    listener->impl_ = std::make_unique<Impl>(netns);
-    listener->impl_->socket =
-        TRY(PacketSocket::open(netns, {std::size(kProgram), kProgram}, kDoing));
-    return listener;
-}
-
-void RefusalListener::drain(const std::function<void(const Refusal&, Sender)>& visit) {
-    std::array<std::byte, kSnapBytes> packet;
-    while (const auto got = impl_->socket.next(packet)) {
-        if (const auto refusal = parse_refusal(got->bytes)) {
-            visit(*refusal, impl_->sender_of(*got, *refusal));
-        }
-    }
-}
-
-std::uint64_t RefusalListener::lost() {
-    return impl_->socket.lost();
+    auto socket = TRY(PacketSocket::open(netns, {std::size(kProgram), kProgram}, kDoing));
+    return std::make_unique<SocketRefusals>(netns, std::move(socket));
 }
 
 }  // namespace pathproof::monitor

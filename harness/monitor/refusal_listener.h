@@ -22,21 +22,14 @@ class RefusalListener {
     // Listens on every device of the namespace (empty: the caller's) from its return on, at the
     // cost of a short socket filter for each packet. Needs CAP_NET_RAW there (kNotPermitted).
     static Result<std::unique_ptr<RefusalListener>> start(const std::string& netns);
-    RefusalListener(const RefusalListener&) = delete;
-    RefusalListener& operator=(const RefusalListener&) = delete;
-    ~RefusalListener();
+    virtual ~RefusalListener() = default;
 
     // Gives all that waits in the socket, without waiting for more. The same refusal may come
     // several times: on the way in and, translated, on the way out.
-    void drain(const std::function<void(const Refusal&, Sender)>& visit);
+    virtual void drain(const std::function<void(const Refusal&, Sender)>& visit) = 0;
 
     // Packets that found the socket's buffer full.
-    std::uint64_t lost();
-
-  private:
-    RefusalListener();
-    struct Impl;
-    std::unique_ptr<Impl> impl_;
+    virtual std::uint64_t lost() = 0;
 };
 
 }  // namespace pathproof::monitor

@@ -12,15 +12,13 @@
 #include "harness/monitor/pods.h"
 #include "harness/netfilter/clashes.h"
 #include "harness/netfilter/stats.h"
+#include "harness/netfilter/watcher.h"
 
 namespace pathproof::monitor {
 
 // Counted since the monitor's start.
-struct EventTotals {
-    std::uint64_t created = 0;    // NEW
-    std::uint64_t updated = 0;    // UPDATE
-    std::uint64_t destroyed = 0;  // DESTROY
-    // Of these three: lost in an overrun and found afterwards by comparing with the table.
+struct EventTotals : netfilter::EventCounts {
+    // Of these: lost in an overrun and found afterwards by comparing with the table.
     std::uint64_t missed = 0;
     std::uint64_t overruns = 0;    // ENOBUFS
     std::uint64_t unreadable = 0;  // messages that no event could be read from
@@ -38,13 +36,6 @@ struct Rates {
     double drop = 0;
 };
 
-// A place in the stream of events where some are missing.
-struct Gap {
-    std::int64_t from_ns = 0;   // CLOCK_REALTIME: the last event before it
-    std::int64_t until_ns = 0;  // when the state was right again, or the first event after it
-    bool reconciled = false;    // the table was read again and compared
-};
-
 struct Snapshot {
     std::string netns;         // empty: the caller's
     std::string kernel;        // release
@@ -58,7 +49,7 @@ struct Snapshot {
     EventTotals events;
     std::string unheard;  // of which flows no event will come, in one sentence; empty: of none
     Rates rates;
-    std::vector<Gap> gaps;  // the last few, newest first
+    std::vector<netfilter::Gap> gaps;  // the last few, newest first
 
     netfilter::ClashCounts clashes;
     std::vector<netfilter::Clash> last_clashes;            // the last few, newest first

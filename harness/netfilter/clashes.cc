@@ -15,7 +15,6 @@ namespace pathproof::netfilter {
 namespace {
 
 using TupleInZone = std::pair<Tuple, std::uint16_t>;
-using Slot = FlowMemory::Slot;
 using Fate = Clash::Fate;
 
 // Far more backends than one namespace translates to; beyond, they are learnt anew.
@@ -38,21 +37,14 @@ bool may_clash(std::uint8_t protocol) {
     }
 }
 
-// A remembered flow that is a late answer: which one, and whether its clash is known.
-struct LateTag {
-    std::size_t number = 0;
+// Of a remembered flow: whether it is a late answer, which one, and whether its clash is known.
+struct Late {
+    bool is_late = false;
     bool joined = false;
-
-    static std::optional<LateTag> of(const RecentFlow& flow) {
-        if (flow.tag == 0) {
-            return std::nullopt;
-        }
-        return LateTag{(flow.tag >> 1) - 1, (flow.tag & 1) != 0};
-    }
-    std::uint32_t tag() const {
-        return static_cast<std::uint32_t>((number + 1) << 1 | (joined ? 1 : 0));
-    }
+    std::uint32_t number = 0;
 };
+using Flows = FlowMemory<Late>;
+using Slot = Flows::Slot;
 
 template <typename Value>
 void tell(const std::function<void(const Value&)>& listener, const Value& value) {
@@ -60,23 +52,6 @@ void tell(const std::function<void(const Value&)>& listener, const Value& value)
         listener(value);
     }
 }
-
-// The ends from which backends answer, of all translated flows.
-class BackendEnds {
-  public:
-    void learn(const Tuple& reply) {
-        if (ends_.size() >= kMostBackends) {
-            ends_.clear();
-        }
-        ends_.insert({reply.source, reply.protocol});
-    }
-    bool contains(const frame::Endpoint& end, std::uint8_t protocol) const {
-        return ends_.contains({end, protocol});
-    }
-
-  private:
-    std::set<std::pair<frame::Endpoint, std::uint8_t>> ends_;
-};
 
 // The last clashes, by number and by the tuple that their hidden entry expects replies with.
 class RecentClashes {
@@ -171,7 +146,10 @@ struct ClashTracker::Impl {
             take_hidden(event);
         }
         if (is_translated(entry.original, entry.reply)) {
-            backends.learn(entry.reply);
+            if (backends.size() >= kMostBackends) {
+                backends.clear();
+            }
+            backends.insert({entry.reply.source, entry.reply.protocol});
         }
     }
 
@@ -179,40 +157,41 @@ struct ClashTracker::Impl {
     // had one carries the bit with another meaning.
     bool had_a_new_event(const Entry& entry) const {
         const auto same = [&](const RecentFlow& flow) { return same_entry(flow, entry); };
-        return flows.find_by_original(entry.original, same) != FlowMemory::kNone;
+        return flows.find_by_original(entry.original, same) != Flows::kNone;
     }
 
     void begin_flow(const Event& event) {
-        RecentFlow flow = flow_of(event.entry, event.time_ns);
-        flow.tag = judge_late(event);
+        const Late late = judge_late(event);
         forgotten += flows.full() ? 1 : 0;
-        flows.add(flow);
+        flows.add(flow_of(event.entry, event.time_ns), late);
     }
 
-    // Tells of a late answer and gives its tag; 0 for any other flow.
-    std::uint32_t judge_late(const Event& event) {
+    // Tells of it if it is one.
+    Late judge_late(const Event& event) {
         const Tuple& tuple = event.entry.original;
         if (tuple.source.port == 0) {
-            return 0;
+            return {};
         }
         LateAnswer late{.event = event, .number = counts.late_answers};
         if (const Clash* clash = clashes.answered_by(event)) {
             late.clash = clash->number;
             ++counts.late_after_a_clash;
-        } else if (const Slot known = flow_answered_by(tuple); known != FlowMemory::kNone) {
+        } else if (const Slot known = flow_answered_by(tuple); known != Flows::kNone) {
             late.known = entry_of(flows.at(known));
         } else {
-            return 0;
+            return {};
         }
         ++counts.late_answers;
         tell(sink.late_answer, late);
-        return LateTag{late.number, late.clash.has_value()}.tag();
+        return {.is_late = true,
+                .joined = late.clash.has_value(),
+                .number = static_cast<std::uint32_t>(late.number)};
     }
 
     // The translated flow whose client a backend now speaks to from its own address.
     Slot flow_answered_by(const Tuple& tuple) const {
-        if (!backends.contains(tuple.source, tuple.protocol)) {
-            return FlowMemory::kNone;
+        if (!backends.contains({tuple.source, tuple.protocol})) {
+            return Flows::kNone;
         }
         const auto wanted = [this](const RecentFlow& flow) {
             return is_translated(flow.original, flow.reply) && matches(filter, entry_of(flow));
@@ -256,7 +235,7 @@ struct ClashTracker::Impl {
             event.entry.original,
             [&](const RecentFlow& flow) { return flow.zone == event.entry.zone; });
         std::int64_t not_before_ns = INT64_MIN;
-        if (winner != FlowMemory::kNone) {
+        if (winner != Flows::kNone) {
             clash.winner = entry_of(flows.at(winner));
             not_before_ns = flows.at(winner).time_ns;
             clash.winner_ns = not_before_ns;
@@ -302,17 +281,17 @@ struct ClashTracker::Impl {
         const Slot slot = flows.find_by_original(hidden.reply, [&](const RecentFlow& flow) {
             return flow.zone == hidden.zone && flow.time_ns >= not_before_ns;
         });
-        if (slot == FlowMemory::kNone || hidden.reply.source.port == 0) {
+        if (slot == Flows::kNone || hidden.reply.source.port == 0) {
             return;
         }
-        RecentFlow& flow = flows.at(slot);
-        const auto before = LateTag::of(flow);
-        if (before && before->joined && !clash.winner) {
+        auto& flow = flows.at(slot);
+        const Late before = flow.note;
+        if (before.joined && !clash.winner) {
             return;  // nothing says that this clash is the nearer one
         }
-        const std::size_t number = before ? before->number : counts.late_answers++;
-        counts.late_after_a_clash += before && before->joined ? 0 : 1;
-        flow.tag = LateTag{number, true}.tag();
+        const std::size_t number = before.is_late ? before.number : counts.late_answers++;
+        counts.late_after_a_clash += before.joined ? 0 : 1;
+        flow.note = {.is_late = true, .joined = true, .number = static_cast<std::uint32_t>(number)};
         tell(sink.late_answer,
              {.event = {.kind = EventKind::kNew, .time_ns = flow.time_ns, .entry = entry_of(flow)},
               .clash = clash.number,
@@ -323,18 +302,17 @@ struct ClashTracker::Impl {
     Filter filter;
     std::size_t most_undestroyed;
     TupleHash hash;
-    FlowMemory flows;  // NEW events
+    Flows flows;  // NEW events
     RecentClashes clashes;
     std::unordered_map<std::uint64_t, Progress> undestroyed;  // by hash(entry)
-    BackendEnds backends;
+    // The ends from which backends answer, of all translated flows.
+    std::set<std::pair<frame::Endpoint, std::uint8_t>> backends;
     ClashCounts counts;
     std::uint64_t forgotten = 0;
 };
 
 ClashTracker::ClashTracker(ClashSink sink, ClashLimits limits, Filter filter)
     : impl_(std::make_unique<Impl>(std::move(sink), limits, std::move(filter))) {}
-ClashTracker::ClashTracker(ClashTracker&&) noexcept = default;
-ClashTracker& ClashTracker::operator=(ClashTracker&&) noexcept = default;
 ClashTracker::~ClashTracker() = default;
 
 void ClashTracker::take(const Event& event) {

@@ -82,8 +82,6 @@ class ClashTracker {
     // Only clashes whose hidden entry matches `filter`, and late answers to such a clash or flow.
     // The events must not be filtered by what a late answer does not share: its service address.
     explicit ClashTracker(ClashSink sink = {}, ClashLimits limits = {}, Filter filter = {});
-    ClashTracker(ClashTracker&&) noexcept;
-    ClashTracker& operator=(ClashTracker&&) noexcept;
     ~ClashTracker();
 
     // Events in the order in which the listener gave them.

@@ -148,25 +148,18 @@ Result<Progress> work_through(std::span<const std::byte> datagram, std::uint32_t
     return Progress::kMore;
 }
 
-struct Request {
-    const Filter& filter;
-    const KernelFilterSupport& support;
-    DumpOptions options;
-};
-
-Result<DumpSummary> run(Socket& socket, const Request& asked, DumpWork& work) {
+Result<DumpSummary> run(const std::string& netns, const Filter& filter,
+                        const KernelFilterSupport& support, DumpWork& work) {
+    auto socket = TRY(Socket::open(netns));
     alignas(nlmsghdr) char buffer[4096];
-    nlmsghdr& request =
-        begin_request(buffer, IPCTNL_MSG_CT_GET, NLM_F_DUMP, kernel_family(asked.filter));
-    add_dump_filter(request, asked.filter, asked.support);
+    nlmsghdr& request = begin_request(buffer, IPCTNL_MSG_CT_GET, NLM_F_DUMP, kernel_family(filter));
+    add_dump_filter(request, filter, support);
     const std::uint64_t buckets = table_buckets();
     const auto sequence = TRY(socket.send(request));
-    const auto reader = asked.options.reading == DumpOptions::Reading::kAhead
-                            ? read_ahead(socket, sequence)
-                            : read_in_turn(socket);
+    AnswerReader reader(socket, sequence);
     DumpSummary summary;
     while (true) {
-        const auto datagram = TRY(reader->next());
+        const auto datagram = TRY(reader.next());
         const auto progress = TRY(work_through(datagram, sequence, work, summary));
         if (progress == Progress::kDone) {
             break;
@@ -176,26 +169,22 @@ Result<DumpSummary> run(Socket& socket, const Request& asked, DumpWork& work) {
     return summary;
 }
 
-Result<DumpSummary> run_in(const std::string& netns, const Filter& filter,
-                           const DumpOptions& options, DumpWork& work) {
-    auto socket = TRY(Socket::open(netns));
-    const KernelFilterSupport support = kernel_filter_support(filter);
-    auto summary = run(socket, {filter, support, options}, work);
+Result<DumpSummary> run(const std::string& netns, const Filter& filter, DumpWork& work) {
+    auto summary = run(netns, filter, kernel_filter_support(filter), work);
     // A kernel refuses before it sends the first entry, also a value that no entry can have (an
     // ICMP type without answer).
     if (!summary && summary.error().code == ErrorCode::kKernelLacks && clauses_of(filter).any()) {
-        auto again = TRY(Socket::open(netns));
-        return run(again, {filter, KernelFilterSupport(Behaviour::kRefuses), options}, work);
+        return run(netns, filter, KernelFilterSupport(Behaviour::kRefuses), work);
     }
     return summary;
 }
 
 }  // namespace
 
-Result<DumpSummary> dump(const std::string& netns, const Filter& filter, const EntryVisitor& visit,
-                         const DumpOptions& options) {
+Result<DumpSummary> dump(const std::string& netns, const Filter& filter,
+                         const EntryVisitor& visit) {
     Visit work(filter, visit);
-    return run_in(netns, filter, options, work);
+    return run(netns, filter, work);
 }
 
 Result<DumpSummary> count_entries(const std::string& netns, const Filter& filter) {
@@ -204,7 +193,7 @@ Result<DumpSummary> count_entries(const std::string& netns, const Filter& filter
         return dump(netns, filter, [](const Entry&) { return Next::kContinue; });
     }
     Count work;
-    return run_in(netns, filter, {}, work);
+    return run(netns, filter, work);
 }
 
 Result<std::vector<Entry>> dump_all(const std::string& netns, const Filter& filter) {

@@ -27,20 +27,12 @@ struct DumpSummary {
     bool interrupted = false;
 };
 
-struct DumpOptions {
-    enum class Reading {
-        kInTurn,  // receives when the visitor is done with what was received before
-        kAhead,   // a thread receives while the visitor works: for visitors that write
-    } reading = Reading::kInTurn;
-};
-
 // Reads the table of the namespace `netns` (empty: the caller's) and gives each entry that matches
 // to `visit`, which must not keep the reference. Memory does not grow with the table. What the
 // running kernel was found to filter rightly by itself is filtered there (kernel_filter_support());
 // every entry is checked against the whole filter here. Hidden entries of resolved clashes are not
 // in a dump (ctnetlink_dump_table lists the original direction only).
-Result<DumpSummary> dump(const std::string& netns, const Filter& filter, const EntryVisitor& visit,
-                         const DumpOptions& options = {});
+Result<DumpSummary> dump(const std::string& netns, const Filter& filter, const EntryVisitor& visit);
 
 // How many entries match. Reads no more of a message than the filter needs: nothing when the kernel
 // does all of it.

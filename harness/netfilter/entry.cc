@@ -18,16 +18,27 @@ const char* name(EventKind kind) {
     return "UPDATE";
 }
 
-std::uint64_t CpuStats::value(const std::string& counter) const {
-    const auto found =
-        std::ranges::find_if(counters, [&](const auto& named) { return named.first == counter; });
+std::uint64_t CpuStats::value(std::string_view counter) const {
+    const auto found = std::ranges::find(counters, counter, &decltype(counters)::value_type::first);
     return found == counters.end() ? 0 : found->second;
 }
 
-std::uint64_t total(const std::vector<CpuStats>& stats, const std::string& counter) {
+bool CpuStats::has(std::string_view counter) const {
+    return std::ranges::count(counters, counter, &decltype(counters)::value_type::first) != 0;
+}
+
+std::uint64_t total(const std::vector<CpuStats>& stats, std::string_view counter) {
     std::uint64_t sum = 0;
     for (const CpuStats& cpu : stats) {
         sum += cpu.value(counter);
+    }
+    return sum;
+}
+
+CpuStats summed(const std::vector<CpuStats>& stats) {
+    CpuStats sum = stats.front();
+    for (auto& [counter, value] : sum.counters) {
+        value = total(stats, counter);
     }
     return sum;
 }
@@ -36,8 +47,7 @@ std::vector<CpuStats> delta(const std::vector<CpuStats>& before,
                             const std::vector<CpuStats>& after) {
     std::vector<CpuStats> change = after;
     for (CpuStats& cpu : change) {
-        const auto earlier = std::ranges::find_if(
-            before, [&](const CpuStats& candidate) { return candidate.cpu == cpu.cpu; });
+        const auto earlier = std::ranges::find(before, cpu.cpu, &CpuStats::cpu);
         if (earlier == before.end()) {
             continue;
         }

@@ -110,18 +110,20 @@ struct CpuStats {
     std::uint32_t cpu = 0;
     std::vector<std::pair<std::string, std::uint64_t>>
         counters;  // "found", "insert_failed", "clash_resolve"
-    std::uint64_t value(const std::string& counter) const;  // 0 for a counter the kernel lacks
+    std::uint64_t value(std::string_view counter) const;  // 0 for a counter the kernel lacks
+    bool has(std::string_view counter) const;
 };
 
-std::uint64_t total(const std::vector<CpuStats>& stats, const std::string& counter);
+std::uint64_t total(const std::vector<CpuStats>& stats, std::string_view counter);
+// Of all CPUs together, of which there is one at least.
+CpuStats summed(const std::vector<CpuStats>& stats);
 // after - before, CPU by CPU.
 std::vector<CpuStats> delta(const std::vector<CpuStats>& before,
                             const std::vector<CpuStats>& after);
 
+// As commands print them, for scripts.
 void to_json(nlohmann::json& out, const Entry& entry);
-void from_json(const nlohmann::json& in, Entry& entry);
 void to_json(nlohmann::json& out, const Event& event);
-void from_json(const nlohmann::json& in, Event& event);
 void to_json(nlohmann::json& out, const CpuStats& stats);
 void from_json(const nlohmann::json& in, CpuStats& stats);
 

@@ -6,7 +6,6 @@
 #include <poll.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -107,42 +106,76 @@ struct Batch {
     }
 };
 
-}  // namespace
+class SocketListener final : public EventListener {
+  public:
+    SocketListener(Socket socket, const ListenOptions& options, std::size_t granted, Fd wake_event)
+        : options_(options),
+          granted_(granted),
+          socket_(std::move(socket)),
+          wake_event_(std::move(wake_event)),
+          reader_([this] { drain(); }) {}
+    ~SocketListener() override { end(); }
 
-struct EventListener::Impl {
-    Impl(Socket opened, const ListenOptions& listen, std::size_t buffer_bytes, Fd wake_handle)
-        : options(listen),
-          granted(buffer_bytes),
-          socket(std::move(opened)),
-          wake_event(std::move(wake_handle)) {}
-    ~Impl() { end(); }
-
-    void start() {
-        reader = std::thread([this] { drain(); });
+    Status deliver(std::chrono::milliseconds timeout, const EventSink& sink) override {
+        give(take(timeout), sink);
+        const std::scoped_lock lock(mutex_);
+        if (failure_) {
+            return Failure(*failure_);
+        }
+        if (stopping_) {
+            return fail(ErrorCode::kUnavailable, "the conntrack event listener was stopped");
+        }
+        return {};
     }
 
+    void request_mark(std::uint64_t number) override {
+        {
+            const std::scoped_lock lock(mutex_);
+            wanted_mark_ = number;
+        }
+        wake_reader();
+    }
+
+    Status stop(const EventSink& sink) override {
+        end();
+        give(take(std::chrono::milliseconds(0)), sink);
+        return failure_ ? Status(Failure(*failure_)) : Status();
+    }
+
+    Result<EventLog> stop() override {
+        EventLog log;
+        TRY(stop({.event = [&](const Event& event) { log.events.push_back(event); },
+                  .overrun = [](const Overrun&) {},
+                  .mark = {}}));
+        log.overruns = overruns_;
+        log.unreadable = unreadable_;
+        return log;
+    }
+
+    std::uint64_t overruns() const override { return overruns_; }
+    std::uint64_t unreadable() const override { return unreadable_; }
+    std::size_t receive_buffer_bytes() const override { return granted_; }
+
+  private:
     void end() {
-        if (!reader.joinable()) {
+        if (!reader_.joinable()) {
             return;
         }
         {
-            const std::scoped_lock lock(mutex);
-            stopping = true;
+            const std::scoped_lock lock(mutex_);
+            stopping_ = true;
         }
         wake_reader();
-        room.notify_all();
-        reader.join();
+        room_.notify_all();
+        reader_.join();
     }
 
-    void wake_reader() {
-        const std::uint64_t one = 1;
-        [[maybe_unused]] const ssize_t written = write(wake_event.get(), &one, sizeof one);
-    }
+    void wake_reader() { (void)eventfd_write(wake_event_.get(), 1); }
 
     // The reader thread: everything that waits in the socket, then sleep.
     void drain() {
         Batch batch;
-        complete_until = realtime_ns();
+        complete_until_ = realtime_ns();
         while (take_all(batch)) {
             if (sleep() == Woken::kAsked && !answer_wake(batch)) {
                 return;
@@ -150,30 +183,30 @@ struct EventListener::Impl {
         }
     }
 
-    enum class Woken { kAsked, kEvents };
+    enum class Woken { kAsked, kForEvents };
 
     // While events come they are left to gather for a moment: a reader that sleeps on the socket is
     // woken for each of them, by the CPU that forwards the packet and at its cost
     // (sock_def_readable). A small buffer has no room for that.
     Woken sleep() {
-        const bool gather = std::exchange(drained, 0) > 0 && granted >= kGatherFrom;
-        std::array<pollfd, 2> handles{pollfd{wake_event.get(), POLLIN, 0},
-                                      pollfd{socket.fd(), POLLIN, 0}};
+        const bool gather = std::exchange(drained_, 0) > 0 && granted_ >= kGatherFrom;
+        std::array<pollfd, 2> handles{pollfd{wake_event_.get(), POLLIN, 0},
+                                      pollfd{socket_.fd(), POLLIN, 0}};
         poll(handles.data(), gather ? 1 : 2, gather ? kGatherMs : -1);
-        return handles[0].revents != 0 ? Woken::kAsked : Woken::kEvents;
+        return handles[0].revents != 0 ? Woken::kAsked : Woken::kForEvents;
     }
 
     // Empties the socket after it was asked to, and puts the mark that was asked for behind. False
     // when the thread is to end.
     bool answer_wake(Batch& batch) {
-        std::uint64_t wakes = 0;
-        [[maybe_unused]] const ssize_t got = read(wake_event.get(), &wakes, sizeof wakes);
+        eventfd_t wakes = 0;
+        (void)eventfd_read(wake_event_.get(), &wakes);
         std::optional<std::uint64_t> mark;
         bool end = false;
         {
-            const std::scoped_lock lock(mutex);
-            mark = std::exchange(wanted_mark, std::nullopt);
-            end = stopping;
+            const std::scoped_lock lock(mutex_);
+            mark = std::exchange(wanted_mark_, std::nullopt);
+            end = stopping_;
         }
         if (!take_all(batch)) {
             return false;
@@ -190,7 +223,7 @@ struct EventListener::Impl {
             wait_for_room();
             const std::int64_t asked = realtime_ns();
             const int got =
-                recvmmsg(socket.fd(), batch.headers.data(), kBatch, MSG_DONTWAIT, nullptr);
+                recvmmsg(socket_.fd(), batch.headers.data(), kBatch, MSG_DONTWAIT, nullptr);
             const int reason = got < 0 ? errno : 0;
             if (reason == ENOBUFS) {
                 note_overrun(asked);
@@ -212,44 +245,44 @@ struct EventListener::Impl {
     }
 
     void wait_for_room() {
-        std::unique_lock lock(mutex);
-        room.wait(lock, [&] { return stopping || backlog.bytes() < options.backlog_bytes; });
+        std::unique_lock lock(mutex_);
+        room_.wait(lock, [&] { return stopping_ || backlog_.bytes() < options_.backlog_bytes; });
     }
 
     void keep(const Batch& batch, std::size_t count, std::int64_t now) {
         if (count == 0) {
             return;
         }
-        drained += count;
+        drained_ += count;
         {
-            const std::scoped_lock lock(mutex);
+            const std::scoped_lock lock(mutex_);
             for (std::size_t i = 0; i < count; ++i) {
                 const mmsghdr& header = batch.headers[i];
                 if (header.msg_hdr.msg_flags & MSG_TRUNC) {
-                    ++unreadable;
+                    ++unreadable_;
                     continue;
                 }
-                backlog.append({now, Record::Kind::kDatagram, header.msg_len, 0},
-                               {batch.bytes.data() + i * kDatagramBytes, header.msg_len});
+                backlog_.append({now, Record::Kind::kDatagram, header.msg_len, 0},
+                                {batch.bytes.data() + i * kDatagramBytes, header.msg_len});
             }
         }
-        arrived.notify_one();
+        arrived_.notify_one();
     }
 
     void append(const Record& record, std::span<const std::byte> bytes) {
         {
-            const std::scoped_lock lock(mutex);
-            backlog.append(record, bytes);
+            const std::scoped_lock lock(mutex_);
+            backlog_.append(record, bytes);
         }
-        arrived.notify_one();
+        arrived_.notify_one();
     }
 
     void note_overrun(std::int64_t now) {
-        ++overruns;
-        if (!open_overrun) {
-            open_overrun = Overrun{.time_ns = now, .from_ns = complete_until};
+        ++overruns_;
+        if (!open_overrun_) {
+            open_overrun_ = Overrun{.time_ns = now, .from_ns = complete_until_};
         }
-        open_overrun->total = overruns;
+        open_overrun_->total = overruns_;
     }
 
     enum class Queue { kEmpty, kMore };
@@ -257,36 +290,36 @@ struct EventListener::Impl {
     // A call that was not told of an overrun: up to `asked` nothing was lost, or all that was lost
     // lies before this place when the queue is empty.
     void note_complete(std::int64_t asked, Queue queue) {
-        if (!open_overrun) {
-            complete_until = asked;
+        if (!open_overrun_) {
+            complete_until_ = asked;
             return;
         }
         if (queue == Queue::kMore) {
             return;
         }
-        complete_until = open_overrun->until_ns = realtime_ns();
-        append({complete_until, Record::Kind::kOverrun, sizeof(Overrun), 0},
-               std::as_bytes(std::span(&*open_overrun, 1)));
-        open_overrun.reset();
+        complete_until_ = open_overrun_->until_ns = realtime_ns();
+        append({complete_until_, Record::Kind::kOverrun, sizeof(Overrun), 0},
+               std::as_bytes(std::span(&*open_overrun_, 1)));
+        open_overrun_.reset();
     }
 
     void note_failure(int reason) {
         {
-            const std::scoped_lock lock(mutex);
-            failure = ctnetlink_error(reason, "read conntrack events", {});
+            const std::scoped_lock lock(mutex_);
+            failure_ = ctnetlink_error(reason, "read conntrack events", {});
         }
-        arrived.notify_one();
+        arrived_.notify_one();
     }
 
     Backlog take(std::chrono::milliseconds timeout) {
         Backlog taken;
         {
-            std::unique_lock lock(mutex);
-            arrived.wait_for(lock, timeout,
-                             [&] { return !backlog.empty() || failure || stopping; });
-            std::swap(taken, backlog);
+            std::unique_lock lock(mutex_);
+            arrived_.wait_for(lock, timeout,
+                              [&] { return !backlog_.empty() || failure_ || stopping_; });
+            std::swap(taken, backlog_);
         }
-        room.notify_all();
+        room_.notify_all();
         return taken;
     }
 
@@ -315,40 +348,39 @@ struct EventListener::Impl {
                        const EventSink& sink) {
         MessageReader messages(datagram);
         while (const nlmsghdr* message = messages.next()) {
-            if (parse_event(*message, time_ns, event) == Parsed::kUnreadable) {
-                ++unreadable;
-            } else if (matches(options.filter, event.entry)) {
-                sink.event(event);
+            if (parse_event(*message, time_ns, event_) == Parsed::kUnreadable) {
+                ++unreadable_;
+            } else if (matches(options_.filter, event_.entry)) {
+                sink.event(event_);
             }
         }
     }
 
-    const ListenOptions options;
-    const std::size_t granted;
-    Socket socket;
-    const Fd wake_event;
-    Event event;  // reused from message to message
-    std::atomic<std::uint64_t> overruns = 0;
-    std::atomic<std::uint64_t> unreadable = 0;
+    const ListenOptions options_;
+    const std::size_t granted_;
+    Socket socket_;
+    const Fd wake_event_;
+    Event event_;  // reused from message to message
+    std::atomic<std::uint64_t> overruns_ = 0;
+    std::atomic<std::uint64_t> unreadable_ = 0;
 
     // The reader's own.
-    std::int64_t complete_until = 0;  // nothing was lost before
-    std::optional<Overrun> open_overrun;
-    std::size_t drained = 0;  // datagrams since the reader slept
+    std::int64_t complete_until_ = 0;  // nothing was lost before
+    std::optional<Overrun> open_overrun_;
+    std::size_t drained_ = 0;  // datagrams since the reader slept
 
-    std::mutex mutex;  // guards what follows
-    std::condition_variable arrived;
-    std::condition_variable room;
-    Backlog backlog;
-    bool stopping = false;
-    std::optional<std::uint64_t> wanted_mark;
-    std::optional<Error> failure;
+    std::mutex mutex_;  // guards what follows
+    std::condition_variable arrived_;
+    std::condition_variable room_;
+    Backlog backlog_;
+    bool stopping_ = false;
+    std::optional<std::uint64_t> wanted_mark_;
+    std::optional<Error> failure_;
 
-    std::thread reader;
+    std::thread reader_;
 };
 
-EventListener::EventListener() = default;
-EventListener::~EventListener() = default;
+}  // namespace
 
 Result<std::unique_ptr<EventListener>> EventListener::start(const ListenOptions& options) {
     auto socket = TRY(Socket::open(options.netns));
@@ -364,60 +396,8 @@ Result<std::unique_ptr<EventListener>> EventListener::start(const ListenOptions&
     if (!wake_event) {
         return fail(ErrorCode::kFailed, "eventfd: {}", std::strerror(errno));
     }
-    std::unique_ptr<EventListener> listener(new EventListener());
-    listener->impl_ =
-        std::make_unique<Impl>(std::move(socket), options, granted, std::move(wake_event));
-    listener->impl_->start();
-    return listener;
-}
-
-Status EventListener::deliver(std::chrono::milliseconds timeout, const EventSink& sink) {
-    impl_->give(impl_->take(timeout), sink);
-    const std::scoped_lock lock(impl_->mutex);
-    if (impl_->failure) {
-        return Failure(*impl_->failure);
-    }
-    if (impl_->stopping) {
-        return fail(ErrorCode::kUnavailable, "the conntrack event listener was stopped");
-    }
-    return {};
-}
-
-void EventListener::request_mark(std::uint64_t number) {
-    {
-        const std::scoped_lock lock(impl_->mutex);
-        impl_->wanted_mark = number;
-    }
-    impl_->wake_reader();
-}
-
-Status EventListener::stop(const EventSink& sink) {
-    impl_->end();
-    impl_->give(impl_->take(std::chrono::milliseconds(0)), sink);
-    if (impl_->failure) {
-        return Failure(*impl_->failure);
-    }
-    return {};
-}
-
-Result<EventLog> EventListener::stop() {
-    EventLog log;
-    TRY(stop({.event = [&](const Event& event) { log.events.push_back(event); },
-              .overrun = [](const Overrun&) {},
-              .mark = {}}));
-    log.overruns = impl_->overruns;
-    log.unreadable = impl_->unreadable;
-    return log;
-}
-
-std::uint64_t EventListener::overruns() const {
-    return impl_->overruns;
-}
-std::uint64_t EventListener::unreadable() const {
-    return impl_->unreadable;
-}
-std::size_t EventListener::receive_buffer_bytes() const {
-    return impl_->granted;
+    return std::make_unique<SocketListener>(std::move(socket), options, granted,
+                                            std::move(wake_event));
 }
 
 }  // namespace pathproof::netfilter

@@ -48,33 +48,26 @@ struct EventSink {
 class EventListener {
   public:
     static Result<std::unique_ptr<EventListener>> start(const ListenOptions& options);
-    EventListener(const EventListener&) = delete;
-    EventListener& operator=(const EventListener&) = delete;
-    ~EventListener();
+    virtual ~EventListener() = default;
 
     // Waits until something has come in or `timeout` has passed, then gives all of it to the sink
     // in order. An error means that the socket failed: nothing more will come.
-    Status deliver(std::chrono::milliseconds timeout, const EventSink& sink);
+    virtual Status deliver(std::chrono::milliseconds timeout, const EventSink& sink) = 0;
 
     // Asks the reader to empty the socket once more and then to put a mark behind everything that
     // it has read: what happened before this call lies before the mark.
-    void request_mark(std::uint64_t number);
+    virtual void request_mark(std::uint64_t number) = 0;
 
     // Takes out of the kernel what is still queued, ends the thread, and gives everything that was
     // not delivered before, filtered.
-    Result<EventLog> stop();
+    virtual Result<EventLog> stop() = 0;
     // As above, but gives the rest to the sink.
-    Status stop(const EventSink& sink);
+    virtual Status stop(const EventSink& sink) = 0;
 
-    std::uint64_t overruns() const;
-    std::uint64_t unreadable() const;
+    virtual std::uint64_t overruns() const = 0;
+    virtual std::uint64_t unreadable() const = 0;
     // What the kernel granted, as getsockopt(SO_RCVBUF) says it.
-    std::size_t receive_buffer_bytes() const;
-
-  private:
-    EventListener();
-    struct Impl;
-    std::unique_ptr<Impl> impl_;
+    virtual std::size_t receive_buffer_bytes() const = 0;
 };
 
 }  // namespace pathproof::netfilter

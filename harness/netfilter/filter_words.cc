@@ -1,10 +1,10 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <charconv>
 #include <limits>
 #include <string_view>
 
+#include "dataplane/base/number.h"
 #include "harness/netfilter/filter.h"
 #include "harness/netfilter/names.h"
 #include "harness/netfilter/text.h"
@@ -17,16 +17,7 @@ using frame::Family;
 template <typename Number>
 std::optional<Number> parse_number(std::string_view text) {
     const bool hex = text.starts_with("0x") || text.starts_with("0X");
-    if (hex) {
-        text.remove_prefix(2);
-    }
-    Number number{};
-    const auto [end, problem] =
-        std::from_chars(text.data(), text.data() + text.size(), number, hex ? 16 : 10);
-    if (problem != std::errc() || end != text.data() + text.size()) {
-        return std::nullopt;
-    }
-    return number;
+    return hex ? whole_number<Number>(text.substr(2), 16) : whole_number<Number>(text);
 }
 
 Result<AddressRange> parse_range(std::string_view word, std::string_view text) {

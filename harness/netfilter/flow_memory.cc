@@ -1,7 +1,5 @@
 #include "harness/netfilter/flow_memory.h"
 
-#include <algorithm>
-#include <bit>
 #include <cstring>
 #include <random>
 
@@ -71,75 +69,6 @@ std::uint64_t TupleHash::operator()(const frame::Endpoint& endpoint, std::uint8_
 std::uint64_t TupleHash::operator()(const Entry& entry) const {
     const std::uint64_t hash = mix((*this)(entry.original), (*this)(entry.reply));
     return mix(hash, std::uint64_t{entry.id} << 16 | entry.zone);
-}
-
-FlowMemory::FlowMemory(std::size_t limit)
-    : limit_(std::clamp<std::size_t>(limit, 1, kNone - 1)), mask_(std::bit_ceil(limit_) - 1) {
-    for (std::vector<Slot>& heads : heads_) {
-        heads.assign(mask_ + 1, kNone);
-    }
-}
-
-FlowMemory::Slot FlowMemory::take_slot() {
-    if (full()) {
-        erase(oldest_);
-    }
-    if (!free_.empty()) {
-        const Slot slot = free_.back();
-        free_.pop_back();
-        return slot;
-    }
-    records_.emplace_back();
-    return static_cast<Slot>(records_.size() - 1);
-}
-
-FlowMemory::Slot FlowMemory::add(const RecentFlow& flow) {
-    const Slot slot = take_slot();
-    records_[slot].flow = flow;
-    link_front(kOriginal, hash_(flow.original), slot);
-    link_front(kClient, hash_(flow.reply.destination, flow.reply.protocol), slot);
-    append_youngest(slot);
-    ++size_;
-    return slot;
-}
-
-void FlowMemory::erase(Slot slot) {
-    const RecentFlow& flow = records_[slot].flow;
-    unlink(kOriginal, hash_(flow.original), slot);
-    unlink(kClient, hash_(flow.reply.destination, flow.reply.protocol), slot);
-    remove_from_ages(slot);
-    free_.push_back(slot);
-    --size_;
-}
-
-void FlowMemory::link_front(List list, std::uint64_t hash, Slot slot) {
-    Slot& first = head(list, hash);
-    records_[slot].links[list] = {.before = kNone, .next = first};
-    if (first != kNone) {
-        records_[first].links[list].before = slot;
-    }
-    first = slot;
-}
-
-void FlowMemory::unlink(List list, std::uint64_t hash, Slot slot) {
-    const Links links = records_[slot].links[list];
-    (links.before == kNone ? head(list, hash) : records_[links.before].links[list].next) =
-        links.next;
-    if (links.next != kNone) {
-        records_[links.next].links[list].before = links.before;
-    }
-}
-
-void FlowMemory::append_youngest(Slot slot) {
-    records_[slot].links[kAge] = {.before = youngest_, .next = kNone};
-    (youngest_ == kNone ? oldest_ : records_[youngest_].links[kAge].next) = slot;
-    youngest_ = slot;
-}
-
-void FlowMemory::remove_from_ages(Slot slot) {
-    const Links links = records_[slot].links[kAge];
-    (links.before == kNone ? oldest_ : records_[links.before].links[kAge].next) = links.next;
-    (links.next == kNone ? youngest_ : records_[links.next].links[kAge].before) = links.before;
 }
 
 }  // namespace pathproof::netfilter

@@ -2,6 +2,8 @@
 // the client's end that a backend sees.
 #pragma once
 
+#include <algorithm>
+#include <bit>
 #include <cstdint>
 #include <vector>
 
@@ -18,7 +20,6 @@ struct RecentFlow {
     std::uint16_t zone = 0;
     ZoneDirection zone_direction = ZoneDirection::kBoth;
     std::int64_t time_ns = 0;
-    std::uint32_t tag = 0;  // the caller's
 };
 RecentFlow flow_of(const Entry& entry, std::int64_t time_ns);
 // What can be said again of the entry; the rest has its defaults.
@@ -42,24 +43,49 @@ class TupleHash {
     std::uint64_t seed_;
 };
 
+// `Note`: what the caller keeps with each flow.
+template <typename Note>
 class FlowMemory {
   public:
     using Slot = std::uint32_t;
+    struct Kept : RecentFlow {
+        Note note;
+    };
     static constexpr Slot kNone = UINT32_MAX;
     // Flows of one key that a search looks at: traffic that piles them up must not slow us down.
     static constexpr std::size_t kDeepest = 64;
 
     // Room for `limit` flows, at least one.
-    explicit FlowMemory(std::size_t limit);
+    explicit FlowMemory(std::size_t limit)
+        : limit_(std::clamp<std::size_t>(limit, 1, kNone - 1)), mask_(std::bit_ceil(limit_) - 1) {
+        for (std::vector<Slot>& heads : heads_) {
+            heads.assign(mask_ + 1, kNone);
+        }
+    }
 
     std::size_t size() const { return size_; }
     bool full() const { return size_ == limit_; }
 
     // Makes room by forgetting the oldest when full; look at oldest() before if that matters.
-    Slot add(const RecentFlow& flow);
-    void erase(Slot slot);
-    RecentFlow& at(Slot slot) { return records_[slot].flow; }
-    const RecentFlow& at(Slot slot) const { return records_[slot].flow; }
+    Slot add(const RecentFlow& flow, const Note& note) {
+        const Slot slot = take_slot();
+        records_[slot].flow = {flow, note};
+        link_front(kOriginal, hash_(flow.original), slot);
+        link_front(kClient, hash_(flow.reply.destination, flow.reply.protocol), slot);
+        append_youngest(slot);
+        ++size_;
+        return slot;
+    }
+    void erase(Slot slot) {
+        const RecentFlow& flow = records_[slot].flow;
+        unlink(kOriginal, hash_(flow.original), slot);
+        unlink(kClient, hash_(flow.reply.destination, flow.reply.protocol), slot);
+        remove_from_ages(slot);
+        free_.push_back(slot);
+        --size_;
+    }
+    Kept& at(Slot slot) { return records_[slot].flow; }
+    const Kept& at(Slot slot) const { return records_[slot].flow; }
 
     // In the order they were added; kNone at the end.
     Slot oldest() const { return oldest_; }
@@ -90,16 +116,54 @@ class FlowMemory {
         Slot next = kNone;
     };
     struct Record {
-        RecentFlow flow;
+        Kept flow;
         Links links[kLists];
     };
 
-    Slot take_slot();
+    Slot take_slot() {
+        if (full()) {
+            erase(oldest_);
+        }
+        if (!free_.empty()) {
+            const Slot slot = free_.back();
+            free_.pop_back();
+            return slot;
+        }
+        records_.emplace_back();
+        return static_cast<Slot>(records_.size() - 1);
+    }
+
     Slot& head(List list, std::uint64_t hash) { return heads_[list][hash & mask_]; }
-    void link_front(List list, std::uint64_t hash, Slot slot);
-    void unlink(List list, std::uint64_t hash, Slot slot);
-    void append_youngest(Slot slot);
-    void remove_from_ages(Slot slot);
+
+    void link_front(List list, std::uint64_t hash, Slot slot) {
+        Slot& first = head(list, hash);
+        records_[slot].links[list] = {.before = kNone, .next = first};
+        if (first != kNone) {
+            records_[first].links[list].before = slot;
+        }
+        first = slot;
+    }
+
+    void unlink(List list, std::uint64_t hash, Slot slot) {
+        const Links links = records_[slot].links[list];
+        (links.before == kNone ? head(list, hash) : records_[links.before].links[list].next) =
+            links.next;
+        if (links.next != kNone) {
+            records_[links.next].links[list].before = links.before;
+        }
+    }
+
+    void append_youngest(Slot slot) {
+        records_[slot].links[kAge] = {.before = youngest_, .next = kNone};
+        (youngest_ == kNone ? oldest_ : records_[youngest_].links[kAge].next) = slot;
+        youngest_ = slot;
+    }
+
+    void remove_from_ages(Slot slot) {
+        const Links links = records_[slot].links[kAge];
+        (links.before == kNone ? oldest_ : records_[links.before].links[kAge].next) = links.next;
+        (links.next == kNone ? youngest_ : records_[links.next].links[kAge].before) = links.before;
+    }
 
     template <typename Wanted>
     Slot find(List list, std::uint64_t hash, const Wanted& wanted) const {

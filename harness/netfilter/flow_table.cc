@@ -293,8 +293,8 @@ std::size_t FlowTable::memory_bytes() const {
     return narrow_.memory_bytes() + wide_.memory_bytes() + index_.capacity() * sizeof index_[0];
 }
 
-void FlowTable::each(const std::function<void(Flow&)>& visit) {
-    for (FlowPool* pool : {&narrow_, &wide_}) {
+void FlowTable::each(const std::function<void(Flow&)>& visit) const {
+    for (const FlowPool* pool : {&narrow_, &wide_}) {
         for (std::uint32_t number = 0; number < pool->used(); ++number) {
             if (Flow& flow = pool->at(number); flow.live) {
                 visit(flow);

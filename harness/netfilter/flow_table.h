@@ -106,10 +106,9 @@ class FlowTable {
     std::size_t memory_bytes() const;
 
     // In no order; the visitor may erase the flow that it is given.
-    void each(const std::function<void(Flow&)>& visit);
+    void each(const std::function<void(Flow&)>& visit) const;
 
   private:
-    const FlowPool& pool(const Flow& flow) const { return flow.wide ? wide_ : narrow_; }
     Flow& at(std::uint32_t cell) const;
     std::size_t home(std::uint32_t id) const { return id & (index_.size() - 1); }
     void put_into_index(std::uint32_t cell);

@@ -3,9 +3,9 @@
 #include <fmt/ranges.h>
 #include <sys/socket.h>
 
-#include <charconv>
 #include <sstream>
 
+#include "dataplane/base/number.h"
 #include "harness/netfilter/names.h"
 #include "harness/netfilter/parse.h"
 #include "harness/netfilter/tuple_message.h"
@@ -18,15 +18,12 @@ constexpr std::uint8_t kEchoRequestV6 = 128;
 
 // "id=7".
 Result<std::uint16_t> parse_echo_id(const std::string& word) {
-    std::uint16_t id = 0;
-    const char* const end = word.data() + word.size();
-    if (word.starts_with("id=")) {
-        const auto read = std::from_chars(word.data() + 3, end, id);
-        if (read.ec == std::errc() && read.ptr == end) {
-            return id;
-        }
+    const auto id =
+        word.starts_with("id=") ? whole_number<std::uint16_t>(word.substr(3)) : std::nullopt;
+    if (!id) {
+        return fail(ErrorCode::kBadInput, "'{}' is no id of an echo: write id=7", word);
     }
-    return fail(ErrorCode::kBadInput, "'{}' is no id of an echo: write id=7", word);
+    return *id;
 }
 
 }  // namespace

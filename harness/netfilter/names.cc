@@ -5,8 +5,8 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 
+#include "dataplane/base/number.h"
 #include "harness/netfilter/entry.h"
 
 namespace pathproof::netfilter {
@@ -77,15 +77,7 @@ bool has_ports(std::uint8_t protocol) {
 
 std::optional<std::uint8_t> protocol_number(std::string_view word) {
     const auto* known = std::ranges::find(kProtocols, word, &ProtocolWord::word);
-    if (known != kProtocols.end()) {
-        return known->number;
-    }
-    std::uint8_t number = 0;
-    const auto [end, problem] = std::from_chars(word.data(), word.data() + word.size(), number);
-    if (problem != std::errc() || end != word.data() + word.size()) {
-        return std::nullopt;
-    }
-    return number;
+    return known != kProtocols.end() ? known->number : whole_number<std::uint8_t>(word);
 }
 
 std::vector<std::string_view> protocol_names() {

@@ -198,15 +198,8 @@ void read_plain_attribute(std::uint16_t type, const nlattr& attribute, Entry& ou
     }
 }
 
-std::uint8_t operation(const nlmsghdr& message) {
-    return static_cast<std::uint8_t>(message.nlmsg_type & 0xff);
-}
-bool from_conntrack(const nlmsghdr& message) {
-    return message.nlmsg_type >> 8 == NFNL_SUBSYS_CTNETLINK;
-}
-
 EventKind event_kind(const nlmsghdr& message) {
-    if (operation(message) == IPCTNL_MSG_CT_DELETE) {
+    if ((message.nlmsg_type & 0xff) == IPCTNL_MSG_CT_DELETE) {
         return EventKind::kDestroy;
     }
     // ctnetlink_conntrack_event gives these flags to IPCT_NEW and IPCT_RELATED only.
@@ -271,22 +264,6 @@ Parsed parse_cpu_stats(const nlmsghdr& message, CpuStats& out) {
                                   *value);
     });
     return Parsed::kOk;
-}
-
-MessageCounts parse_datagram(std::span<const std::byte> datagram) {
-    MessageCounts counts;
-    Event event;
-    CpuStats stats;
-    MessageReader messages(datagram);
-    while (const nlmsghdr* message = messages.next()) {
-        ++counts.messages;
-        const bool readable =
-            from_conntrack(*message) && (operation(*message) == IPCTNL_MSG_CT_GET_STATS_CPU
-                                             ? parse_cpu_stats(*message, stats) == Parsed::kOk
-                                             : parse_event(*message, 0, event) == Parsed::kOk);
-        counts.unreadable += readable ? 0 : 1;
-    }
-    return counts;
 }
 
 }  // namespace pathproof::netfilter

@@ -3,9 +3,7 @@
 // more.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
-#include <span>
 
 #include "harness/netfilter/entry.h"
 
@@ -22,14 +20,5 @@ Parsed parse_entry(const nlmsghdr& message, Entry& out);
 // `time_ns` is taken over into the event.
 Parsed parse_event(const nlmsghdr& message, std::int64_t time_ns, Event& out);
 Parsed parse_cpu_stats(const nlmsghdr& message, CpuStats& out);
-
-struct MessageCounts {
-    std::uint64_t messages = 0;
-    std::uint64_t unreadable = 0;
-};
-
-// Walks a datagram as the socket gave it and parses each conntrack message in it as entry, event or
-// counters: what the fuzz target runs.
-MessageCounts parse_datagram(std::span<const std::byte> datagram);
 
 }  // namespace pathproof::netfilter

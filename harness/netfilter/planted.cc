@@ -105,21 +105,12 @@ Status send_invalid() {
                : Status();
 }
 
-Result<CpuStats> counters_of_all() {
-    const auto stats = TRY(cpu_stats({}));
-    CpuStats sum;
-    for (const auto& [counter, value] : stats.front().counters) {
-        sum.counters.emplace_back(counter, total(stats, counter));
-    }
-    return sum;
-}
-
 Result<CpuStats> rise_with(const Status& prepared, const std::function<Status()>& send) {
     TRY(prepared);
-    const auto before = TRY(counters_of_all());
+    const auto before = TRY(cpu_stats({}));
     TRY(send());
-    const auto after = TRY(counters_of_all());
-    return delta({before}, {after}).front();
+    const auto after = TRY(cpu_stats({}));
+    return summed(delta(before, after));
 }
 
 Result<Planted> plant_here() {

@@ -13,8 +13,6 @@ namespace pathproof::netfilter {
 // By how much the counters rose with one packet each.
 struct Planted {
     CpuStats refused;  // a TCP SYN whose reply tuple another entry has: dropped
-    CpuStats
-        resolved;      // a datagram whose reply tuple another entry has: it goes on with that entry
     CpuStats invalid;  // a TCP segment with SYN and FIN
 };
 

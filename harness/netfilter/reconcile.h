@@ -46,6 +46,7 @@ class Reconciler {
     void settle(const MissedSink& missed);
 
     FlowTable& flows() { return flows_; }
+    const FlowTable& flows() const { return flows_; }
 
   private:
     void on_new(Flow* flow, const Event& event, const MissedSink& missed);

@@ -72,15 +72,10 @@ struct Sign {
 };
 constexpr Sign kSigns[] = {{"clash_resolve", {5, 10}}, {"chaintoolong", {5, 15}}};
 
-bool has_counter(const CpuStats& stats, std::string_view wanted) {
-    return std::ranges::any_of(stats.counters,
-                               [&](const auto& counter) { return counter.first == wanted; });
-}
-
 // The release as it is read, or the one whose counters these are if that is later.
 KernelVersion version_of_counters(KernelVersion release, const CpuStats& stats) {
     for (const Sign& sign : kSigns) {
-        if (has_counter(stats, sign.counter)) {
+        if (stats.has(sign.counter)) {
             release = std::max(release, sign.came);
         }
     }

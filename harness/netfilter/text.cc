@@ -223,7 +223,7 @@ void append_rest(Pen& pen, const Entry& entry, const TextOptions& options) {
     if (options.id == TextOptions::Column::kShow) {
         pen.field("id=", entry.id);
     }
-    append_labels(pen, entry, options.labels);
+    append_labels(pen, entry, options.labels.get());
     if (options.status_names == TextOptions::Column::kShow) {
         append_status(pen, entry.status);
     }
@@ -232,11 +232,6 @@ void append_rest(Pen& pen, const Entry& entry, const TextOptions& options) {
 // "    [NEW] ": right-aligned in nine columns.
 void append_kind(std::string& out, EventKind kind) {
     fmt::format_to(std::back_inserter(out), "{:>9} ", fmt::format("[{}]", name(kind)));
-}
-
-void append_event_time(std::string& out, std::int64_t time_ns) {
-    fmt::format_to(std::back_inserter(out), "[{}.{:06}]\t", time_ns / 1'000'000'000,
-                   time_ns % 1'000'000'000 / 1000);
 }
 
 void append_clash_mark(std::string& out, const Entry& entry, const TextOptions& options) {
@@ -267,36 +262,31 @@ void append_columns(std::string& out, const Entry& entry, const TextOptions& opt
 
 }  // namespace
 
-struct LabelNames::Map {
-    struct Free {
-        void operator()(nfct_labelmap* map) const { nfct_labelmap_destroy(map); }
-    };
-    std::unique_ptr<nfct_labelmap, Free> names;
-};
-
-LabelNames::LabelNames(std::unique_ptr<Map> map) : map_(std::move(map)) {}
-LabelNames::LabelNames(LabelNames&&) noexcept = default;
-LabelNames& LabelNames::operator=(LabelNames&&) noexcept = default;
-LabelNames::~LabelNames() = default;
+void LabelNames::Free::operator()(nfct_labelmap* map) const {
+    nfct_labelmap_destroy(map);
+}
 
 Result<LabelNames> LabelNames::load(const std::string& path) {
-    auto map = std::make_unique<Map>();
-    map->names.reset(nfct_labelmap_new(path.empty() ? nullptr : path.c_str()));
-    if (!map->names) {
+    LabelNames names(nfct_labelmap_new(path.empty() ? nullptr : path.c_str()));
+    if (!names.map_) {
         return fail(ErrorCode::kNotFound, "read connection label names from {}: {}",
                     path.empty() ? nfct_labels_get_path() : path, std::strerror(errno));
     }
-    return LabelNames(std::move(map));
+    return names;
 }
 
 std::string LabelNames::name(unsigned bit) const {
-    const char* text = nfct_labelmap_get_name(map_->names.get(), bit);
+    const char* text = nfct_labelmap_get_name(map_.get(), bit);
     return text == nullptr ? std::string() : std::string(text);
 }
 
 std::optional<unsigned> LabelNames::bit(const std::string& name) const {
-    const int found = nfct_labelmap_get_bit(map_->names.get(), name.c_str());
+    const int found = nfct_labelmap_get_bit(map_.get(), name.c_str());
     return found < 0 ? std::nullopt : std::optional(static_cast<unsigned>(found));
+}
+
+std::string seconds_text(std::int64_t time_ns) {
+    return fmt::format("{}.{:06}", time_ns / 1'000'000'000, time_ns % 1'000'000'000 / 1000);
 }
 
 void append_text(std::string& out, const Entry& entry, const TextOptions& options) {
@@ -306,7 +296,7 @@ void append_text(std::string& out, const Entry& entry, const TextOptions& option
 
 void append_text(std::string& out, const Event& event, const TextOptions& options) {
     if (options.event_time == TextOptions::Column::kShow) {
-        append_event_time(out, event.time_ns);
+        fmt::format_to(std::back_inserter(out), "[{}]\t", seconds_text(event.time_ns));
     }
     append_kind(out, event.kind);
     append_columns(out, event.entry, options);

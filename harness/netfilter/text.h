@@ -8,6 +8,8 @@
 #include "dataplane/base/result.h"
 #include "harness/netfilter/entry.h"
 
+struct nfct_labelmap;
+
 namespace pathproof::netfilter {
 
 // Names of connection labels (connlabel.conf(5)), read by libnetfilter_conntrack.
@@ -15,18 +17,17 @@ class LabelNames {
   public:
     // An empty path reads the system's file.
     static Result<LabelNames> load(const std::string& path = {});
-    LabelNames(LabelNames&&) noexcept;
-    LabelNames& operator=(LabelNames&&) noexcept;
-    ~LabelNames();
     // Empty for a label without a name.
     std::string name(unsigned bit) const;
     // Nothing for a name that no label has.
     std::optional<unsigned> bit(const std::string& name) const;
 
   private:
-    struct Map;
-    explicit LabelNames(std::unique_ptr<Map> map);
-    std::unique_ptr<Map> map_;
+    struct Free {
+        void operator()(nfct_labelmap* map) const;
+    };
+    explicit LabelNames(nfct_labelmap* map) : map_(map) {}
+    std::unique_ptr<nfct_labelmap, Free> map_;
 };
 
 // The columns that conntrack(8) shows with -o.
@@ -38,10 +39,13 @@ struct TextOptions {
     Column event_time = Column::kHide;    // -o timestamp: "[1763692000.123456]\t" before events
     // Not a column of conntrack(8): [NAT_CLASH] at the end of the hidden entry of a resolved clash.
     Column nat_clash = Column::kHide;
-    const LabelNames* labels = nullptr;  // -o labels
+    std::shared_ptr<const LabelNames> labels;  // -o labels
     // Not a column of conntrack(8) either: status=SEEN_REPLY,ASSURED,CONFIRMED.
     Column status_names = Column::kHide;
 };
+
+// "1763692000.123456", of CLOCK_REALTIME in nanoseconds.
+std::string seconds_text(std::int64_t time_ns);
 
 // Appends the line without its end; nothing is allocated but what `out` needs to grow. A missed
 // event has [MISSED] at its end.

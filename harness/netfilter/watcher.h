@@ -87,37 +87,30 @@ class Watcher {
   public:
     // Listens from its return on; has read the table once unless no state is kept.
     static Result<std::unique_ptr<Watcher>> start(const WatchOptions& options);
-    Watcher(const Watcher&) = delete;
-    Watcher& operator=(const Watcher&) = delete;
-    ~Watcher();
+    virtual ~Watcher() = default;
 
     // Waits until something has come in or `timeout` has passed, then gives all of it to the sink
     // in order. Reads the table on this thread after a gap. An error means that the socket failed:
     // nothing more will come.
-    Status poll(std::chrono::milliseconds timeout, const WatchSink& sink);
+    virtual Status poll(std::chrono::milliseconds timeout, const WatchSink& sink) = 0;
 
     // Gives the sink all that happened before this call: the reader lets events gather for some
     // milliseconds, and stamps them when it reads them.
-    Status catch_up(const WatchSink& sink);
+    virtual Status catch_up(const WatchSink& sink) = 0;
 
     // Reconciles what is open, ends listening, and gives the sink all that came in before.
-    Status finish(const WatchSink& sink);
+    virtual Status finish(const WatchSink& sink) = 0;
 
-    const WatchTotals& totals() const;
+    virtual const WatchTotals& totals() const = 0;
     // What the kernel granted, as getsockopt(SO_RCVBUF) says it.
-    std::size_t receive_buffer_bytes() const;
+    virtual std::size_t receive_buffer_bytes() const = 0;
 
     // The flows that exist now as far as events and reconciliations say; filtered by what cannot
     // change about a flow (stable_part()). Counters, timestamps and time-outs are not kept.
-    std::uint64_t flows() const;
-    void each_flow(const std::function<void(const Entry&)>& visit) const;
+    virtual std::uint64_t flows() const = 0;
+    virtual void each_flow(const std::function<void(const Entry&)>& visit) const = 0;
     // Of which flows nothing is heard, in one sentence; empty: of none.
-    const std::string& unheard() const;
-
-  private:
-    Watcher();
-    struct Impl;
-    std::unique_ptr<Impl> impl_;
+    virtual const std::string& unheard() const = 0;
 };
 
 }  // namespace pathproof::netfilter

@@ -105,10 +105,11 @@ Line completeness(const Snapshot& snapshot) {
         line.push_back({fmt::format(", {} unreadable", snapshot.events.unreadable), Style::kBad});
     }
     if (!snapshot.gaps.empty()) {
-        const monitor::Gap& gap = snapshot.gaps.front();
-        line.push_back({fmt::format("; last gap {}{}", clock_text(gap.from_ns),
-                                    gap.reconciled ? ", reconciled" : ""),
-                        Style::kWarning});
+        const netfilter::Gap& gap = snapshot.gaps.front();
+        const bool closed = gap.stage == netfilter::Gap::Stage::kReconciled;
+        line.push_back(
+            {fmt::format("; last gap {}{}", clock_text(gap.from_ns), closed ? ", reconciled" : ""),
+             Style::kWarning});
     }
     return line;
 }

@@ -75,9 +75,6 @@ Row row_of(const BackendHealth& backend) {
             .interval = "",
             .answer = "-",
             .state = name(backend.verdict)};
-    if (backend.verdict == BackendVerdict::kTooFew) {
-        row.state = "too few";
-    }
     if (backend.judged > 0) {
         row.unanswered = percent(backend.unanswered_fraction());
         row.interval = fmt::format("[{:.1f}, {:.1f}] %", backend.unanswered_share.low * 100,
@@ -106,20 +103,8 @@ Row row_of(const ServiceHealth& service) {
 }
 
 // The worst first.
-int badness(BackendVerdict verdict) {
-    switch (verdict) {
-        case BackendVerdict::kDead: return 5;
-        case BackendVerdict::kRefusing: return 4;
-        case BackendVerdict::kLossy: return 3;
-        case BackendVerdict::kSlow: return 2;
-        case BackendVerdict::kTooFew: return 1;
-        case BackendVerdict::kHealthy: return 0;
-    }
-    return 0;
-}
-
 double badness(const BackendHealth& backend) {
-    return badness(backend.verdict);
+    return static_cast<double>(backend.verdict);
 }
 
 double badness(const ServiceHealth& service) {

@@ -119,14 +119,64 @@ bool hung_up() {
     return poll(&input, 1, 0) > 0 && (input.revents & (POLLHUP | POLLERR | POLLNVAL)) != 0;
 }
 
-}  // namespace
+class Curses final : public Terminal {
+  public:
+    // `output` is closed after it.
+    using Output = std::unique_ptr<std::FILE, int (*)(std::FILE*)>;
+    Curses(Output output, SCREEN* screen) : output_(std::move(output)), screen_(screen) {
+        remember_how_to_leave();
+        catch_fatal_signals();
+        prepare_colours();
+        set_escdelay(kEscapeDelayMs);
+        cbreak();
+        noecho();
+        nonl();
+        keypad(stdscr, TRUE);
+        curs_set(0);
+    }
+    ~Curses() override {
+        endwin();
+        let_fatal_signals_be();
+        delscreen(screen_);
+    }
 
-struct Terminal::Impl {
-    std::unique_ptr<std::FILE, int (*)(std::FILE*)> output{nullptr, &std::fclose};
-    SCREEN* screen = nullptr;
+    Size size() const override {
+        return {.columns = static_cast<std::size_t>(std::max(getmaxx(stdscr), 0)),
+                .rows = static_cast<std::size_t>(std::max(getmaxy(stdscr), 0))};
+    }
+
+    void draw(const Lines& lines) override {
+        erase();
+        for (std::size_t row = 0; row < lines.size(); ++row) {
+            move(static_cast<int>(row), 0);
+            for (const Piece& piece : lines[row]) {
+                attrset(static_cast<int>(attributes(piece.style)));
+                addnstr(piece.text.data(), static_cast<int>(piece.text.size()));
+            }
+        }
+        attrset(A_NORMAL);
+        refresh();
+    }
+
+    Input read(std::chrono::milliseconds wait) override {
+        timeout(static_cast<int>(wait.count()));
+        const int code = getch();
+        if (code == KEY_RESIZE) {
+            return {.kind = Input::Kind::kResized, .key = {}};
+        }
+        if (code == ERR) {
+            return {.kind = hung_up() ? Input::Kind::kClosed : Input::Kind::kNothing, .key = {}};
+        }
+        const auto key = key_of(code);
+        return key ? Input{.kind = Input::Kind::kKey, .key = *key} : Input{};
+    }
+
+  private:
+    const Output output_;
+    SCREEN* const screen_;
 };
 
-Terminal::Terminal() : impl_(std::make_unique<Impl>()) {}
+}  // namespace
 
 Status Terminal::available() {
     if (isatty(STDIN_FILENO) != 1 || isatty(STDOUT_FILENO) != 1) {
@@ -141,70 +191,17 @@ Result<std::unique_ptr<Terminal>> Terminal::open() {
     TRY(available());
     const char* kind = std::getenv("TERM");
     tcgetattr(STDIN_FILENO, &terminal_before);
-    std::unique_ptr<Terminal> terminal(new Terminal);
-    // Not initscr(), which ends the process when $TERM is not known.
     // Of our own, as curses asks for its descriptor: stdout may be no file (process/streams.h).
-    terminal->impl_->output.reset(fdopen(fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3), "w"));
-    terminal->impl_->screen = newterm(nullptr, terminal->impl_->output.get(), stdin);
-    if (terminal->impl_->screen == nullptr) {
+    Curses::Output output(fdopen(fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3), "w"), &std::fclose);
+    // Not initscr(), which ends the process when $TERM is not known.
+    SCREEN* const screen = newterm(nullptr, output.get(), stdin);
+    if (screen == nullptr) {
         return fail(ErrorCode::kBadInput,
                     "the terminal TERM='{}' is not known here (terminfo); try TERM=xterm, or "
                     "'pathproof inspect stats --json'",
                     kind == nullptr ? "" : kind);
     }
-    remember_how_to_leave();
-    catch_fatal_signals();
-    prepare_colours();
-    set_escdelay(kEscapeDelayMs);
-    cbreak();
-    noecho();
-    nonl();
-    keypad(stdscr, TRUE);
-    curs_set(0);
-    return terminal;
-}
-
-Terminal::~Terminal() {
-    if (impl_->screen == nullptr) {
-        return;
-    }
-    endwin();
-    let_fatal_signals_be();
-    delscreen(impl_->screen);
-}
-
-Size Terminal::size() const {
-    return {.columns = static_cast<std::size_t>(std::max(getmaxx(stdscr), 0)),
-            .rows = static_cast<std::size_t>(std::max(getmaxy(stdscr), 0))};
-}
-
-void Terminal::draw(const Lines& lines) {
-    erase();
-    for (std::size_t row = 0; row < lines.size(); ++row) {
-        move(static_cast<int>(row), 0);
-        for (const Piece& piece : lines[row]) {
-            attrset(static_cast<int>(attributes(piece.style)));
-            addnstr(piece.text.data(), static_cast<int>(piece.text.size()));
-        }
-    }
-    attrset(A_NORMAL);
-    refresh();
-}
-
-Terminal::Input Terminal::read(std::chrono::milliseconds wait) {
-    timeout(static_cast<int>(wait.count()));
-    const int code = getch();
-    if (code == KEY_RESIZE) {
-        return {.kind = Input::Kind::kResized, .key = {}};
-    }
-    if (code == ERR) {
-        return {.kind = hung_up() ? Input::Kind::kClosed : Input::Kind::kNothing, .key = {}};
-    }
-    const auto key = key_of(code);
-    if (!key) {
-        return {};
-    }
-    return {.kind = Input::Kind::kKey, .key = *key};
+    return std::make_unique<Curses>(std::move(output), screen);
 }
 
 }  // namespace pathproof::screen

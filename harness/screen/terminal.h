@@ -18,12 +18,10 @@ class Terminal {
     // names one that is not known. The terminal is put back by the destructor, and by signals
     // that end a process at once (SIGSEGV, SIGABRT, ...) before they do.
     static Result<std::unique_ptr<Terminal>> open();
-    Terminal(const Terminal&) = delete;
-    Terminal& operator=(const Terminal&) = delete;
-    ~Terminal();
+    virtual ~Terminal() = default;
 
-    Size size() const;
-    void draw(const Lines& lines);
+    virtual Size size() const = 0;
+    virtual void draw(const Lines& lines) = 0;
 
     struct Input {
         enum class Kind {
@@ -35,12 +33,7 @@ class Terminal {
         Key key;
     };
     // Waits for a key at most this long.
-    Input read(std::chrono::milliseconds wait);
-
-  private:
-    Terminal();
-    struct Impl;
-    std::unique_ptr<Impl> impl_;
+    virtual Input read(std::chrono::milliseconds wait) = 0;
 };
 
 }  // namespace pathproof::screen

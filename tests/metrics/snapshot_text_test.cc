@@ -33,7 +33,7 @@ Snapshot snapshot(const std::string& netns) {
     snapshot.table = {.entries = 60, .maximum = 262144};
     snapshot.cpus = {{.cpu = 0, .counters = {{"insert_failed", 3}, {"drop", 4}}},
                      {.cpu = 1, .counters = {{"insert_failed", 5}, {"drop", 6}}}};
-    snapshot.events = {.created = 100, .updated = 70, .destroyed = 40, .missed = 7, .overruns = 2};
+    snapshot.events = {{.created = 100, .updated = 70, .destroyed = 40}, 7, 2, 0};
     snapshot.clashes = {.hidden = 9,
                         .answered = 5,
                         .unanswered = 3,

@@ -19,14 +19,13 @@ Clash clash(std::optional<std::int64_t> winner_ns, std::int64_t destroyed_ns) {
 
 ClashBalance balance_of(const std::vector<Clash>& clashes) {
     BalanceCounter counter(kFrom);
+    counter.balance = {.resolved = 5, .resolved_known = true};
     counter.end(kUntil);
     for (const Clash& one : clashes) {
         counter.found(one);
         counter.destroyed(one);
     }
-    ClashBalance balance{.resolved = 5, .resolved_known = true};
-    counter.fill(balance);
-    return balance;
+    return counter.balance;
 }
 
 bool says(const ClashBalance& balance, const std::string& words) {

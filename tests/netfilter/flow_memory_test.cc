@@ -13,6 +13,9 @@ using namespace pathproof::netfilter;
 
 namespace {
 
+struct NoNote {};
+using Memory = FlowMemory<NoNote>;
+
 constexpr auto kAny = [](const RecentFlow&) { return true; };
 
 RecentFlow flow(unsigned client, unsigned backend, std::uint32_t id) {
@@ -21,24 +24,24 @@ RecentFlow flow(unsigned client, unsigned backend, std::uint32_t id) {
                    id);
 }
 
-std::uint32_t id_by_original(const FlowMemory& memory, const Tuple& tuple) {
+std::uint32_t id_by_original(const Memory& memory, const Tuple& tuple) {
     const auto slot = memory.find_by_original(tuple, kAny);
-    return slot == FlowMemory::kNone ? 0 : memory.at(slot).id;
+    return slot == Memory::kNone ? 0 : memory.at(slot).id;
 }
 
-std::uint32_t id_by_client(const FlowMemory& memory, const RecentFlow& of) {
+std::uint32_t id_by_client(const Memory& memory, const RecentFlow& of) {
     const auto slot =
         memory.find_by_client(of.reply.destination, of.reply.protocol,
                               [&](const RecentFlow& found) { return found.reply == of.reply; });
-    return slot == FlowMemory::kNone ? 0 : memory.at(slot).id;
+    return slot == Memory::kNone ? 0 : memory.at(slot).id;
 }
 
 }  // namespace
 
 BOOST_AUTO_TEST_CASE(flows_are_found_by_both_keys_and_gone_when_erased) {
-    FlowMemory memory(8);
-    const auto first = memory.add(flow(1, 1, 11));
-    memory.add(flow(2, 1, 12));
+    Memory memory(8);
+    const auto first = memory.add(flow(1, 1, 11), {});
+    memory.add(flow(2, 1, 12), {});
     BOOST_TEST(id_by_original(memory, flow(1, 1, 0).original) == 11U);
     BOOST_TEST(id_by_client(memory, flow(2, 1, 0)) == 12U);
     memory.erase(first);
@@ -48,9 +51,9 @@ BOOST_AUTO_TEST_CASE(flows_are_found_by_both_keys_and_gone_when_erased) {
 }
 
 BOOST_AUTO_TEST_CASE(the_youngest_of_equal_flows_is_found_first) {
-    FlowMemory memory(8);
-    memory.add(flow(1, 1, 11));
-    const auto youngest = memory.add(flow(1, 2, 12));
+    Memory memory(8);
+    memory.add(flow(1, 1, 11), {});
+    const auto youngest = memory.add(flow(1, 2, 12), {});
     BOOST_TEST(id_by_original(memory, flow(1, 1, 0).original) == 12U);
     BOOST_TEST(id_by_client(memory, flow(1, 1, 0)) == 11U);
     memory.erase(youngest);
@@ -58,9 +61,9 @@ BOOST_AUTO_TEST_CASE(the_youngest_of_equal_flows_is_found_first) {
 }
 
 BOOST_AUTO_TEST_CASE(the_oldest_makes_room_when_full) {
-    FlowMemory memory(3);
+    Memory memory(3);
     for (std::uint32_t id = 1; id <= 5; ++id) {
-        memory.add(flow(id, 1, id));
+        memory.add(flow(id, 1, id), {});
     }
     BOOST_TEST(memory.size() == 3U);
     BOOST_TEST(memory.at(memory.oldest()).id == 3U);
@@ -70,20 +73,20 @@ BOOST_AUTO_TEST_CASE(the_oldest_makes_room_when_full) {
 }
 
 BOOST_AUTO_TEST_CASE(a_search_ends_among_flows_that_share_a_key) {
-    FlowMemory memory(1000);
-    memory.add(flow(1, 1, 1));
-    for (std::uint32_t id = 2; id <= FlowMemory::kDeepest; ++id) {
-        memory.add(flow(1, 2, id));
+    Memory memory(1000);
+    memory.add(flow(1, 1, 1), {});
+    for (std::uint32_t id = 2; id <= Memory::kDeepest; ++id) {
+        memory.add(flow(1, 2, id), {});
     }
     BOOST_TEST(id_by_client(memory, flow(1, 1, 0)) == 1U);
-    memory.add(flow(1, 2, 999));
+    memory.add(flow(1, 2, 999), {});
     BOOST_TEST(id_by_client(memory, flow(1, 1, 0)) == 0U);
 }
 
 BOOST_AUTO_TEST_CASE(any_order_of_adding_and_erasing_keeps_what_a_plain_list_keeps) {
     constexpr std::size_t kLimit = 50;
-    FlowMemory memory(kLimit);
-    std::deque<std::pair<FlowMemory::Slot, RecentFlow>> model;
+    Memory memory(kLimit);
+    std::deque<std::pair<Memory::Slot, RecentFlow>> model;
     std::mt19937 engine(7);
     const auto random = [&] { return static_cast<unsigned>(engine()); };
     for (std::uint32_t id = 1; id <= 5000; ++id) {
@@ -96,7 +99,7 @@ BOOST_AUTO_TEST_CASE(any_order_of_adding_and_erasing_keeps_what_a_plain_list_kee
                 model.pop_front();
             }
             const RecentFlow added = flow(random() % 20, random() % 3, id);
-            model.emplace_back(memory.add(added), added);
+            model.emplace_back(memory.add(added, {}), added);
         }
         BOOST_REQUIRE_EQUAL(memory.size(), model.size());
         const RecentFlow wanted = flow(random() % 20, 1, 0);
@@ -111,5 +114,5 @@ BOOST_AUTO_TEST_CASE(any_order_of_adding_and_erasing_keeps_what_a_plain_list_kee
         BOOST_REQUIRE_EQUAL(slot, kept.first);
         slot = memory.younger_than(slot);
     }
-    BOOST_TEST(slot == FlowMemory::kNone);
+    BOOST_TEST(slot == Memory::kNone);
 }

@@ -57,14 +57,13 @@ BOOST_AUTO_TEST_CASE(dump_prints_what_conntrack_prints) {
                boost::test_tools::per_element());
 }
 
-BOOST_AUTO_TEST_CASE(dump_gives_json_lines_that_read_back) {
+BOOST_AUTO_TEST_CASE(dump_gives_json_lines) {
     const lab::Namespace space("json");
     space.load(kTwoEntries);
     const auto lines = json_lines(inspect("dump --json zone=5 --netns " + space.name()).out);
     BOOST_REQUIRE_EQUAL(lines.size(), 1U);
-    const Entry entry = lines[0].get<Entry>();
-    BOOST_TEST(entry.zone == 5U);
-    BOOST_TEST(entry.mark == 3U);
+    BOOST_TEST(lines[0]["zone"] == 5);
+    BOOST_TEST(lines[0]["mark"] == 3);
     BOOST_TEST(lines[0]["status_names"] == json::array({"CONFIRMED"}));
 }
 
@@ -80,7 +79,7 @@ BOOST_AUTO_TEST_CASE(watch_prints_events_until_its_count) {
     BOOST_TEST(!lines[0].contains("missed"));
     BOOST_TEST(lines[2]["summary"]["events"]["new"] == 2);
     BOOST_TEST(lines[2]["summary"]["overruns"] == 0);
-    BOOST_TEST(lines[0].get<Event>().entry.mark == 3U);
+    BOOST_TEST(lines[0]["entry"]["mark"] == 3);
     BOOST_TEST(output.err.find("2 events shown, 0 overruns") != std::string::npos);
 }
 

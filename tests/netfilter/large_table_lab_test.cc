@@ -70,15 +70,13 @@ std::vector<std::string> sorted(const std::string& text, int words_before) {
     return lines;
 }
 
-std::string dumped(const Filter& filter, const TextOptions& options, DumpOptions::Reading reading) {
+std::string dumped(const Filter& filter, const TextOptions& options) {
     std::string text;
-    const auto summary = dump(large_table().name(), filter,
-                              [&](const Entry& entry) {
-                                  append_text(text, entry, options);
-                                  text += '\n';
-                                  return Next::kContinue;
-                              },
-                              {.reading = reading});
+    const auto summary = dump(large_table().name(), filter, [&](const Entry& entry) {
+        append_text(text, entry, options);
+        text += '\n';
+        return Next::kContinue;
+    });
     BOOST_REQUIRE_MESSAGE(summary, summary.error().message);
     BOOST_TEST(summary->unreadable == 0U);
     BOOST_TEST(!summary->interrupted);
@@ -98,8 +96,7 @@ void require_same(const std::vector<std::string>& ours, const std::vector<std::s
 }  // namespace
 
 BOOST_AUTO_TEST_CASE(a_hundred_thousand_entries_of_all_kinds_read_as_conntrack_lists_them) {
-    const std::string text =
-        dumped({}, {.id = Column::kShow, .layer3 = Column::kShow}, DumpOptions::Reading::kAhead);
+    const std::string text = dumped({}, {.id = Column::kShow, .layer3 = Column::kShow});
     require_same(sorted(text, 4), sorted(large_table().run("conntrack -L -o id,extended"), 4));
     for (const char* word :
          {"\nipv4     2 tcp", "\nipv6     10 tcp", " icmpv6 ", " sctp ", " gre ", " udplite ",
@@ -108,11 +105,6 @@ BOOST_AUTO_TEST_CASE(a_hundred_thousand_entries_of_all_kinds_read_as_conntrack_l
           "[UNREPLIED]", "[ASSURED]", " packets="}) {
         BOOST_TEST(text.find(word) != std::string::npos, word);
     }
-}
-
-BOOST_AUTO_TEST_CASE(reading_in_turn_and_ahead_give_the_same) {
-    require_same(sorted(dumped({}, {.id = Column::kShow}, DumpOptions::Reading::kInTurn), 2),
-                 sorted(dumped({}, {.id = Column::kShow}, DumpOptions::Reading::kAhead), 2));
 }
 
 BOOST_AUTO_TEST_CASE(counts_equal_what_the_kernel_counts) {

@@ -4,6 +4,7 @@
 #include <memory>
 #include <random>
 
+#include "harness/netfilter/netlink.h"
 #include "harness/netfilter/text.h"
 #include "tests/netfilter/message_builder.h"
 #include "tests/netfilter/recorded.h"
@@ -25,6 +26,22 @@ Entry parsed(const MessageBuilder& builder) {
 Parsed parse(const MessageBuilder& builder) {
     Entry entry;
     return parse_entry(builder.message(), entry);
+}
+
+struct MessageCounts {
+    std::uint64_t messages = 0;
+    std::uint64_t unreadable = 0;
+};
+
+MessageCounts parse_datagram(std::span<const std::byte> datagram) {
+    MessageCounts counts;
+    Event event;
+    MessageReader messages(datagram);
+    while (const nlmsghdr* message = messages.next()) {
+        ++counts.messages;
+        counts.unreadable += parse_event(*message, 0, event) == Parsed::kUnreadable ? 1 : 0;
+    }
+    return counts;
 }
 
 // Everything that an entry can carry.

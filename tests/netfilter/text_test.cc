@@ -102,12 +102,13 @@ BOOST_AUTO_TEST_CASE(the_hidden_entry_of_a_clash_is_marked_when_asked_for) {
 BOOST_AUTO_TEST_CASE(labels_are_shown_by_name) {
     const std::string path = "netfilter_test.connlabel";
     std::ofstream(path) << "0 first\n9 second\n";
-    const auto labels = LabelNames::load(path);
+    auto labels = LabelNames::load(path);
     std::remove(path.c_str());
     BOOST_REQUIRE_MESSAGE(labels, labels.error().message);
     Entry made = entry();
     made.labels = {0x01, 0x02};
-    BOOST_TEST(text(made, {.labels = &*labels}) == std::string(kLine) + " labels=first,second");
+    BOOST_TEST(text(made, {.labels = std::make_shared<LabelNames>(std::move(*labels))}) ==
+               std::string(kLine) + " labels=first,second");
     const auto missing = LabelNames::load("no such file");
     BOOST_REQUIRE(!missing);
     BOOST_TEST(missing.error().message.find("no such file") != std::string::npos);

@@ -62,7 +62,7 @@ monitor::Snapshot snapshot() {
                           .time_ns = kNoon,
                           .seconds = 61,
                           .table = {.entries = 65'536, .maximum = 262'144}};
-    out.events = {.created = 1'234'567, .updated = 3, .destroyed = 1000};
+    out.events = {{.created = 1'234'567, .updated = 3, .destroyed = 1000}};
     out.rates = {.seconds = 1, .created = 12'345.6, .destroyed = 12, .clash_resolve = 7.5};
     out.cpus_since_start = {{.cpu = 0, .counters = {{"insert_failed", 3}, {"drop", 4}}},
                             {.cpu = 1, .counters = {{"insert_failed", 2}, {"drop", 1}}}};
@@ -274,7 +274,7 @@ BOOST_AUTO_TEST_CASE(what_was_lost_is_said_in_place_of_none_lost) {
     monitor::Snapshot lossy = snapshot();
     lossy.events.overruns = 2;
     lossy.events.missed = 77;
-    lossy.gaps = {{.from_ns = kNoon, .until_ns = kNoon, .reconciled = true}};
+    lossy.gaps = {{.stage = netfilter::Gap::Stage::kReconciled, .from_ns = kNoon}};
     const std::string text = shown(lossy);
     BOOST_TEST(!contains(text, "none lost"));
     BOOST_TEST(contains(text, "2 overruns, 77 missed found again"));

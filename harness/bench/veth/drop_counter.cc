@@ -27,12 +27,12 @@ std::vector<bpf_insn> count_and_drop(int map) {
     constexpr std::int16_t kKey = -8;
     code.store(Width::k4, Register::frame, kKey, 0);
     code.load_map(Register::r1, map);
-    code.arithmetic(drops::Arithmetic::kMove, Register::r2, Register::frame);
-    code.arithmetic(drops::Arithmetic::kAdd, Register::r2, kKey);
+    code.arithmetic(BPF_MOV, Register::r2, Register::frame);
+    code.arithmetic(BPF_ADD, Register::r2, kKey);
     code.call(BPF_FUNC_map_lookup_elem);
-    code.jump_if(Register::r0, drops::Compare::kEqual, 0, done);
+    code.jump_if(Register::r0, BPF_JEQ, 0, done);
     code.load(Width::k8, Register::r1, Register::r0, 0);
-    code.arithmetic(drops::Arithmetic::kAdd, Register::r1, 1);
+    code.arithmetic(BPF_ADD, Register::r1, 1);
     code.store(Width::k8, Register::r0, 0, Register::r1);
     code.place(done);
     code.move32(Register::r0, XDP_DROP);

@@ -15,7 +15,6 @@
 #include "harness/netfilter/dump.h"
 #include "harness/netfilter/filter.h"
 #include "harness/netfilter/names.h"
-#include "harness/process/json_text.h"
 
 namespace pathproof::cli::inspect {
 namespace {
@@ -149,8 +148,7 @@ json to_json(const BackendHealth& backend, const BackendReport& report) {
 void put_json(Output& output, const BackendReport& report, std::int64_t time_ns) {
     const auto put_line = [&](json line) {
         line["time_ns"] = time_ns;
-        output.line() += process::to_text(line);
-        output.end_line();
+        inspect::put_json(output, line);
     };
     for (const ServiceHealth& service : report.services) {
         for (const BackendHealth& backend : service.backends) {
@@ -177,13 +175,12 @@ void put_json(Output& output, const BackendReport& report, std::int64_t time_ns)
                 {"flows_forgotten", report.flows_forgotten}}}});
 }
 
-void put(Output& output, const BackendReport& report, std::int64_t time_ns, Format format) {
-    if (format == Format::kJson) {
+void put(Output& output, const BackendReport& report, std::int64_t time_ns,
+         const CommonOptions& options) {
+    if (options.json) {
         put_json(output, report, time_ns);
     } else {
         output.line() += table_text(report) + remarks(report);
-        output.line().pop_back();
-        output.end_line();
     }
     output.flush();
 }
@@ -208,7 +205,7 @@ Result<int> run_once(const BackendOptions& options, const netfilter::Filter& fil
         "one dump tells neither refusals from silence nor flows that have just begun from "
         "unanswered ones, and does not show flows that a reset ended: see --watch";
     Output output;
-    put(output, report, now_ns, options.common.format());
+    put(output, report, now_ns, options.common);
     return process::stopping() || read.interrupted ? kIncomplete : kDone;
 }
 
@@ -225,7 +222,7 @@ Result<int> run_watching(const BackendOptions& options, const netfilter::Filter&
     for (std::uint64_t round = 1; !options.count || round <= *options.count; ++round) {
         process::sleep_until(start + nanoseconds_of(*options.watch_s * static_cast<double>(round)));
         const Snapshot snapshot = monitor->snapshot();
-        put(output, snapshot.backends, snapshot.time_ns, options.common.format());
+        put(output, snapshot.backends, snapshot.time_ns, options.common);
         overruns = snapshot.events.overruns;
         failure = snapshot.failure;
         if (process::stopping() || !output.open() || !failure.empty()) {

@@ -187,21 +187,15 @@ class ClashWatch {
         if (!after) {
             return pass_on(after.error());
         }
-        monitor::ClashBalance balance{.resolved = total(delta(before, *after), "clash_resolve"),
-                                      .resolved_known = has_counter(*after, "clash_resolve")};
         const auto size = TRY(table_size(options_.common.netns));
+        monitor::ClashBalance& balance = counter_.balance;
+        balance.resolved = total(delta(before, *after), "clash_resolve");
+        balance.resolved_known = after->front().has("clash_resolve");
         balance.entries = size.entries;
         balance.listed = TRY(read_table());
         TRY(let_hidden_ones_go());
-        counter_.fill(balance);
         balance.overruns = watcher_->totals().overruns;
         return balance;
-    }
-
-    static bool has_counter(const std::vector<CpuStats>& stats, const std::string& wanted) {
-        const auto& counters = stats.front().counters;
-        return std::any_of(counters.begin(), counters.end(),
-                           [&](const auto& counter) { return counter.first == wanted; });
     }
 
     // How many entries a dump lists. The kernel lets go of the expired ones on the way
@@ -227,7 +221,7 @@ class ClashWatch {
         if (options_.common.json) {
             put_json(output_, {{"clash", to_json(clash)}});
         } else {
-            put_text(clash_text(clash, time_ns));
+            output_.put_line(clash_text(clash, time_ns));
         }
     }
 
@@ -235,7 +229,7 @@ class ClashWatch {
         if (options_.common.json) {
             put_json(output_, {{"late_answer", to_json(late)}});
         } else {
-            put_text(late_text(late));
+            output_.put_line(late_text(late));
         }
     }
 
@@ -246,7 +240,7 @@ class ClashWatch {
         if (options_.common.json) {
             put_json(output_, {{"gap", {{"from_ns", gap.from_ns}, {"until_ns", gap.until_ns}}}});
         } else {
-            put_text(fmt::format(
+            output_.put_line(fmt::format(
                 "{} events were lost since {}: clash counts are lower bounds from here on",
                 time_text(gap.until_ns), time_text(gap.from_ns)));
         }
@@ -262,20 +256,15 @@ class ClashWatch {
                                  {"lower_bounds", balance.overruns > 0}}}});
             return;
         }
-        put_text(
+        output_.put_line(
             fmt::format("{} hidden entries{}: {} answered in time, {} expired unanswered, {} open",
                         counts.hidden, options_.words.empty() ? "" : " matched", counts.answered,
                         counts.unanswered, counts.open));
-        put_text(fmt::format("{} late answers, {} of them to these hidden entries",
-                             counts.late_answers, counts.late_after_a_clash));
+        output_.put_line(fmt::format("{} late answers, {} of them to these hidden entries",
+                                     counts.late_answers, counts.late_after_a_clash));
         for (const std::string& line : explain(balance)) {
-            put_text(line);
+            output_.put_line(line);
         }
-    }
-
-    void put_text(const std::string& text) {
-        output_.line() += text;
-        output_.end_line();
     }
 
     const ClashOptions& options_;

@@ -12,7 +12,6 @@
 #include "harness/drops/agreement.h"
 #include "harness/drops/tracer.h"
 #include "harness/netfilter/stats.h"
-#include "harness/process/json_text.h"
 
 namespace pathproof::cli::inspect {
 namespace {
@@ -152,17 +151,16 @@ void put_summary(Output& output, const drops::DropSummary& summary, const Counte
         json line = to_json(summary, options);
         line["conntrack"] =
             agreement ? to_json(*agreement, sentence) : json{{"not_compared", sentence}};
-        output.line() += process::to_text(line);
+        put_json(output, line);
     } else {
         output.line() += fmt::format("{} packets dropped for a reason in {:.1f} s, {}\n",
                                      summary.drops, summary.seconds, scope_text(summary, options));
         if (!summary.counts.empty()) {
             output.line() += to_text(summary.counts);
         }
-        output.line() +=
-            remarks(summary) + "NETFILTER_DROP beside conntrack's counters: " + sentence;
+        output.put_line(remarks(summary) +
+                        "NETFILTER_DROP beside conntrack's counters: " + sentence);
     }
-    output.end_line();
     output.flush();
 }
 
@@ -173,15 +171,13 @@ void put_interval(Output& output, const drops::DropSummary& before, const drops:
     const std::uint64_t drops = now.drops - before.drops;
     const double seconds = now.seconds - before.seconds;
     if (options.common.json) {
-        output.line() += process::to_text(json{{"interval_s", seconds},
-                                               {"drops", drops},
-                                               {"counts", to_json(grown)},
-                                               {"lost", now.lost - before.lost}});
-        output.end_line();
+        put_json(output, {{"interval_s", seconds},
+                          {"drops", drops},
+                          {"counts", to_json(grown)},
+                          {"lost", now.lost - before.lost}});
     } else if (drops > 0) {
-        output.line() +=
-            fmt::format("{} packets dropped in {:.1f} s\n{}", drops, seconds, to_text(grown));
-        output.end_line();
+        output.put_line(
+            fmt::format("{} packets dropped in {:.1f} s\n{}", drops, seconds, to_text(grown)));
     }
     output.flush();
 }

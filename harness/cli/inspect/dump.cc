@@ -76,20 +76,17 @@ void say_changes(const DumpSummary& summary, const TableSize& before, const Tabl
 Result<DumpSummary> put_entries(const DumpCommand& command, const Filter& filter,
                                 const Printer& printer, Output& output) {
     printer.put_header(output);
-    return dump(command.common.netns, filter,
-                [&](const Entry& entry) {
-                    printer.put(output, entry);
-                    return output.open() && !process::stopping() ? Next::kContinue : Next::kStop;
-                },
-                {.reading = DumpOptions::Reading::kAhead});
+    return dump(command.common.netns, filter, [&](const Entry& entry) {
+        printer.put(output, entry);
+        return output.open() && !process::stopping() ? Next::kContinue : Next::kStop;
+    });
 }
 
 Result<DumpSummary> put_count(const DumpCommand& command, const Filter& filter, Output& output) {
     const auto summary = count_entries(command.common.netns, filter);
     if (summary) {
-        output.line() += fmt::format(
-            fmt::runtime(command.common.json ? "{{\"entries\":{}}}" : "{}"), summary->entries);
-        output.end_line();
+        output.put_line(fmt::format(fmt::runtime(command.common.json ? "{{\"entries\":{}}}" : "{}"),
+                                    summary->entries));
     }
     return summary;
 }

@@ -7,13 +7,13 @@
 #include "harness/cli/generate/number_checks.h"
 #include "harness/cli/seconds.h"
 #include "harness/netfilter/filter.h"
+#include "harness/netfilter/text.h"
 #include "harness/process/json_text.h"
 
 namespace pathproof::cli::inspect {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-using nlohmann::json;
 
 constexpr std::size_t kFlushBytes = 64 * 1024;
 
@@ -40,7 +40,7 @@ void add_limits(CLI::App& app, Limits& limits, const std::string& counted) {
 }
 
 std::string time_text(std::int64_t time_ns) {
-    return fmt::format("[{}.{:06}]", time_ns / 1'000'000'000, time_ns % 1'000'000'000 / 1000);
+    return "[" + netfilter::seconds_text(time_ns) + "]";
 }
 
 void Output::end_line() {
@@ -57,35 +57,8 @@ void Output::flush() {
 }
 
 // Text of the kernel (a helper's name) is not held to be UTF-8.
-void put_json(Output& output, const json& line) {
-    output.line() += process::to_text(line);
-    output.end_line();
-}
-
-void put(Output& output, const netfilter::Entry& entry, const netfilter::TextOptions& text,
-         Format format) {
-    if (format == Format::kJson) {
-        return put_json(output, entry);
-    }
-    append_text(output.line(), entry, text);
-    output.end_line();
-}
-
-void put(Output& output, const netfilter::Event& event, const netfilter::TextOptions& text,
-         Format format) {
-    if (format == Format::kJson) {
-        return put_json(output, event);
-    }
-    append_text(output.line(), event, text);
-    output.end_line();
-}
-
-void put(Output& output, const netfilter::CpuStats& stats, Format format) {
-    if (format == Format::kJson) {
-        return put_json(output, stats);
-    }
-    append_text(output.line(), stats);
-    output.end_line();
+void put_json(Output& output, const nlohmann::json& line) {
+    output.put_line(process::to_text(line));
 }
 
 }  // namespace pathproof::cli::inspect

@@ -6,10 +6,10 @@
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "dataplane/base/exit_code.h"
-#include "harness/netfilter/text.h"
 #include "harness/process/stop.h"
 #include "harness/process/streams.h"
 
@@ -24,14 +24,9 @@ inline constexpr double kShortestInterval = 0.01;
 inline constexpr double kLongestInterval = 86'400;
 inline constexpr double kLongestDuration = 1e9;
 
-// How values are printed.
-enum class Format { kText, kJson };
-
 struct CommonOptions {
     std::string netns;  // empty: the caller's
     bool json = false;
-
-    Format format() const { return json ? Format::kJson : Format::kText; }
 };
 // --netns and --json.
 void add_common(CLI::App& app, CommonOptions& options);
@@ -58,6 +53,10 @@ class Output {
     // Where the next line is written, without its end.
     std::string& line() { return buffer_; }
     void end_line();
+    void put_line(std::string_view text) {
+        buffer_ += text;
+        end_line();
+    }
     void flush();
 
     // False when nobody reads any more or the output failed.
@@ -67,12 +66,7 @@ class Output {
     std::string buffer_;
 };
 
-// Puts a line: text as conntrack(8) has it, or one JSON object.
-void put(Output& output, const netfilter::Entry& entry, const netfilter::TextOptions& text,
-         Format format);
-void put(Output& output, const netfilter::Event& event, const netfilter::TextOptions& text,
-         Format format);
-void put(Output& output, const netfilter::CpuStats& stats, Format format);
+// Puts a line of one JSON object.
 void put_json(Output& output, const nlohmann::json& line);
 
 }  // namespace pathproof::cli::inspect

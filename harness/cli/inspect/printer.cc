@@ -3,41 +3,31 @@
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
-#include "harness/process/json_text.h"
-
 namespace pathproof::cli::inspect {
-
-using netfilter::CsvFormat;
-using netfilter::Entry;
-using netfilter::Event;
-using netfilter::Gap;
-using netfilter::WatchTotals;
-
 namespace {
 
 using namespace netfilter;
 using nlohmann::json;
 using Column = netfilter::TextOptions::Column;
 
-Status add_column(const std::string& name, Columns& columns) {
+Status add_column(const std::string& name, TextOptions& text) {
     if (name == "id") {
-        columns.text.id = Column::kShow;
+        text.id = Column::kShow;
     } else if (name == "extended") {
-        columns.text.layer3 = Column::kShow;
+        text.layer3 = Column::kShow;
     } else if (name == "ktimestamp") {
-        columns.text.kernel_times = Column::kShow;
+        text.kernel_times = Column::kShow;
     } else if (name == "timestamp") {
-        columns.text.event_time = Column::kShow;
+        text.event_time = Column::kShow;
     } else if (name == "status") {
-        columns.text.status_names = Column::kShow;
+        text.status_names = Column::kShow;
     } else if (name == "labels") {
         auto labels = LabelNames::load();
         if (!labels) {  // conntrack(8) warns and prints the entries too
             fmt::print(stderr, "pathproof: {}: labels are not shown\n", labels.error().message);
             return {};
         }
-        columns.labels = std::make_unique<LabelNames>(std::move(*labels));
-        columns.text.labels = columns.labels.get();
+        text.labels = std::make_shared<LabelNames>(std::move(*labels));
     } else {
         return fail(
             ErrorCode::kBadInput,
@@ -46,11 +36,6 @@ Status add_column(const std::string& name, Columns& columns) {
             name);
     }
     return {};
-}
-
-// "1763692000.123456", as -o timestamp has it.
-std::string seconds(std::int64_t time_ns) {
-    return fmt::format("{}.{:06}", time_ns / 1'000'000'000, time_ns % 1'000'000'000 / 1000);
 }
 
 std::string_view word(Gap::Stage stage) {
@@ -83,9 +68,10 @@ json to_json(const Gap& gap) {
 
 // A line that no entry begins like.
 std::string to_text(const Gap& gap) {
-    const std::string span = fmt::format("# gap {}: events were lost between {} and {} ({:.6f} s)",
-                                         gap.number, seconds(gap.from_ns), seconds(gap.until_ns),
-                                         static_cast<double>(gap.until_ns - gap.from_ns) / 1e9);
+    const std::string span =
+        fmt::format("# gap {}: events were lost between {} and {} ({:.6f} s)", gap.number,
+                    seconds_text(gap.from_ns), seconds_text(gap.until_ns),
+                    static_cast<double>(gap.until_ns - gap.from_ns) / 1e9);
     const std::string missed =
         fmt::format("{} NEW, {} UPDATE, {} DESTROY missed", gap.missed.created, gap.missed.updated,
                     gap.missed.destroyed);
@@ -120,14 +106,6 @@ void add_print_options(CLI::App& app, PrintOptions& options) {
     app.footer(app.get_footer() + "\nColumns of --csv:\n" + netfilter::csv_help());
 }
 
-Result<Columns> parse_columns(const std::vector<std::string>& names) {
-    Columns columns;
-    for (const std::string& name : names) {
-        TRY(add_column(name, columns));
-    }
-    return columns;
-}
-
 Result<Printer> Printer::make(CsvFormat::Rows rows, const CommonOptions& common,
                               const PrintOptions& options) {
     Printer printer;
@@ -139,65 +117,65 @@ Result<Printer> Printer::make(CsvFormat::Rows rows, const CommonOptions& common,
         printer.csv_ = TRY(CsvFormat::make(rows, options.columns));
         return printer;
     }
-    printer.columns_ = TRY(parse_columns(options.columns));
+    for (const std::string& name : options.columns) {
+        TRY(add_column(name, printer.text_));
+    }
     return printer;
 }
 
 void Printer::put_header(Output& output) const {
     if (form_ == Form::kCsv) {
         csv_.append_header(output.line());
-        output.line() += '\r';
-        output.end_line();
+        output.put_line("\r");
+    }
+}
+
+template <typename Value>
+void Printer::put_value(Output& output, const Value& value) const {
+    switch (form_) {
+        case Form::kText:
+            append_text(output.line(), value, text_);
+            output.end_line();
+            break;
+        case Form::kJson: put_json(output, value); break;
+        case Form::kCsv:
+            csv_.append_row(output.line(), value);
+            output.put_line("\r");
+            break;
     }
 }
 
 void Printer::put(Output& output, const Entry& entry) const {
-    if (form_ == Form::kCsv) {
-        csv_.append_row(output.line(), entry);
-        output.line() += '\r';
-        output.end_line();
-        return;
-    }
-    inspect::put(output, entry, columns_.text,
-                 form_ == Form::kJson ? Format::kJson : Format::kText);
+    put_value(output, entry);
 }
 
 void Printer::put(Output& output, const Event& event) const {
-    if (form_ == Form::kCsv) {
-        csv_.append_row(output.line(), event);
-        output.line() += '\r';
-        output.end_line();
-        return;
-    }
-    inspect::put(output, event, columns_.text,
-                 form_ == Form::kJson ? Format::kJson : Format::kText);
+    put_value(output, event);
 }
 
 void Printer::put(Output& output, const Gap& gap) const {
+    const bool noticed = gap.stage == Gap::Stage::kNoticed;
     switch (form_) {
-        case Form::kText: output.line() += to_text(gap); break;
-        case Form::kJson: output.line() += process::to_text(json{{"gap", to_json(gap)}}); break;
+        case Form::kText: output.put_line(to_text(gap)); break;
+        case Form::kJson: put_json(output, {{"gap", to_json(gap)}}); break;
         case Form::kCsv:
-            csv_.append_mark(output.line(), gap.stage == Gap::Stage::kNoticed ? "GAP" : "GAP_END",
-                             gap.stage == Gap::Stage::kNoticed ? gap.from_ns : gap.until_ns);
-            output.line() += '\r';
+            csv_.append_mark(output.line(), noticed ? "GAP" : "GAP_END",
+                             noticed ? gap.from_ns : gap.until_ns);
+            output.put_line("\r");
             break;
     }
-    output.end_line();
 }
 
 void Printer::put_summary(Output& output, const WatchTotals& totals) const {
-    if (form_ != Form::kJson) {
-        return;
+    if (form_ == Form::kJson) {
+        put_json(output, {{"summary",
+                           {{"events", to_json(totals.shown)},
+                            {"missed", to_json(totals.missed)},
+                            {"gaps", totals.gaps},
+                            {"gaps_open", totals.gaps_open},
+                            {"overruns", totals.overruns},
+                            {"unreadable", totals.unreadable}}}});
     }
-    output.line() += process::to_text(json{{"summary",
-                                            {{"events", to_json(totals.shown)},
-                                             {"missed", to_json(totals.missed)},
-                                             {"gaps", totals.gaps},
-                                             {"gaps_open", totals.gaps_open},
-                                             {"overruns", totals.overruns},
-                                             {"unreadable", totals.unreadable}}}});
-    output.end_line();
 }
 
 }  // namespace pathproof::cli::inspect

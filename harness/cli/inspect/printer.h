@@ -1,7 +1,6 @@
 // How entries and events are printed: text with the columns that -o asks for, JSON lines, or CSV.
 #pragma once
 
-#include <memory>
 #include <string>
 #include <vector>
 
@@ -24,13 +23,6 @@ struct PrintOptions {
 // -o, --output and --csv.
 void add_print_options(CLI::App& app, PrintOptions& options);
 
-// What the names ask of the text, and the label names that one of them needs.
-struct Columns {
-    netfilter::TextOptions text{.nat_clash = netfilter::TextOptions::Column::kShow};
-    std::unique_ptr<netfilter::LabelNames> labels;
-};
-Result<Columns> parse_columns(const std::vector<std::string>& names);
-
 // Puts entries or events in the form that was asked for.
 class Printer {
   public:
@@ -47,9 +39,11 @@ class Printer {
 
   private:
     enum class Form { kText, kJson, kCsv };
+    template <typename Value>
+    void put_value(Output& output, const Value& value) const;
 
     Form form_ = Form::kText;
-    Columns columns_;
+    netfilter::TextOptions text_{.nat_clash = netfilter::TextOptions::Column::kShow};
     netfilter::CsvFormat csv_;
 };
 

@@ -13,7 +13,7 @@
 #include "harness/cli/inspect/output.h"
 #include "harness/cli/seconds.h"
 #include "harness/netfilter/planted.h"
-#include "harness/process/json_text.h"
+#include "harness/netfilter/text.h"
 #include "harness/process/netns.h"
 
 namespace pathproof::cli::inspect {
@@ -65,6 +65,11 @@ Result<agent::CounterSet> limits_of(const std::string& netns) {
     return counters;
 }
 
+void put_text(Output& output, const CpuStats& cpu) {
+    append_text(output.line(), cpu);
+    output.end_line();
+}
+
 // Appends a line each to `lines`; gives the values, null for what cannot be read.
 json tell_limits(const agent::CounterSet& counters, std::string& lines) {
     json values = json::object();
@@ -106,15 +111,15 @@ void put_meanings(Output& output, const std::vector<CpuStats>& stats, const Tabl
     lines += "\n\nbeside conntrack";
     const json beside = tell_limits(limits, lines);
     if (options.common.json) {
-        lines = process::to_text(json{{"kernel", release},
-                                      {"totals", totals},
-                                      {"meanings", meanings},
-                                      {"entries", table.entries},
-                                      {"beside_conntrack", beside},
-                                      {"maximum", table.maximum}});
+        put_json(output, {{"kernel", release},
+                          {"totals", totals},
+                          {"meanings", meanings},
+                          {"entries", table.entries},
+                          {"beside_conntrack", beside},
+                          {"maximum", table.maximum}});
+    } else {
+        output.put_line(lines);
     }
-    output.line() += lines;
-    output.end_line();
 }
 
 // The change of each CPU, and of all with its rate and meaning.
@@ -127,30 +132,27 @@ class Changes {
                        std::chrono::system_clock::now().time_since_epoch())
                        .count()) {}
 
-    void put_text(Output& output) const {
-        output.line() += fmt::format("[{}.{:03}] change in {:.3f} s", time_ns_ / 1'000'000'000,
-                                     time_ns_ % 1'000'000'000 / 1'000'000, seconds_);
-        output.end_line();
+    void show(Output& output) const {
+        output.put_line(fmt::format("[{}.{:03}] change in {:.3f} s", time_ns_ / 1'000'000'000,
+                                    time_ns_ % 1'000'000'000 / 1'000'000, seconds_));
         for (const CpuStats& cpu : change_) {
-            put(output, cpu, Format::kText);
+            put_text(output, cpu);
         }
         for (const CounterMeaning& meaning : meanings_here(change_.front())) {
             const std::uint64_t sum = total(change_, meaning.counter);
             if (sum > 0) {
-                output.line() += fmt::format("{:<15} {:>10} {:>12.1f}/s  {}", meaning.counter,
-                                             fmt::format("+{}", sum), rate(sum),
-                                             meaning.text.empty() ? meaning.unknown : meaning.text);
-                output.end_line();
+                output.put_line(fmt::format("{:<15} {:>10} {:>12.1f}/s  {}", meaning.counter,
+                                            fmt::format("+{}", sum), rate(sum),
+                                            meaning.text.empty() ? meaning.unknown : meaning.text));
             }
         }
     }
 
-    void put_json(Output& output) const {
+    void show_json(Output& output) const {
         const auto put_line = [&](json line) {
             line["time_ns"] = time_ns_;
             line["interval_s"] = seconds_;
-            output.line() += process::to_text(line);
-            output.end_line();
+            put_json(output, line);
         };
         json totals = json::object();
         for (const auto& [counter, value] : change_.front().counters) {
@@ -194,7 +196,7 @@ Result<int> follow_stats(const StatsOptions& options, std::vector<CpuStats> befo
         const auto now = Clock::now();
         const Changes changes(delta(before, *after),
                               std::chrono::duration<double>(now - sampled).count());
-        options.common.json ? changes.put_json(output) : changes.put_text(output);
+        options.common.json ? changes.show_json(output) : changes.show(output);
         output.flush();
         if (process::stopping() || now >= deadline || !output.open()) {
             break;
@@ -212,7 +214,7 @@ Result<int> run_stats(const StatsOptions& options) {
     const auto limits = TRY(limits_of(options.common.netns));
     Output output;
     for (const CpuStats& cpu : stats) {
-        put(output, cpu, options.common.format());
+        options.common.json ? put_json(output, cpu) : put_text(output, cpu);
     }
     put_meanings(output, stats, table, limits, options);
     output.flush();

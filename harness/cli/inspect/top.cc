@@ -51,7 +51,7 @@ Result<std::unique_ptr<monitor::Monitor>> start_monitor(const monitor::MonitorOp
 
 class Top {
   public:
-    Top(const monitor::Monitor& monitor, screen::Terminal& terminal, Clock::duration interval)
+    Top(monitor::Monitor& monitor, screen::Terminal& terminal, Clock::duration interval)
         : monitor_(monitor), terminal_(terminal), interval_(interval) {}
 
     void run() {
@@ -96,7 +96,7 @@ class Top {
         return std::clamp(left, std::chrono::milliseconds(1), kLook);
     }
 
-    const monitor::Monitor& monitor_;
+    monitor::Monitor& monitor_;
     screen::Terminal& terminal_;
     const Clock::duration interval_;
     Clock::time_point next_;

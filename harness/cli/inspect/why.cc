@@ -14,6 +14,7 @@
 #include "harness/netfilter/lookup.h"
 #include "harness/netfilter/planted.h"
 #include "harness/netfilter/stats.h"
+#include "harness/netfilter/text.h"
 #include "harness/netfilter/unheard_flows.h"
 #include "harness/netfilter/watcher.h"
 
@@ -54,8 +55,7 @@ class Why {
                                {"text", conclusion.text},
                                {"began_then", conclusion.by_one_of}});
         } else {
-            output_.line() += conclusion.text;
-            output_.end_line();
+            output_.put_line(conclusion.text);
         }
         output_.flush();
         return conclusion.answer == monitor::FlowAnswer::kNothingSeen ? kIncomplete : kDone;
@@ -85,7 +85,7 @@ class Why {
         while (!process::stopping() && output_.open() && !story_->over() &&
                Clock::now() < deadline) {
             TRY(watcher->poll(10ms, sink));
-            tap->drain([this](const monitor::FlowPacket& packet) { story_->take(packet); });
+            tap.drain([this](const monitor::FlowPacket& packet) { story_->take(packet); });
             for (const Event& event : std::exchange(events, {})) {
                 story_->take(event);
             }
@@ -106,9 +106,7 @@ class Why {
             look.entry = TRY(lookup_->find(turned(tuple_), options_.zone));
         }
         const auto stats = TRY(cpu_stats(options_.common.netns));
-        for (const auto& [counter, value] : stats.front().counters) {
-            look.counters.counters.emplace_back(counter, total(stats, counter));
-        }
+        look.counters = summed(stats);
         look.table = TRY(table_size(options_.common.netns));
         story_->take(look);
         return {};
