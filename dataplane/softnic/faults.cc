@@ -158,11 +158,8 @@ Result<Fault> parse_fault(std::string_view text) {
     const std::size_t at = before_rate.find('@');
     TRY(read_name(before_rate.substr(0, at), text, fault));
     if (at != std::string_view::npos) {
-        auto predicate = parse_predicate(before_rate.substr(at + 1));
-        if (!predicate) {
-            return fail(predicate.error(), "fault '{}'", text);
-        }
-        fault.predicate = std::move(*predicate);
+        fault.predicate =
+            TRY(doing(parse_predicate(before_rate.substr(at + 1)), "fault '{}'", text));
     }
     if (mark != std::string_view::npos) {
         TRY(read_rate(text.substr(mark + 1), text, fault));

@@ -85,9 +85,7 @@ Result<MeasuredProgram> start_mirror(int cpu, const VethPair& pair) {
                                               .netns = pair.server.netns,
                                               .cpus = {cpu},
                                               .input = ProgramToMeasure::Input::kTold}));
-    if (const Status forwards = wait_until_it_forwards(mirror); !forwards) {
-        return fail(forwards.error(), "dpdk-testpmd at the far end");
-    }
+    TRY(doing(wait_until_it_forwards(mirror), "dpdk-testpmd at the far end"));
     return mirror;
 }
 

@@ -114,16 +114,13 @@ void tell_pods(const Monitors& monitors, const Result<metrics::CniCache>& cache,
 
 Result<std::unique_ptr<metrics::HttpServer>> serve(const Monitors& monitors,
                                                    const std::string& listen) {
-    const auto address = frame::parse_endpoint(listen);
-    if (!address) {
-        return fail(address.error(), "--listen '{}'", listen);
-    }
+    const auto address = TRY(doing(frame::parse_endpoint(listen), "--listen '{}'", listen));
     auto server = metrics::HttpServer::start(
-        *address, [&monitors](metrics::Dialect dialect) { return text_of(monitors, dialect); });
+        address, [&monitors](metrics::Dialect dialect) { return text_of(monitors, dialect); });
     if (server) {
         fmt::print(stderr, "pathproof: metrics at http://{}/metrics{}\n",
                    frame::to_string((*server)->address()),
-                   metrics::is_loopback(address->address)
+                   metrics::is_loopback(address.address)
                        ? ""
                        : ", for everybody who can reach this address");
     }
@@ -159,13 +156,10 @@ Status follow(const Monitors& monitors, const ExportOptions& options, metrics::D
         if (over || now >= next) {
             next += interval;
             // The node exporter runs as a user of its own.
-            if (auto written = options.file.empty()
-                                   ? Status()
-                                   : replace_file(options.file, text_of(monitors, dialect),
-                                                  Readers::kEverybody);
-                !written) {
-                return fail(written.error(), "--file");
-            }
+            TRY(doing(options.file.empty() ? Status()
+                                           : replace_file(options.file, text_of(monitors, dialect),
+                                                          Readers::kEverybody),
+                      "--file"));
         }
         if (over) {
             return {};
@@ -187,10 +181,7 @@ Result<int> run_export(const ExportOptions& options) {
     Complaints complaints;
     if (!options.cni_cache.empty()) {
         // The first time a cache that is not there is a wrong option.
-        const auto cache = metrics::read_cni_cache(options.cni_cache);
-        if (!cache) {
-            return fail(cache.error(), "--cni-cache");
-        }
+        const auto cache = TRY(doing(metrics::read_cni_cache(options.cni_cache), "--cni-cache"));
         tell_pods(monitors, cache, complaints);
     }
     std::unique_ptr<metrics::HttpServer> server;
