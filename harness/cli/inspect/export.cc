@@ -31,7 +31,7 @@ struct ExportOptions {
     std::vector<std::string> netns;
     std::optional<std::string> listen;  // not given: the default address, unless there is a file
     std::string file;
-    std::string format;
+    std::string format = "prometheus";
     double interval_s = 15;
     std::optional<double> duration_s;
     std::string cni_cache;
@@ -195,10 +195,9 @@ Result<int> run_export(const ExportOptions& options) {
 }  // namespace
 
 void add_export(CLI::App& inspect, Command& chosen) {
-    const auto options = std::make_shared<ExportOptions>();
-    options->format = "prometheus";
     CLI::App* app = inspect.add_subcommand(
         "export", "Serve the live figures as OpenMetrics, or write them to a file");
+    const auto options = options_for<ExportOptions>(*app, chosen, run_export);
     app->add_option("--netns", options->netns,
                     "network namespace by its name in 'ip netns'; may be given several times "
                     "(default: this one)")
@@ -226,7 +225,6 @@ void add_export(CLI::App& inspect, Command& chosen) {
                   "do not listen to the kernel's drops (skb:kfree_skb)");
     app->add_flag("--help-metrics", options->help_metrics,
                   "print the name and meaning of each metric, and end");
-    app->callback([&chosen, options] { chosen = [options] { return run_export(*options); }; });
 }
 
 }  // namespace pathproof::cli::inspect
