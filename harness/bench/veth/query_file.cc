@@ -37,7 +37,7 @@ Result<std::vector<std::vector<std::uint8_t>>> query_frames(const VethPair& pair
         frame::FramePatch patch;
         patch.source_port = static_cast<std::uint16_t>(kFirstQueryPort + i);
         patch.dns = {.id = static_cast<std::uint16_t>(i), .sequence = i};
-        kind.render(frames.emplace_back(kind.size()).data(), patch);
+        frames.push_back(kind.render(patch));
     }
     return frames;
 }
