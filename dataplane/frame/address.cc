@@ -2,8 +2,9 @@
 
 #include <arpa/inet.h>
 
-#include <charconv>
 #include <cstring>
+
+#include "dataplane/base/number.h"
 
 namespace pathproof::frame {
 namespace {
@@ -23,11 +24,6 @@ Failure bad_endpoint(std::string_view text) {
                 "'{}' is no end point; write ADDRESS:PORT, an IPv6 address in brackets: "
                 "198.18.0.1:53 or [2001:db8::1]:53",
                 text);
-}
-
-bool parse_hex_byte(std::string_view two, std::uint8_t& value) {
-    const auto [end, error] = std::from_chars(two.data(), two.data() + two.size(), value, 16);
-    return error == std::errc() && end == two.data() + two.size();
 }
 
 }  // namespace
@@ -70,10 +66,11 @@ Result<MacAddress> parse_mac(std::string_view text) {
     }
     MacAddress mac;
     for (std::size_t i = 0; i < mac.bytes.size(); ++i) {
-        if ((i > 0 && text[3 * i - 1] != ':') ||
-            !parse_hex_byte(text.substr(3 * i, 2), mac.bytes[i])) {
+        const auto byte = whole_number<std::uint8_t>(text.substr(3 * i, 2), 16);
+        if (!byte || (i > 0 && text[3 * i - 1] != ':')) {
             return bad;
         }
+        mac.bytes[i] = *byte;
     }
     return mac;
 }
@@ -97,23 +94,16 @@ Result<Endpoint> parse_endpoint(std::string_view text) {
         return bad_endpoint(text);
     }
     std::string_view host = text.substr(0, colon);
-    const std::string_view digits = text.substr(colon + 1);
-    Endpoint endpoint;
-    const auto [end, error] =
-        std::from_chars(digits.data(), digits.data() + digits.size(), endpoint.port);
-    if (error != std::errc() || end != digits.data() + digits.size()) {
-        return bad_endpoint(text);
-    }
+    const auto port = whole_number<std::uint16_t>(text.substr(colon + 1));
     const bool bracketed = host.size() >= 2 && host.front() == '[' && host.back() == ']';
     if (bracketed) {
         host = host.substr(1, host.size() - 2);
     }
     const Result<IpAddress> address = parse_ip(host);
-    if (!address || bracketed != (address->family == Family::kIpv6)) {
+    if (!port || !address || bracketed != (address->family == Family::kIpv6)) {
         return bad_endpoint(text);
     }
-    endpoint.address = *address;
-    return endpoint;
+    return Endpoint{*address, *port};
 }
 
 std::string to_string(const MacAddress& mac) {

@@ -151,17 +151,12 @@ Result<FrameTemplate> FrameTemplate::make_dns(const FrameSpec& spec, std::string
             ErrorCode::kBadInput,
             "a DNS query template is UDP and makes its own payload; leave the payload empty");
     }
-    const Result<DnsName> name = sequence_name(0, suffix);
-    if (!name) {
-        return fail(name.error(), "suffix of the query names");
-    }
+    const auto name = TRY(doing(sequence_name(0, suffix), "suffix of the query names"));
     FrameSpec query = spec;
-    query.payload.resize(kDnsHeaderBytes + name->wire().size() + 4);
-    write_query(query.payload, {.name = *name, .type = type});
-    Result<FrameTemplate> made = make(query);
-    if (made) {
-        made->dns_ = true;
-    }
+    query.payload.resize(kDnsHeaderBytes + name.wire().size() + 4);
+    write_query(query.payload, {.name = name, .type = type});
+    FrameTemplate made = TRY(make(query));
+    made.dns_ = true;
     return made;
 }
 

@@ -1,8 +1,9 @@
 #include "dataplane/load/allowance.h"
 
 #include <bit>
-#include <charconv>
 #include <sstream>
+
+#include "dataplane/base/number.h"
 
 namespace pathproof::load {
 namespace {
@@ -32,9 +33,8 @@ constexpr Word kWords[] = {{"wire", 0},
 
 // "ttl=3": so many hops.
 bool read_hops(const std::string& word, std::uint8_t& hops) {
-    const char* const end = word.data() + word.size();
-    const auto [stop, wrong] = std::from_chars(word.data() + 4, end, hops);
-    return wrong == std::errc() && stop == end && hops > 0;
+    hops = whole_number<std::uint8_t>(word.substr(4)).value_or(0);
+    return hops > 0;
 }
 
 }  // namespace

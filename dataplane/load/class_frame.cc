@@ -83,11 +83,9 @@ Octets dns_message(const frame::DnsName& suffix, std::uint16_t type, std::size_t
 }
 
 Result<frame::DnsName> suffix_of(const SourcePlan& plan) {
-    const Result<frame::DnsName> suffix = frame::DnsName::from_text(plan.suffix);
-    if (!suffix) {
-        return fail(suffix.error(), "suffix of the query names");
-    }
-    if (suffix->wire().size() + frame::kDnsStampBytes > frame::DnsName::kMostBytes) {
+    const auto suffix =
+        TRY(doing(frame::DnsName::from_text(plan.suffix), "suffix of the query names"));
+    if (suffix.wire().size() + frame::kDnsStampBytes > frame::DnsName::kMostBytes) {
         return fail(ErrorCode::kBadInput,
                     "the suffix '{}' leaves no room for the {} bytes in front of it: a name has {} "
                     "at most",
@@ -271,9 +269,7 @@ Result<ClassFrame> class_frame(const SourcePlan& plan, const MixPart& part) {
                     .bytes = {}};
     set_transport(made.spec, plan, part.traffic);
     TRY(set_payload(made.spec, plan, part));
-    if (const Status possible = frame::check(made.spec); !possible) {
-        return fail(possible.error(), "traffic class {}", name(part.traffic));
-    }
+    TRY(doing(frame::check(made.spec), "traffic class {}", name(part.traffic)));
     made.layout = layout_of(made.spec);
     made.bytes.resize(made.layout.end);
     write_without_checksums(made.bytes, made.spec, made.layout);

@@ -23,11 +23,9 @@ Result<StampReader> StampReader::make(const IntakePlan& plan) {
         return fail(ErrorCode::kBadInput, "{} streams: 1 to {} can be told apart", plan.streams,
                     frame::kMostStreams);
     }
-    const Result<frame::DnsName> suffix = frame::DnsName::from_text(plan.suffix);
-    if (!suffix) {
-        return fail(suffix.error(), "suffix of tracked names");
-    }
-    return StampReader(plan, *suffix);
+    const auto suffix =
+        TRY(doing(frame::DnsName::from_text(plan.suffix), "suffix of tracked names"));
+    return StampReader(plan, suffix);
 }
 
 StampReader::StampReader(const IntakePlan& plan, const frame::DnsName& suffix)

@@ -225,9 +225,7 @@ Result<Probe> ProbeMaker::make(const Row& row, const Label& label) const {
     const auto add = row.fragmentation != Fragmentation::kNone ? add_fragments
                      : row.segmentation != Segmentation::kNone ? add_segments
                                                                : add_plain;
-    if (Status added = add(probe, spec, row, limits_); !added) {
-        return fail(added.error(), "row '{}'", describe(row));
-    }
+    TRY(doing(add(probe, spec, row, limits_), "row '{}'", describe(row)));
     return probe;
 }
 

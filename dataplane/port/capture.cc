@@ -120,15 +120,12 @@ Status write_capture(const std::string& path, const std::string& about,
         return fail(ErrorCode::kFailed, "capture file {}: no memory for its buffers ({})", path,
                     rte_strerror(rte_errno));
     }
-    auto target = NewFile::beside(path);
-    if (!target) {
-        return fail(target.error(), "capture file");
-    }
+    auto target = TRY(doing(NewFile::beside(path), "capture file"));
     const auto ports = all_ports();
-    auto file = create(*target, about, ports);
-    Status written = file ? write_all(*target, pool.get(), ports, frames) : pass_on(file.error());
-    written = written ? target->put_in_place() : written;
-    return written ? Status() : fail(written.error(), "capture file {}", path);
+    auto file = create(target, about, ports);
+    const Status written =
+        file ? write_all(target, pool.get(), ports, frames) : pass_on(file.error());
+    return doing(written ? target.put_in_place() : written, "capture file {}", path);
 }
 
 }  // namespace pathproof::port

@@ -7,9 +7,9 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 #include <fstream>
 
+#include "dataplane/base/number.h"
 #include "dataplane/port/emulated.h"
 
 namespace pathproof::port {
@@ -115,10 +115,8 @@ std::optional<std::uint32_t> argument(const rte_eth_dev_info& device, std::strin
         const std::string_view word = rest.substr(0, rest.find(','));
         rest.remove_prefix(std::min(word.size() + 1, rest.size()));
         if (word.starts_with(key) && word.substr(key.size()).starts_with('=')) {
-            std::uint32_t number = 0;
-            const char* begin = word.data() + key.size() + 1;
-            const auto [end, wrong] = std::from_chars(begin, word.data() + word.size(), number);
-            return wrong == std::errc() ? std::optional(number) : std::nullopt;
+            std::string_view value = word.substr(key.size() + 1);
+            return take_number<std::uint32_t>(value);
         }
     }
     return std::nullopt;

@@ -12,13 +12,13 @@
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
-#include <charconv>
 #include <chrono>
 #include <filesystem>
 #include <set>
 #include <thread>
 #include <utility>
 
+#include "dataplane/base/number.h"
 #include "dataplane/port/cpus.h"
 #include "dataplane/port/eal_log.h"
 #include "dataplane/port/memory.h"
@@ -116,10 +116,8 @@ void sweep_dead_folders(const fs::path& parent) {
         if (!name.starts_with(kPrefix)) {
             continue;
         }
-        pid_t pid = 0;
-        const char* end = name.data() + name.size();
-        const auto [rest, wrong] = std::from_chars(name.data() + kPrefix.size(), end, pid);
-        if (wrong == std::errc() && rest == end && kill(pid, 0) != 0 && errno == ESRCH) {
+        const auto pid = whole_number<pid_t>(name.substr(kPrefix.size()));
+        if (pid && kill(*pid, 0) != 0 && errno == ESRCH) {
             fs::remove_all(entry.path(), ignored);
         }
     }

@@ -14,9 +14,10 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <charconv>
 #include <cstring>
 #include <filesystem>
+
+#include "dataplane/base/number.h"
 
 namespace pathproof::port {
 namespace {
@@ -75,9 +76,7 @@ std::vector<int> sockets_of(int domain) {
     std::vector<int> sockets;
     std::error_code ignored;
     for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd", ignored)) {
-        const std::string name = entry.path().filename().string();
-        int file = -1;
-        std::from_chars(name.data(), name.data() + name.size(), file);
+        const int file = whole_number<int>(entry.path().filename().string()).value_or(-1);
         if (file >= 0 && domain_of(file) == domain) {
             sockets.push_back(file);
         }

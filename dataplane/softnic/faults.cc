@@ -4,8 +4,8 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
 
+#include "dataplane/base/number.h"
 #include "dataplane/softnic/mechanisms.h"
 #include "dataplane/softnic/soft_nic.h"
 
@@ -106,9 +106,8 @@ Status read_rate(std::string_view text, std::string_view whole, Fault& fault) {
     constexpr std::string_view kAfter = "after=";
     const std::size_t comma = text.find(',');
     const std::string_view rate = text.substr(0, comma);
-    const auto [end, error] = std::from_chars(rate.data(), rate.data() + rate.size(), fault.rate);
-    const bool whole_rate = error == std::errc{} && end == rate.data() + rate.size();
-    if (!whole_rate || !(fault.rate > 0 && fault.rate <= 1)) {
+    fault.rate = whole_number<double>(rate).value_or(0);
+    if (!(fault.rate > 0 && fault.rate <= 1)) {
         return fail(ErrorCode::kBadInput,
                     "fault '{}': the rate '{}' must be a number above 0 and at most 1, as in !1e-3",
                     whole, rate);
@@ -117,16 +116,16 @@ Status read_rate(std::string_view text, std::string_view whole, Fault& fault) {
         return {};
     }
     const std::string_view rest = text.substr(comma + 1);
-    const std::string_view number =
-        rest.starts_with(kAfter) ? rest.substr(kAfter.size()) : std::string_view{};
-    const auto [last, bad] =
-        std::from_chars(number.data(), number.data() + number.size(), fault.after);
-    if (number.empty() || bad != std::errc{} || last != number.data() + number.size()) {
+    const auto after = rest.starts_with(kAfter)
+                           ? whole_number<std::uint64_t>(rest.substr(kAfter.size()))
+                           : std::nullopt;
+    if (!after) {
         return fail(ErrorCode::kBadInput,
                     "fault '{}': behind the rate only after=N is allowed, a number of frames, not "
                     "'{}'",
                     whole, rest);
     }
+    fault.after = *after;
     return {};
 }
 
@@ -159,11 +158,8 @@ Result<Fault> parse_fault(std::string_view text) {
     const std::size_t at = before_rate.find('@');
     TRY(read_name(before_rate.substr(0, at), text, fault));
     if (at != std::string_view::npos) {
-        auto predicate = parse_predicate(before_rate.substr(at + 1));
-        if (!predicate) {
-            return fail(predicate.error(), "fault '{}'", text);
-        }
-        fault.predicate = std::move(*predicate);
+        fault.predicate =
+            TRY(doing(parse_predicate(before_rate.substr(at + 1)), "fault '{}'", text));
     }
     if (mark != std::string_view::npos) {
         TRY(read_rate(text.substr(mark + 1), text, fault));

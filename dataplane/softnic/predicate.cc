@@ -4,7 +4,8 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
+
+#include "dataplane/base/number.h"
 
 namespace pathproof::softnic {
 namespace {
@@ -28,12 +29,6 @@ std::string_view spelling(Compare compare) {
         }
     }
     return "";
-}
-
-template <typename Number>
-bool read_number(std::string_view text, Number& number) {
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-    return error == std::errc{} && end == text.data() + text.size();
 }
 
 bool compares(Compare compare, std::int64_t value, const std::vector<std::int64_t>& numbers) {
@@ -63,7 +58,8 @@ Status read_variable(std::string_view text, std::string_view whole, Condition& c
     if (percent == std::string_view::npos) {
         return {};
     }
-    if (!read_number(text.substr(percent + 1), condition.modulo) || condition.modulo == 0) {
+    condition.modulo = whole_number<std::uint32_t>(text.substr(percent + 1)).value_or(0);
+    if (condition.modulo == 0) {
         return fail(ErrorCode::kBadInput,
                     "condition '{}': after '%' stands a whole number from 1, as in flow%8==3",
                     whole);
@@ -76,14 +72,14 @@ Status read_numbers(std::string_view text, std::string_view whole, Condition& co
         condition.compare == Compare::kEqual || condition.compare == Compare::kNotEqual;
     while (true) {
         const std::size_t bar = text.find('|');
-        std::int64_t number = 0;
-        if (!read_number(text.substr(0, bar), number)) {
+        const auto number = whole_number<std::int64_t>(text.substr(0, bar));
+        if (!number) {
             return fail(ErrorCode::kBadInput,
                         "condition '{}': '{}' is no whole number; several are separated by '|', as "
                         "in dport==4789|8472",
                         whole, text.substr(0, bar));
         }
-        condition.numbers.push_back(number);
+        condition.numbers.push_back(*number);
         if (bar == std::string_view::npos) {
             break;
         }

@@ -32,15 +32,10 @@ std::uint16_t query_id(std::uint64_t seed, std::uint64_t number) noexcept {
 
 Result<PairBook> PairBook::make(const PairPlan& plan) {
     // All names are of one length: what holds for the first holds for all.
-    const Result<frame::DnsName> name = frame::sequence_name(0, plan.suffix);
-    if (!name) {
-        return fail(name.error(), "query names under '{}'", plan.suffix);
-    }
-    const Result<frame::DnsName> suffix = frame::DnsName::from_text(plan.suffix);
-    if (!suffix) {
-        return fail(suffix.error(), "query names under '{}'", plan.suffix);
-    }
-    return PairBook(plan, *suffix);
+    TRY(doing(frame::sequence_name(0, plan.suffix), "query names under '{}'", plan.suffix));
+    const auto suffix =
+        TRY(doing(frame::DnsName::from_text(plan.suffix), "query names under '{}'", plan.suffix));
+    return PairBook(plan, suffix);
 }
 
 judge::QueryFacts PairBook::query(std::uint64_t number) const noexcept {

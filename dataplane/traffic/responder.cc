@@ -43,18 +43,10 @@ Result<judge::Expectation> expectation(const AnswerRule& rule, std::size_t numbe
                             .addresses = rule.addresses,
                             .truncated = rule.truncated};
     if (!rule.suffix.empty()) {
-        Result<DnsName> suffix = DnsName::from_text(rule.suffix);
-        if (!suffix) {
-            return fail(suffix.error(), "answer rule {}: suffix", number);
-        }
-        made.suffix = *suffix;
+        made.suffix = TRY(doing(DnsName::from_text(rule.suffix), "answer rule {}: suffix", number));
     }
     if (!rule.cname.empty()) {
-        Result<DnsName> cname = DnsName::from_text(rule.cname);
-        if (!cname) {
-            return fail(cname.error(), "answer rule {}: CNAME", number);
-        }
-        made.cname = *cname;
+        made.cname = TRY(doing(DnsName::from_text(rule.cname), "answer rule {}: CNAME", number));
     }
     return made;
 }

@@ -6,7 +6,6 @@
 
 #include <array>
 #include <cerrno>
-#include <charconv>
 #include <cstring>
 #include <fstream>
 #include <memory>
@@ -16,6 +15,7 @@
 #include <vector>
 
 #include "dataplane/base/file.h"
+#include "dataplane/base/number.h"
 #include "harness/netfilter/socket.h"
 
 namespace pathproof::agent {
@@ -32,16 +32,6 @@ std::vector<std::string_view> split(std::string_view text, std::string_view sepa
     return words;
 }
 
-std::optional<std::uint64_t> parse_count(std::string_view word, int base = 10) {
-    std::uint64_t value = 0;
-    const auto [end, problem] =
-        std::from_chars(word.data(), word.data() + word.size(), value, base);
-    if (problem != std::errc() || end != word.data() + word.size()) {
-        return std::nullopt;
-    }
-    return value;
-}
-
 void add_pair(std::string_view names_line, std::string_view values_line, CounterSet& counters) {
     const std::vector<std::string_view> names = split(names_line, " \t\r");
     const std::vector<std::string_view> values = split(values_line, " \t\r");
@@ -50,7 +40,7 @@ void add_pair(std::string_view names_line, std::string_view values_line, Counter
     }
     const std::string group(names.front().substr(0, names.front().size() - 1));
     for (std::size_t i = 1; i < names.size(); ++i) {
-        if (const auto count = parse_count(values[i])) {
+        if (const auto count = whole_number<std::uint64_t>(values[i])) {
             counters[group + "." + std::string(names[i])] = *count;
         }
     }
@@ -195,7 +185,7 @@ CounterSet parse_listed_counters(std::string_view text) {
     CounterSet counters;
     for (std::string_view line : split(text, "\n")) {
         const std::vector<std::string_view> words = split(line, " \t\r");
-        const auto count = words.size() == 2 ? parse_count(words[1]) : std::nullopt;
+        const auto count = words.size() == 2 ? whole_number<std::uint64_t>(words[1]) : std::nullopt;
         if (count) {
             counters[std::string(words[0])] = *count;
         }
@@ -211,7 +201,7 @@ CounterSet parse_socket_counts(std::string_view text) {
             continue;
         }
         for (std::size_t i = 1; i + 1 < words.size(); i += 2) {
-            if (const auto count = parse_count(words[i + 1])) {
+            if (const auto count = whole_number<std::uint64_t>(words[i + 1])) {
                 counters[fmt::format("{}.{}", group_name(line), words[i])] = *count;
             }
         }
@@ -226,7 +216,7 @@ CounterSet parse_neighbour_table(std::string_view text) {
         const std::vector<std::string_view> names = split(lines.front(), " \t\r");
         const std::vector<std::string_view> values = split(lines[line], " \t\r");
         for (std::size_t i = 0; i < names.size() && names.size() == values.size(); ++i) {
-            if (const auto count = parse_count(values[i], 16)) {
+            if (const auto count = whole_number<std::uint64_t>(values[i], 16)) {
                 std::uint64_t& sum = counters[std::string(names[i])];
                 sum = names[i] == "entries" ? *count : sum + *count;
             }

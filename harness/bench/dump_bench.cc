@@ -148,10 +148,8 @@ Result<Experiment> bench_dump(const InspectBench& bench, std::uint64_t entries) 
     const auto limit = TRY(table_limit());
     const Tables tables = plan_tables(bench.journal.run_id(), entries, limit);
     lab::Namespaces namespaces(bench.journal);
-    if (const Status filled = fill(namespaces, tables); !filled) {
-        return fail(filled.error(), "fill {} table(s) with {} entries", tables.list.size(),
-                    entries);
-    }
+    TRY(doing(fill(namespaces, tables), "fill {} table(s) with {} entries", tables.list.size(),
+              entries));
     auto lanes = TRY(run_rounds(lanes_for(bench, tables), bench.plan));
     Experiment experiment{.id = "dump",
                           .title = fmt::format("{} entries, whole tables", entries),

@@ -3,13 +3,13 @@
 #include <net/if.h>
 #include <sys/socket.h>
 #include <time.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstring>
 
+#include "dataplane/base/file.h"
 #include "dataplane/frame/template.h"
 #include "harness/bench/worker.h"
 
@@ -71,33 +71,27 @@ class PacketSocket {
         if (index == 0) {
             return fail(ErrorCode::kNotFound, "flood: there is no device '{}' here", device);
         }
-        PacketSocket made(socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC, 0));
+        PacketSocket made(Fd(socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC, 0)));
         const int on = 1;
         sockaddr_ll address{};
         address.sll_family = AF_PACKET;
         address.sll_ifindex = static_cast<int>(index);
-        if (made.handle_ < 0 ||
-            setsockopt(made.handle_, SOL_PACKET, PACKET_QDISC_BYPASS, &on, sizeof on) != 0 ||
-            bind(made.handle_, reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) {
+        const int handle = made.handle_.get();
+        if (handle < 0 ||
+            setsockopt(handle, SOL_PACKET, PACKET_QDISC_BYPASS, &on, sizeof on) != 0 ||
+            bind(handle, reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) {
             return fail(ErrorCode::kFailed, "flood: packet socket on '{}': {}", device,
                         std::strerror(errno));
         }
         return made;
-    }
-    PacketSocket(PacketSocket&& other) noexcept : handle_(std::exchange(other.handle_, -1)) {}
-    PacketSocket(const PacketSocket&) = delete;
-    ~PacketSocket() {
-        if (handle_ >= 0) {
-            close(handle_);
-        }
     }
 
     // Sends all of them; those that the device refuses for now again.
     Status send(std::array<mmsghdr, kBurst>& frames, std::size_t count) {
         std::size_t done = 0;
         while (done < count) {
-            const int sent =
-                sendmmsg(handle_, frames.data() + done, static_cast<unsigned>(count - done), 0);
+            const int sent = sendmmsg(handle_.get(), frames.data() + done,
+                                      static_cast<unsigned>(count - done), 0);
             if (sent > 0) {
                 done += static_cast<std::size_t>(sent);
             } else if (errno != EINTR && errno != ENOBUFS && errno != EAGAIN) {
@@ -108,8 +102,9 @@ class PacketSocket {
     }
 
   private:
-    explicit PacketSocket(int handle) : handle_(handle) {}
-    int handle_ = -1;
+    explicit PacketSocket(Fd handle) : handle_(std::move(handle)) {}
+
+    Fd handle_;
 };
 
 }  // namespace

@@ -18,12 +18,7 @@ constexpr auto kLookEvery = 5ms;
 
 // A file of /proc/net as the namespace sees it.
 Result<std::string> read_in_netns(const std::string& netns, const std::string& name) {
-    std::string text;
-    TRY(process::in_netns(netns, [&]() -> Status {
-        text = TRY(read_file("/proc/thread-self/net/" + name));
-        return {};
-    }));
-    return text;
+    return process::in_netns(netns, [&] { return read_file("/proc/thread-self/net/" + name); });
 }
 
 }  // namespace

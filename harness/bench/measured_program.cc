@@ -153,19 +153,19 @@ Cost sum(const Cost& first, const Cost& second) {
             .waited_s = first.waited_s + second.waited_s};
 }
 
-MeasuredProgram::MeasuredProgram(pid_t pid, int handle, int input, std::string name, OutputFile out,
+MeasuredProgram::MeasuredProgram(pid_t pid, Fd handle, Fd input, std::string name, OutputFile out,
                                  OutputFile err)
     : pid_(pid),
-      handle_(handle),
-      input_(input),
+      handle_(std::move(handle)),
+      input_(std::move(input)),
       name_(std::move(name)),
       out_(std::move(out)),
       err_(std::move(err)) {}
 
 MeasuredProgram::MeasuredProgram(MeasuredProgram&& other) noexcept
     : pid_(std::exchange(other.pid_, -1)),
-      handle_(std::exchange(other.handle_, -1)),
-      input_(std::exchange(other.input_, -1)),
+      handle_(std::move(other.handle_)),
+      input_(std::move(other.input_)),
       name_(std::move(other.name_)),
       out_(std::move(other.out_)),
       err_(std::move(other.err_)),
@@ -179,11 +179,6 @@ MeasuredProgram::~MeasuredProgram() {
         signal_all(SIGKILL);
         reap(pid_);
     }
-    for (const int file : {handle_, input_}) {
-        if (file >= 0) {
-            close(file);
-        }
-    }
 }
 
 Result<MeasuredProgram> MeasuredProgram::start(const ProgramToMeasure& program) {
@@ -196,41 +191,36 @@ Result<MeasuredProgram> MeasuredProgram::start(const ProgramToMeasure& program) 
         return fail(ErrorCode::kFailed, "no socket for {}: {}", program.argv.front(),
                     std::strerror(errno));
     }
+    Fd ours(talk[0]);
+    Fd theirs(talk[1]);
     if (!out || !err || pipe2(ends.data(), O_CLOEXEC) != 0) {
         return fail(ErrorCode::kFailed, "no file or pipe for {}: {}", program.argv.front(),
                     std::strerror(errno));
     }
+    const Fd from_child(ends[0]);
+    Fd to_us(ends[1]);
     const pid_t parent = getpid();
     const pid_t pid = fork();
     if (pid == 0) {
-        become(program, {.input = talk[1], .out = out->fd(), .err = err->fd()}, ends[1], parent);
+        become(program, {.input = theirs.get(), .out = out->fd(), .err = err->fd()}, to_us.get(),
+               parent);
     }
     const int reason = errno;
-    close(ends[1]);
-    if (told) {
-        close(talk[1]);
-    }
+    to_us.reset();
+    theirs.reset();
     if (pid < 0) {
-        close(ends[0]);
-        if (told) {
-            close(talk[0]);
-        }
         return fail(ErrorCode::kFailed, "start {}: {}", program.argv.front(),
                     std::strerror(reason));
     }
-    const auto started = await_exec(ends[0]);
-    close(ends[0]);
-    const int handle = static_cast<int>(syscall(SYS_pidfd_open, pid, 0));
-    MeasuredProgram running(pid, handle, talk[0], fmt::format("{}", fmt::join(program.argv, " ")),
-                            std::move(*out), std::move(*err));
-    if (!started) {
-        return pass_on(started.error());
-    }
-    if (handle < 0) {
+    Fd handle(static_cast<int>(syscall(SYS_pidfd_open, pid, 0)));
+    MeasuredProgram running(pid, std::move(handle), std::move(ours),
+                            fmt::format("{}", fmt::join(program.argv, " ")), std::move(*out),
+                            std::move(*err));
+    running.started_ = TRY(await_exec(from_child.get()));
+    if (!running.handle_) {
         return fail(ErrorCode::kKernelLacks,
                     "this kernel has no pidfd_open (Linux 5.3): the benchmark cannot run");
     }
-    running.started_ = *started;
     return running;
 }
 
@@ -244,7 +234,7 @@ void MeasuredProgram::signal_all(int number) const {
 }
 
 Status MeasuredProgram::tell(const std::string& text) const {
-    const ssize_t sent = send(input_, text.data(), text.size(), MSG_NOSIGNAL);
+    const ssize_t sent = send(input_.get(), text.data(), text.size(), MSG_NOSIGNAL);
     if (sent != static_cast<ssize_t>(text.size())) {
         return fail(ErrorCode::kUnavailable, "'{}' takes no more input", name_);
     }
@@ -266,7 +256,7 @@ void MeasuredProgram::sample() {
 }
 
 bool MeasuredProgram::runs_after(std::chrono::milliseconds wait) {
-    pollfd end{.fd = handle_, .events = POLLIN, .revents = 0};
+    pollfd end{.fd = handle_.get(), .events = POLLIN, .revents = 0};
     const bool ended = poll(&end, 1, static_cast<int>(wait.count())) > 0;
     ended_ = monotonic_seconds();
     sample();  // a process that has ended but was not waited for still has its main thread's times

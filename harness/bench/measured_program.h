@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "dataplane/base/file.h"
 #include "dataplane/base/result.h"
 #include "harness/bench/output_file.h"
 
@@ -71,7 +72,7 @@ class MeasuredProgram {
     Result<MeasuredRun> finish(std::chrono::seconds limit);
 
   private:
-    MeasuredProgram(pid_t pid, int handle, int input, std::string name, OutputFile out,
+    MeasuredProgram(pid_t pid, Fd handle, Fd input, std::string name, OutputFile out,
                     OutputFile err);
     void sample();
 
@@ -81,8 +82,8 @@ class MeasuredProgram {
     };
 
     pid_t pid_ = -1;
-    int handle_ = -1;  // pidfd
-    int input_ = -1;   // our end of its standard input
+    Fd handle_;  // pidfd
+    Fd input_;   // our end of its standard input
     std::string name_;
     OutputFile out_;
     OutputFile err_;

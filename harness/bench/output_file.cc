@@ -15,24 +15,11 @@ constexpr std::size_t kChunk = 256 * 1024;
 }  // namespace
 
 Result<OutputFile> OutputFile::make() {
-    const int file = memfd_create("pathproof-bench", MFD_CLOEXEC);
-    if (file < 0) {
+    Fd file(memfd_create("pathproof-bench", MFD_CLOEXEC));
+    if (!file) {
         return fail(ErrorCode::kFailed, "make a file in memory: {}", std::strerror(errno));
     }
-    return OutputFile(file);
-}
-
-OutputFile::OutputFile(OutputFile&& other) noexcept : file_(std::exchange(other.file_, -1)) {}
-
-OutputFile& OutputFile::operator=(OutputFile&& other) noexcept {
-    std::swap(file_, other.file_);
-    return *this;
-}
-
-OutputFile::~OutputFile() {
-    if (file_ >= 0) {
-        close(file_);
-    }
+    return OutputFile(std::move(file));
 }
 
 Status OutputFile::each_line(const std::function<void(std::string_view)>& visit) const {
@@ -40,7 +27,7 @@ Status OutputFile::each_line(const std::function<void(std::string_view)>& visit)
     std::string begun;  // of a line that goes on in the next chunk
     off_t offset = 0;
     while (true) {
-        const ssize_t got = pread(file_, buffer.data(), buffer.size(), offset);
+        const ssize_t got = pread(file_.get(), buffer.data(), buffer.size(), offset);
         if (got < 0) {
             return fail(ErrorCode::kFailed, "read back what was measured: {}",
                         std::strerror(errno));
@@ -71,18 +58,18 @@ Status OutputFile::each_line(const std::function<void(std::string_view)>& visit)
 
 std::string OutputFile::text(std::size_t most) const {
     std::string buffer(most, '\0');
-    const ssize_t got = pread(file_, buffer.data(), buffer.size(), 0);
+    const ssize_t got = pread(file_.get(), buffer.data(), buffer.size(), 0);
     buffer.resize(got > 0 ? static_cast<std::size_t>(got) : 0);
     return buffer;
 }
 
 std::string OutputFile::path() const {
-    return fmt::format("/proc/{}/fd/{}", getpid(), file_);
+    return fmt::format("/proc/{}/fd/{}", getpid(), file_.get());
 }
 
 Status OutputFile::write(std::string_view text) const {
     while (!text.empty()) {
-        const ssize_t put = ::write(file_, text.data(), text.size());
+        const ssize_t put = ::write(file_.get(), text.data(), text.size());
         if (put <= 0) {
             return fail(ErrorCode::kFailed, "write a file in memory: {}", std::strerror(errno));
         }

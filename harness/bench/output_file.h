@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 
+#include "dataplane/base/file.h"
 #include "dataplane/base/result.h"
 
 namespace pathproof::bench {
@@ -15,13 +16,8 @@ class OutputFile {
     // An anonymous file in memory (memfd_create): writing it costs the same for every program and
     // waits for no disk.
     static Result<OutputFile> make();
-    OutputFile(OutputFile&& other) noexcept;
-    OutputFile& operator=(OutputFile&& other) noexcept;
-    OutputFile(const OutputFile&) = delete;
-    OutputFile& operator=(const OutputFile&) = delete;
-    ~OutputFile();
 
-    int fd() const { return file_; }
+    int fd() const { return file_.get(); }
     // By which other programs can open it as long as this object lives.
     std::string path() const;
     // Adds to its end.
@@ -33,9 +29,9 @@ class OutputFile {
     std::string text(std::size_t most = 64 * 1024) const;
 
   private:
-    explicit OutputFile(int file) : file_(file) {}
+    explicit OutputFile(Fd file) : file_(std::move(file)) {}
 
-    int file_ = -1;
+    Fd file_;
 };
 
 }  // namespace pathproof::bench

@@ -73,11 +73,9 @@ Status fill_table(const std::string& netns, std::uint64_t entries) {
 }
 
 Result<std::uint64_t> table_limit() {
-    const auto value = lab::read_sysctl("net.netfilter.nf_conntrack_max", {});
-    if (!value) {
-        return fail(value.error(), "connection tracking is not available here");
-    }
-    return std::strtoull(value->c_str(), nullptr, 10);
+    const auto value = TRY(doing(lab::read_sysctl("net.netfilter.nf_conntrack_max", {}),
+                                 "connection tracking is not available here"));
+    return std::strtoull(value.c_str(), nullptr, 10);
 }
 
 }  // namespace pathproof::bench

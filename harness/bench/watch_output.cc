@@ -1,7 +1,8 @@
 #include "harness/bench/watch_output.h"
 
 #include <algorithm>
-#include <charconv>
+
+#include "dataplane/base/number.h"
 
 namespace pathproof::bench {
 namespace {
@@ -25,9 +26,8 @@ void count_line(std::string_view line, WatchCount& count) {
     if (line.starts_with(kNew)) {
         ++(line.ends_with(kMissed) ? count.new_missed : count.new_live);
     } else if (line.starts_with(kGap)) {
-        std::uint64_t number = 0;
-        std::from_chars(line.data() + kGap.size(), line.data() + line.size(), number);
-        count.last_gap = std::max(count.last_gap, number);
+        line.remove_prefix(kGap.size());
+        count.last_gap = std::max(count.last_gap, take_number<std::uint64_t>(line).value_or(0));
     }
 }
 

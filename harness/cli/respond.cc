@@ -2,10 +2,10 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <charconv>
 #include <iterator>
 #include <nlohmann/json.hpp>
 
+#include "dataplane/base/number.h"
 #include "dataplane/frame/dns.h"
 #include "harness/cli/answer_rule.h"
 #include "harness/cli/commands.h"
@@ -37,15 +37,6 @@ struct RespondOptions {
 // Answers of 660 bytes that may wait at one time.
 constexpr std::size_t kPending = 100'000;
 
-Result<double> number(const std::string& text) {
-    double value = 0;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-    if (error != std::errc() || end != text.data() + text.size()) {
-        return fail(ErrorCode::kBadInput, "'{}' is not a number", text);
-    }
-    return value;
-}
-
 Status set_type(AnswerRule& rule, const std::string& text) {
     if (text != "A" && text != "AAAA" && text != "any") {
         return fail(ErrorCode::kBadInput, "type '{}' is none of A, AAAA and any", text);
@@ -67,16 +58,19 @@ Status set_rcode(AnswerRule& rule, const std::string& text) {
 }
 
 Status set_number(AnswerRule& rule, const std::string& key, const std::string& text) {
-    const double value = TRY(doing(number(text), "{}", key));
+    const auto value = whole_number<double>(text);
+    if (!value) {
+        return fail(ErrorCode::kBadInput, "{}: '{}' is not a number", key, text);
+    }
     if (key == "loss") {
-        rule.loss = value;
+        rule.loss = *value;
         return {};
     }
     // Beyond 10 s is refused with the rule's number later on; what no clock holds, here.
-    if (!(value >= 0 && value <= 1e6)) {
+    if (!(*value >= 0 && *value <= 1e6)) {
         return fail(ErrorCode::kBadInput, "a delay of {} ms is not in 0..10000 ms", text);
     }
-    rule.delay = traffic::Nanoseconds(static_cast<std::int64_t>(value * 1e6));
+    rule.delay = traffic::Nanoseconds(static_cast<std::int64_t>(*value * 1e6));
     return {};
 }
 

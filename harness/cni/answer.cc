@@ -1,8 +1,8 @@
 #include "harness/cni/answer.h"
 
-#include <charconv>
 #include <nlohmann/json.hpp>
 
+#include "dataplane/base/number.h"
 #include "harness/process/foreign.h"
 #include "harness/process/json_text.h"
 
@@ -31,17 +31,14 @@ std::string to_string(const ErrorObject& error) {
 
 Result<PodAddress> parse_pod_address(std::string_view text) {
     const std::size_t slash = text.find('/');
-    PodAddress address;
-    address.address = TRY(frame::parse_ip(text.substr(0, slash)));
-    const unsigned most = address.address.family == frame::Family::kIpv4 ? 32 : 128;
-    const std::string_view length = slash == text.npos ? "" : text.substr(slash + 1);
-    const char* const end = length.data() + length.size();
-    const auto [at, error] = std::from_chars(length.data(), end, address.prefix);
-    if (length.empty() || error != std::errc() || at != end || address.prefix > most) {
+    const auto address = TRY(frame::parse_ip(text.substr(0, slash)));
+    const auto length =
+        slash == text.npos ? std::nullopt : whole_number<unsigned>(text.substr(slash + 1));
+    if (!length || *length > address.size() * 8) {
         return fail(ErrorCode::kBadInput, "'{}' is no address with the length of its network",
                     text);
     }
-    return address;
+    return PodAddress{.address = address, .prefix = *length, .gateway = {}};
 }
 
 Result<Added> parse_added(std::string_view text) {

@@ -62,11 +62,7 @@ Result<Report> read_report(const std::string& path) {
         return fail(ErrorCode::kNotPermitted, "{} cannot be read", report.file);
     }
     TRY(check_version(report.file, *text));
-    auto run = report::from_json(*text);
-    if (!run) {
-        return fail(run.error(), "{}", report.file);
-    }
-    report.run = std::move(*run);
+    report.run = TRY(doing(report::from_json(*text), "{}", report.file));
     return report;
 }
 

@@ -3,10 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cstdio>
 #include <memory>
 #include <string_view>
+
+#include "dataplane/base/number.h"
 
 namespace pathproof::drops {
 namespace {
@@ -24,10 +25,8 @@ struct Line {
 // "ffffffff81a2b3c0 T nf_hook_slow" or "ffffffffc0a01000 t f	[module]"; nothing for data and for
 // addresses that are shown as zero.
 bool parse_line(std::string_view text, Line& line) {
-    const auto [end, problem] =
-        std::from_chars(text.data(), text.data() + text.size(), line.address, 16);
-    text.remove_prefix(static_cast<std::size_t>(end - text.data()));
-    if (problem != std::errc() || line.address == 0 || text.size() < 4 ||
+    line.address = take_number<std::uint64_t>(text, 16).value_or(0);
+    if (line.address == 0 || text.size() < 4 ||
         std::string_view("tTwW").find(text[1]) == std::string_view::npos) {
         return false;
     }

@@ -28,17 +28,14 @@ using Kind = PerfRing::Source::Kind;
 constexpr int kLongestWaitMs = 100;
 
 Result<std::uint32_t> netns_inode(const std::string& netns) {
-    std::uint32_t inode = 0;
-    TRY(process::in_netns(netns, [&]() -> Status {
+    return process::in_netns(netns, []() -> Result<std::uint32_t> {
         struct stat file {};
         if (stat("/proc/thread-self/ns/net", &file) != 0) {
             return fail(ErrorCode::kFailed, "look at /proc/thread-self/ns/net: {}",
                         std::strerror(errno));
         }
-        inode = static_cast<std::uint32_t>(file.st_ino);
-        return {};
-    }));
-    return inode;
+        return static_cast<std::uint32_t>(file.st_ino);
+    });
 }
 
 std::int64_t clock_ns(clockid_t clock) {

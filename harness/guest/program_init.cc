@@ -190,8 +190,7 @@ std::string to_json(const Program& program) {
 }
 
 Result<Program> program_of(const std::string& text) {
-    const auto program = message::decode<Program>(process::json_or_null(text));
-    return program ? program : fail(program.error(), "{}", kProgramFile);
+    return doing(message::decode<Program>(process::json_or_null(text)), "{}", kProgramFile);
 }
 
 bool has_program() {

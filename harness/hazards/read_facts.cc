@@ -171,17 +171,16 @@ class FactReader {
             if (device.kind != "vxlan") {
                 continue;
             }
-            const Status entered = process::in_netns(netns_, [&]() -> Status {
-                const auto features = TRY(agent::read_features(device.name));
-                for (const agent::Feature& feature : features) {
-                    if (feature.name == "tx-checksum-ip-generic") {
-                        device.tx_checksum = feature.active;
-                    }
+            const auto features =
+                process::in_netns(netns_, [&] { return agent::read_features(device.name); });
+            if (!features) {
+                miss("offloads of " + device.name, features.error().message);
+                continue;
+            }
+            for (const agent::Feature& feature : *features) {
+                if (feature.name == "tx-checksum-ip-generic") {
+                    device.tx_checksum = feature.active;
                 }
-                return {};
-            });
-            if (!entered) {
-                miss("offloads of " + device.name, entered.error().message);
             }
         }
     }

@@ -474,11 +474,9 @@ Status Journal::change_features(const std::string& netns, const std::string& dev
 
 Status Journal::set_features(const std::string& netns, const std::string& device,
                              const std::vector<std::pair<std::string, bool>>& wanted) {
-    return change_features(netns, device, wanted, [&] {
-        return process::in_netns(netns, [&]() -> Status {
-            TRY(agent::change_features(device, wanted));
-            return {};
-        });
+    return change_features(netns, device, wanted, [&]() -> Status {
+        TRY(process::in_netns(netns, [&] { return agent::change_features(device, wanted); }));
+        return {};
     });
 }
 

@@ -4,7 +4,6 @@
 #include <toml++/toml.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cstdint>
 #include <filesystem>
 #include <initializer_list>
@@ -13,6 +12,7 @@
 #include <set>
 #include <utility>
 
+#include "dataplane/base/number.h"
 #include "harness/lab/machine_use.h"
 #include "harness/lab/undo.h"
 
@@ -462,17 +462,14 @@ Result<Prefix> parse_prefix(std::string_view text) {
         return no_prefix;
     }
     const auto address = frame::parse_ip(text.substr(0, slash));
-    Prefix prefix;
-    const char* end = text.data() + text.size();
-    const auto [stop, failed] = std::from_chars(text.data() + slash + 1, end, prefix.length);
-    if (!address || failed != std::errc() || stop != end || prefix.length > address->size() * 8) {
+    const auto length = whole_number<unsigned>(text.substr(slash + 1));
+    if (!address || !length || *length > address->size() * 8) {
         return no_prefix;
     }
     if (!is_host_address(*address)) {
         return fail(ErrorCode::kBadInput, "'{}' is not the address of one machine", text);
     }
-    prefix.address = *address;
-    return prefix;
+    return Prefix{*address, *length};
 }
 
 std::string to_string(const Prefix& prefix) {

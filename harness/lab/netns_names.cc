@@ -9,7 +9,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <charconv>
 #include <chrono>
 #include <csignal>
 #include <cstring>
@@ -17,6 +16,7 @@
 #include <thread>
 #include <vector>
 
+#include "dataplane/base/number.h"
 #include "harness/lab/undo.h"
 
 namespace pathproof::lab {
@@ -29,13 +29,6 @@ std::string netns_path(const std::string& name) {
     return std::string(kNetnsFolder) + "/" + name;
 }
 
-std::optional<pid_t> as_pid(const char* text) {
-    pid_t pid = 0;
-    const char* end = text + std::strlen(text);
-    const auto [stop, wrong] = std::from_chars(text, end, pid);
-    return wrong == std::errc() && stop == end ? std::optional(pid) : std::nullopt;
-}
-
 // The processes whose network namespace is the one of this inode; never ourselves.
 std::vector<pid_t> processes_in(const struct stat& netns) {
     std::vector<pid_t> found;
@@ -44,7 +37,7 @@ std::vector<pid_t> processes_in(const struct stat& netns) {
         return found;
     }
     while (const dirent* entry = readdir(processes)) {
-        const auto pid = as_pid(entry->d_name);
+        const auto pid = whole_number<pid_t>(entry->d_name);
         struct stat theirs {};
         if (pid && *pid != getpid() &&
             stat(fmt::format("/proc/{}/ns/net", *pid).c_str(), &theirs) == 0 &&

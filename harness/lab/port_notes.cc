@@ -3,12 +3,12 @@
 #include <linux/if_link.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cstdint>
 #include <ctime>
 #include <functional>
 #include <string_view>
 
+#include "dataplane/base/number.h"
 #include "harness/lab/device_place.h"
 #include "harness/lab/port_interface.h"
 #include "harness/process/netns.h"
@@ -35,13 +35,8 @@ constexpr std::string_view kAfter = "loaded after ";
 constexpr std::string_view kProgram = "program ";
 
 std::optional<std::uint64_t> number_behind(std::string_view word, const std::string& value) {
-    if (!value.starts_with(word)) {
-        return std::nullopt;
-    }
-    std::uint64_t number = 0;
-    const char* end = value.data() + value.size();
-    const auto [stop, wrong] = std::from_chars(value.data() + word.size(), end, number);
-    return wrong == std::errc() && stop == end ? std::optional(number) : std::nullopt;
+    return value.starts_with(word) ? whole_number<std::uint64_t>(value.substr(word.size()))
+                                   : std::nullopt;
 }
 
 // Whether the program is the one that the noted port attached. A port killed before its program's

@@ -130,10 +130,8 @@ Status switch_off(const std::string& netns, const std::string& device,
     for (const std::string& word : words) {
         wanted.emplace_back(word, false);
     }
-    return process::in_netns(netns, [&]() -> Status {
-        TRY(agent::change_features(device, wanted));
-        return {};
-    });
+    TRY(process::in_netns(netns, [&] { return agent::change_features(device, wanted); }));
+    return {};
 }
 
 Status take_off_super_frames(const std::string& netns, const std::string& device) {

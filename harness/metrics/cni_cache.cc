@@ -47,14 +47,12 @@ bool is_name(std::string_view name, std::size_t longest) {
 
 Status take_address(CachedPod& cached, const json& text, const char* key) {
     const std::string whole = text.is_string() ? text.get<std::string>() : std::string();
-    const auto address = frame::parse_ip(whole.substr(0, whole.find('/')));
-    if (!address) {
-        return fail(address.error(), "\"{}\"", key);
-    }
+    const auto address =
+        TRY(doing(frame::parse_ip(whole.substr(0, whole.find('/'))), "\"{}\"", key));
     if (cached.addresses.size() == kMostAddresses) {
         return fail(ErrorCode::kBadInput, "\"ips\" has more than {} addresses", kMostAddresses);
     }
-    cached.addresses.push_back(*address);
+    cached.addresses.push_back(address);
     return {};
 }
 

@@ -103,16 +103,13 @@ class WatchingMonitor final : public Monitor {
     }
 
     Status begin() {
-        auto stats = netfilter::cpu_stats(options_.netns);
-        auto size = netfilter::table_size(options_.netns);
-        if (!stats || !size) {
-            return pass_on(!stats ? stats.error() : size.error());
-        }
+        const auto stats = TRY(netfilter::cpu_stats(options_.netns));
+        const auto size = TRY(netfilter::table_size(options_.netns));
         follow_refusals();
         watcher_ = TRY(netfilter::Watcher::start(
             {.netns = options_.netns, .filter = common_part(options_.filter)}));
-        table_ = *size;
-        first_ = Sample{.time = Clock::now(), .cpus = *stats};
+        table_ = size;
+        first_ = Sample{.time = Clock::now(), .cpus = stats};
         latest_ = first_;
         seed();
         follow_drops();

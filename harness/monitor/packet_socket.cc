@@ -28,19 +28,17 @@ frame::PacketView view_of(std::span<const std::byte> packet) {
 Result<PacketSocket> PacketSocket::open(const std::string& netns, const sock_fprog& filter,
                                         const std::string& purpose) {
     PacketSocket socket;
-    int reason = 0;
-    TRY(process::in_netns(netns, [&]() -> Status {
+    socket.handle_ = TRY(process::in_netns(netns, [&]() -> Result<Fd> {
         // No protocol yet: nothing comes in before the filter is attached.
-        socket.handle_ = Fd(::socket(AF_PACKET, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-        reason = errno;
-        return {};
+        Fd opened(::socket(AF_PACKET, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+        if (opened) {
+            return opened;
+        }
+        return errno == EPERM ? fail(ErrorCode::kNotPermitted,
+                                     "cannot {}: a packet socket needs CAP_NET_RAW", purpose)
+                              : fail(ErrorCode::kKernelLacks, "cannot {}: packet socket: {}",
+                                     purpose, std::strerror(errno));
     }));
-    if (!socket.handle_) {
-        return reason == EPERM ? fail(ErrorCode::kNotPermitted,
-                                      "cannot {}: a packet socket needs CAP_NET_RAW", purpose)
-                               : fail(ErrorCode::kKernelLacks, "cannot {}: packet socket: {}",
-                                      purpose, std::strerror(reason));
-    }
     sockaddr_ll all{};
     all.sll_family = AF_PACKET;
     all.sll_protocol = htons(ETH_P_ALL);

@@ -159,11 +159,8 @@ Status read_label(std::string_view word, std::string_view text, Filter& filter) 
     constexpr unsigned kBits = 128;  // NF_CT_LABELS_MAX_SIZE
     auto bit = parse_number<unsigned>(text);
     if (!bit && !text.empty()) {
-        const auto names = LabelNames::load();
-        if (!names) {
-            return fail(names.error(), "filter '{}'", word);
-        }
-        bit = names->bit(std::string(text));
+        const auto names = TRY(doing(LabelNames::load(), "filter '{}'", word));
+        bit = names.bit(std::string(text));
     }
     if (!bit || *bit >= kBits) {
         return fail(ErrorCode::kBadInput,

@@ -8,8 +8,8 @@
 #include <sys/utsname.h>
 
 #include <algorithm>
-#include <charconv>
 
+#include "dataplane/base/number.h"
 #include "harness/netfilter/netlink.h"
 #include "harness/netfilter/parse.h"
 #include "harness/netfilter/socket.h"
@@ -124,17 +124,13 @@ Result<TableSize> table_size(const std::string& netns) {
 }
 
 std::optional<KernelVersion> parse_kernel_release(std::string_view release) {
-    KernelVersion version;
-    const char* const end = release.data() + release.size();
-    const auto major = std::from_chars(release.data(), end, version.major);
-    if (major.ec != std::errc() || major.ptr == end || *major.ptr != '.') {
+    const auto major = take_number<unsigned>(release);
+    if (!major || !release.starts_with('.')) {
         return std::nullopt;
     }
-    const auto minor = std::from_chars(major.ptr + 1, end, version.minor);
-    if (minor.ec != std::errc()) {
-        return std::nullopt;
-    }
-    return version;
+    release.remove_prefix(1);
+    const auto minor = take_number<unsigned>(release);
+    return minor ? std::optional(KernelVersion{*major, *minor}) : std::nullopt;
 }
 
 std::string running_kernel_release() {

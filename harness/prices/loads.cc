@@ -190,8 +190,7 @@ Result<LoadRun> run_connects(scenario::Context& context, const std::vector<const
 
 // Datagrams from one socket in batches, as fast as it goes. Gives the seconds.
 Result<double> send_datagrams(const std::string& netns, const frame::Endpoint& to) {
-    double seconds = 0;
-    TRY(process::in_netns(netns, [&]() -> Status {
+    return process::in_netns(netns, [&]() -> Result<double> {
         const Fd socket(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
         const agent::SocketAddress address = agent::to_socket_address(to);
         if (!socket || ::connect(socket.get(), address.raw(), address.length) != 0) {
@@ -212,10 +211,8 @@ Result<double> send_datagrams(const std::string& netns, const frame::Endpoint& t
             }
             sent += static_cast<unsigned>(more);
         }
-        seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
-        return {};
-    }));
-    return seconds;
+        return std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
+    });
 }
 
 Result<LoadRun> run_bridged(scenario::Context& context, const std::vector<const Cure*>& cures,

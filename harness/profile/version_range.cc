@@ -4,21 +4,11 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <charconv>
+
+#include "dataplane/base/number.h"
 
 namespace pathproof::profile {
 namespace {
-
-// The number that `text` begins with, which is then taken off it.
-std::optional<unsigned> take_number(std::string_view& text) {
-    unsigned value = 0;
-    const auto [end, wrong] = std::from_chars(text.data(), text.data() + text.size(), value);
-    if (wrong != std::errc()) {
-        return std::nullopt;
-    }
-    text.remove_prefix(static_cast<std::size_t>(end - text.data()));
-    return value;
-}
 
 bool take_dot(std::string_view& text) {
     if (text.empty() || text.front() != '.') {
@@ -31,15 +21,15 @@ bool take_dot(std::string_view& text) {
 }  // namespace
 
 std::optional<Version> parse_version(std::string_view text) {
-    const auto major = take_number(text);
+    const auto major = take_number<unsigned>(text);
     if (!major || !take_dot(text)) {
         return std::nullopt;
     }
-    const auto minor = take_number(text);
+    const auto minor = take_number<unsigned>(text);
     if (!minor) {
         return std::nullopt;
     }
-    const unsigned patch = take_dot(text) ? take_number(text).value_or(0) : 0;
+    const unsigned patch = take_dot(text) ? take_number<unsigned>(text).value_or(0) : 0;
     return Version{*major, *minor, patch};
 }
 

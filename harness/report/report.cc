@@ -188,9 +188,8 @@ Status prepare_output(const std::string& out_dir) {
     }
     remove_orphans(out_dir);
     discard_output(out_dir);
-    const Status made = make_folder(unfinished_folder(out_dir) + "/evidence");
-    return made ? Status()
-                : fail(made.error(), "the report needs a writable folder; name another with --out");
+    return doing(make_folder(unfinished_folder(out_dir) + "/evidence"),
+                 "the report needs a writable folder; name another with --out");
 }
 
 void discard_output(const std::string& out_dir) {

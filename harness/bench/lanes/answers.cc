@@ -64,24 +64,18 @@ Figures figures_of(const Asked& asked) {
 
 Result<Measurement> ask(LaneRun& lane, const Client& client) {
     const VethPair& pair = lane.rig.server();
-    auto server = client.answerer.start(pair);
-    const auto before = lane.device.read();
-    if (!server || !before) {
-        return pass_on(server ? before.error() : server.error());
-    }
+    auto server = TRY(client.answerer.start(pair));
+    const auto before = TRY(lane.device.read());
     const auto run = TRY(measure(
         {.argv = client.argv, .netns = pair.client.netns, .cpus = {lane.bench.cores.worker}},
         longest_run(lane.bench)));
-    const auto asked = client.read(run);
-    const auto after = lane.device.read();
-    if (!asked || !after) {
-        return pass_on(asked ? after.error() : asked.error());
-    }
-    const Status confirmed = confirm(*asked, *before, *after);
-    TRY(confirmed ? client.answerer.stop(*server) : confirmed);
+    const auto asked = TRY(client.read(run));
+    const auto after = TRY(lane.device.read());
+    TRY(confirm(asked, before, after));
+    TRY(client.answerer.stop(server));
     // The client has one CPU, for its threads and for the kernel's part of its traffic: what waits
     // there waits for what is measured.
-    return Measurement{.figures = figures_of(*asked), .waiting_share = {}};
+    return Measurement{.figures = figures_of(asked), .waiting_share = {}};
 }
 
 Client dnsperf(const LaneRun& lane) {
@@ -165,9 +159,7 @@ Client round_trip(const LaneRun& lane) {
 Result<Measurement> ask_afresh(const DataplaneBench& bench, const OutputFile& names,
                                const std::function<Client(const LaneRun&)>& client) {
     VethRig rig(*bench.journal);
-    if (const Status made = rig.make(); !made) {
-        return fail(made.error(), "make the veth pairs");
-    }
+    TRY(doing(rig.make(), "make the veth pairs"));
     auto device = TRY(DeviceCounters::open(rig.server().client.netns, rig.server().client.device));
     LaneRun lane{.bench = bench, .rig = rig, .device = std::move(device), .names = names};
     return ask(lane, client(lane));
@@ -176,23 +168,18 @@ Result<Measurement> ask_afresh(const DataplaneBench& bench, const OutputFile& na
 // What leaves the client as fast as it goes, counted and dropped at the far end of the pair.
 Result<Measurement> send_one_way(const DataplaneBench& bench) {
     VethRig rig(*bench.journal);
-    if (const Status made = rig.make(); !made) {
-        return fail(made.error(), "make the veth pairs");
-    }
+    TRY(doing(rig.make(), "make the veth pairs"));
     const VethPair& pair = rig.server();
     const auto sink = TRY(DropCounter::attach(pair.server.netns, pair.server.device));
     const LoadJob job = job_of_ours(bench, pair, "af_xdp", LoadJob::Rate::kAsFastAsItGoes);
-    const auto run = measure({.argv = worker_command("load", to_text(job)),
-                              .netns = pair.client.netns,
-                              .cpus = {bench.cores.worker}},
-                             longest_run(bench));
-    const auto sent = run ? read_ours(*run) : pass_on(run.error());
-    const auto arrived = sink.frames();
-    if (!sent || !arrived) {
-        return pass_on(sent ? arrived.error() : sent.error());
-    }
+    const auto run = TRY(measure({.argv = worker_command("load", to_text(job)),
+                                  .netns = pair.client.netns,
+                                  .cpus = {bench.cores.worker}},
+                                 longest_run(bench)));
+    const auto sent = TRY(read_ours(run));
+    const auto arrived = TRY(sink.frames());
     return Measurement{
-        .figures = {{"queries_per_second", static_cast<double>(*arrived) / sent->seconds}},
+        .figures = {{"queries_per_second", static_cast<double>(arrived) / sent.seconds}},
         .waiting_share = {}};
 }
 

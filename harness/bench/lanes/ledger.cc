@@ -79,22 +79,19 @@ Result<Experiment> bench_ledger(const DataplaneBench& bench) {
         if (bench.plan.progress) {
             bench.plan.progress(1, {.id = proof.id, .title = proof.title});
         }
-        const auto outcome = prove(bench, proof.job);
-        if (!outcome) {
-            return fail(outcome.error(), "{}", proof.title);
-        }
+        const auto outcome = TRY(doing(prove(bench, proof.job), "{}", proof.title));
         LaneResult lane{.id = proof.id,
                         .title = proof.title,
                         .note = "frames of our own through injected faults into our receiver",
                         .absent = {},
                         .readings = {}};
         lane.readings.push_back(
-            {.figures = figures_of(*outcome), .contention = {}, .objection = {}});
+            {.figures = figures_of(outcome), .contention = {}, .objection = {}});
         experiment.lanes.push_back(std::move(lane));
-        table.rows.push_back(row_of(proof.title, *outcome));
-        errors += static_cast<double>(outcome->errors.size());
-        experiment.notes.insert(experiment.notes.end(), outcome->errors.begin(),
-                                outcome->errors.end());
+        table.rows.push_back(row_of(proof.title, outcome));
+        errors += static_cast<double>(outcome.errors.size());
+        experiment.notes.insert(experiment.notes.end(), outcome.errors.begin(),
+                                outcome.errors.end());
     }
     experiment.tables = {table};
     experiment.findings = {{.id = "errors",

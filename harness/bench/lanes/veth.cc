@@ -32,13 +32,10 @@ struct Range {
     // Frames by the sink's own counter, bytes by the kernel's of the device, which counts a frame
     // after eth_type_trans() has taken its Ethernet header off.
     Result<Received> count() const {
-        const auto frames_now = sink.frames();
-        const auto received = device.read();
-        if (!frames_now || !received) {
-            return pass_on(frames_now ? received.error() : frames_now.error());
-        }
-        return Received{.frames = *frames_now,
-                        .bytes = received->bytes + kEthernetHeader * received->frames};
+        const auto frames_now = TRY(sink.frames());
+        const auto received = TRY(device.read());
+        return Received{.frames = frames_now,
+                        .bytes = received.bytes + kEthernetHeader * received.frames};
     }
 };
 
@@ -60,31 +57,28 @@ Status wait_for_its_end(MeasuredProgram&) {
 }
 
 Result<Measurement> send(Range& range, const Sender& sender) {
-    const auto before = range.count();
-    auto program = MeasuredProgram::start(sender.program);
-    if (!before || !program) {
-        return pass_on(before ? program.error() : before.error());
-    }
+    const auto before = TRY(range.count());
+    auto program = TRY(MeasuredProgram::start(sender.program));
     const auto window_length =
         std::chrono::nanoseconds(static_cast<std::int64_t>(range.bench.seconds * 1e9));
     const auto window = watch(
-        *program, [&] { return range.count(); }, window_length);
+        program, [&] { return range.count(); }, window_length);
     if (!window) {
-        const auto ended = program->finish(1s);
-        return fail(window.error(), "{}", ended ? ended->err.text(400) : program->said());
+        const auto ended = program.finish(1s);
+        return fail(window.error(), "{}", ended ? ended->err.text(400) : program.said());
     }
-    TRY(sender.stop(*program));
-    const auto run = program->finish(kLongestEnd);
-    const auto claimed = TRY(run ? sender.claim(*run) : pass_on(run.error()));
+    TRY(sender.stop(program));
+    const auto run = TRY(program.finish(kLongestEnd));
+    const auto claimed = TRY(sender.claim(run));
     const auto after = TRY(range.count());
-    const auto arrived = static_cast<double>(after.frames - before->frames);
+    const auto arrived = static_cast<double>(after.frames - before.frames);
     return Measurement{
         .figures = {{"frames_per_second", window->frames_per_second},
                     {"frame_bytes", window->frame_bytes},
                     {"arrived", arrived},
                     {"claimed", static_cast<double>(claimed)},
                     {"claimed_share", arrived > 0 ? static_cast<double>(claimed) / arrived : 0}},
-        .waiting_share = run->cost.waiting_share()};
+        .waiting_share = run.cost.waiting_share()};
 }
 
 Sender kxdpgun(const Range& range, unsigned batch) {
@@ -245,26 +239,20 @@ std::vector<Finding> findings_of(const std::vector<LaneResult>& lanes) {
 
 Result<Range> make_range(const DataplaneBench& bench, const VethRig& rig) {
     const VethEnd& far = rig.sink().server;
-    auto sink = DropCounter::attach(far.netns, far.device);
-    auto device = DeviceCounters::open(far.netns, far.device);
-    if (!sink || !device) {
-        return pass_on((sink ? device.error() : sink.error()));
-    }
+    auto sink = TRY(DropCounter::attach(far.netns, far.device));
+    auto device = TRY(DeviceCounters::open(far.netns, far.device));
     auto names = OutputFile::make();
     auto packets = OutputFile::make();
     const auto frames = query_frames(rig.sink(), kQueries, LoadJob::UdpChecksum::kValid);
     if (!names || !packets || !frames) {
         return fail(ErrorCode::kFailed, "the peers' queries cannot be written");
     }
-    const Status named = names->write(query_lines(kQueries));
-    const Status framed = packets->write(trafgen_packets(*frames));
-    if (!named || !framed) {
-        return pass_on((named ? framed : named).error());
-    }
+    TRY(names->write(query_lines(kQueries)));
+    TRY(packets->write(trafgen_packets(*frames)));
     return Range{.bench = bench,
                  .rig = rig,
-                 .sink = std::move(*sink),
-                 .device = std::move(*device),
+                 .sink = std::move(sink),
+                 .device = std::move(device),
                  .names = std::move(*names),
                  .frames = std::move(*packets),
                  .frame_bytes = static_cast<std::uint16_t>(frames->front().size())};
@@ -296,9 +284,7 @@ Result<Experiment> bench_veth(const DataplaneBench& bench) {
         return experiment_of(bench, nullptr);
     }
     VethRig rig(*bench.journal);
-    if (const Status made = rig.make(); !made) {
-        return fail(made.error(), "make the veth pairs");
-    }
+    TRY(doing(rig.make(), "make the veth pairs"));
     auto range = TRY(make_range(bench, rig));
     return experiment_of(bench, &range);
 }

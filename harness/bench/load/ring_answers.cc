@@ -37,17 +37,14 @@ Result<port::Port> make_port(const std::string& name, rte_ring* in, rte_ring* ou
 }
 
 Result<traffic::RespondPlan> responder_plan() {
-    const auto a = frame::parse_ip("192.0.2.1");
-    const auto aaaa = frame::parse_ip("2001:db8::1");
-    if (!a || !aaaa) {
-        return pass_on((a ? aaaa : a).error());
-    }
+    const auto a = TRY(frame::parse_ip("192.0.2.1"));
+    const auto aaaa = TRY(frame::parse_ip("2001:db8::1"));
     traffic::RespondPlan plan;
     plan.responder.rules.resize(2);
     plan.responder.rules[0].qtype = frame::kDnsTypeA;
-    plan.responder.rules[0].addresses = {*a};
+    plan.responder.rules[0].addresses = {a};
     plan.responder.rules[1].qtype = frame::kDnsTypeAaaa;
-    plan.responder.rules[1].addresses = {*aaaa};
+    plan.responder.rules[1].addresses = {aaaa};
     plan.responder.tunnel_ports = {4789};
     return plan;
 }
@@ -84,9 +81,7 @@ Result<LoadOutcome> ask(port::Eal& eal, port::Port& asking, port::Port& answerin
     const load::Roles roles{.senders = {{.worker = kAsker, .port = &asking, .queue = 0}},
                             .receivers = {{.worker = kAsker, .port = &asking, .queue = 0}}};
     const auto outcome = run_job_on(eal, roles, job);
-    if (const Status ended = responder.end(); !ended) {
-        return fail(ended.error(), "the responder");
-    }
+    TRY(doing(responder.end(), "the responder"));
     return outcome;
 }
 
@@ -97,20 +92,14 @@ Result<LoadOutcome> run_ring_answers(const LoadJob& job) {
     options.worker_cpus = {job.control_cpu, job.cpus.front()};
     options.vdevs.clear();
     auto eal = TRY(port::Eal::start(options));
-    const auto queries = make_ring("bench_queries");
-    const auto answers = make_ring("bench_answers");
-    if (!queries || !answers) {
-        return pass_on((queries ? answers : queries).error());
-    }
+    const auto queries = TRY(make_ring("bench_queries"));
+    const auto answers = TRY(make_ring("bench_answers"));
     port::PortConfig config = port_config_of(job);
     config.rx_queues = 1;
     config.tx_queues = 1;
-    auto asking = make_port("asking", *answers, *queries, config);
-    auto answering = make_port("answering", *queries, *answers, config);
-    if (!asking || !answering) {
-        return pass_on((asking ? answering : asking).error());
-    }
-    return ask(eal, *asking, *answering, job);
+    auto asking = TRY(make_port("asking", answers, queries, config));
+    auto answering = TRY(make_port("answering", queries, answers, config));
+    return ask(eal, asking, answering, job);
 }
 
 }  // namespace pathproof::bench

@@ -121,17 +121,13 @@ Result<Measurement> run_testpmd(const TestpmdJob& job, const Cores& cores,
                                                .netns = job.netns,
                                                .cpus = cores.both(),
                                                .input = ProgramToMeasure::Input::kTold}));
-    if (const Status forwards = wait_until_it_forwards(program); !forwards) {
-        return fail(forwards.error(), "dpdk-testpmd on {}", job.vdev);
-    }
+    TRY(doing(wait_until_it_forwards(program), "dpdk-testpmd on {}", job.vdev));
     std::this_thread::sleep_for(duration);
     (void)program.runs_after(0ms);
     TRY(program.tell("stop\nquit\n"));
     const auto run = TRY(program.finish(kLongestEnd));
     const auto report = TRY(parse_testpmd(run.out.text()));
-    if (const Status usable = check(job, report); !usable) {
-        return fail(usable.error(), "dpdk-testpmd on {}", job.vdev);
-    }
+    TRY(doing(check(job, report), "dpdk-testpmd on {}", job.vdev));
     return Measurement{.figures = figures_of(report), .waiting_share = run.cost.waiting_share()};
 }
 

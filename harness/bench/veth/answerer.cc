@@ -2,13 +2,13 @@
 
 #include <netinet/in.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include <array>
 #include <csignal>
 #include <nlohmann/json.hpp>
 #include <span>
 
+#include "dataplane/base/file.h"
 #include "harness/bench/peers/testpmd.h"
 #include "harness/bench/veth/query_file.h"
 #include "harness/process/netns.h"
@@ -28,9 +28,9 @@ Status wait_for_an_answer(const VethPair& pair) {
     const auto frames = TRY(query_frames(pair, 1, LoadJob::UdpChecksum::kValid));
     const std::span query = std::span(frames.front()).subspan(kHeaders);
     return process::in_netns(pair.client.netns, [&]() -> Status {
-        const int asking = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+        const Fd asking(socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
         const timeval patience{.tv_sec = 0, .tv_usec = 50'000};
-        setsockopt(asking, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
+        setsockopt(asking.get(), SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
         const sockaddr_in server{.sin_family = AF_INET,
                                  .sin_port = htons(53),
                                  .sin_addr = {htonl(pair.server.address.v4_host_order())},
@@ -39,11 +39,10 @@ Status wait_for_an_answer(const VethPair& pair) {
         const auto deadline = std::chrono::steady_clock::now() + kLongestStart;
         while (!answered && std::chrono::steady_clock::now() < deadline) {
             std::array<char, 512> answer;
-            sendto(asking, query.data(), query.size(), 0,
+            sendto(asking.get(), query.data(), query.size(), 0,
                    reinterpret_cast<const sockaddr*>(&server), sizeof server);
-            answered = recv(asking, answer.data(), answer.size(), 0) > 0;
+            answered = recv(asking.get(), answer.data(), answer.size(), 0) > 0;
         }
-        close(asking);
         return answered ? Status()
                         : fail(ErrorCode::kUnavailable, "the server answered nothing within {} s",
                                kLongestStart.count());
@@ -85,9 +84,7 @@ Result<MeasuredProgram> start_mirror(int cpu, const VethPair& pair) {
                                               .netns = pair.server.netns,
                                               .cpus = {cpu},
                                               .input = ProgramToMeasure::Input::kTold}));
-    if (const Status forwards = wait_until_it_forwards(mirror); !forwards) {
-        return fail(forwards.error(), "dpdk-testpmd at the far end");
-    }
+    TRY(doing(wait_until_it_forwards(mirror), "dpdk-testpmd at the far end"));
     return mirror;
 }
 

@@ -31,34 +31,24 @@ Result<Received> parse_received(std::string_view text, const std::string& device
 }
 
 Result<DeviceCounters> DeviceCounters::open(const std::string& netns, const std::string& device) {
-    int file = -1;
     // A file below /proc/PID/net belongs to the namespace that its thread was in when it was
     // opened.
-    TRY(process::in_netns(netns, [&]() -> Status {
-        file = ::open("/proc/thread-self/net/dev", O_RDONLY | O_CLOEXEC);
-        if (file < 0) {
+    Fd file = TRY(process::in_netns(netns, [&]() -> Result<Fd> {
+        Fd opened(::open("/proc/thread-self/net/dev", O_RDONLY | O_CLOEXEC));
+        if (!opened) {
             return fail(ErrorCode::kFailed, "/proc/net/dev of namespace {}: {}", netns,
                         std::strerror(errno));
         }
-        return {};
+        return opened;
     }));
-    DeviceCounters counters(file, device);
+    DeviceCounters counters(std::move(file), device);
     TRY(counters.read());
     return counters;
 }
 
-DeviceCounters::DeviceCounters(DeviceCounters&& other) noexcept
-    : file_(std::exchange(other.file_, -1)), device_(std::move(other.device_)) {}
-
-DeviceCounters::~DeviceCounters() {
-    if (file_ >= 0) {
-        close(file_);
-    }
-}
-
 Result<Received> DeviceCounters::read() const {
     std::array<char, 4096> text;
-    const ssize_t got = pread(file_, text.data(), text.size(), 0);
+    const ssize_t got = pread(file_.get(), text.data(), text.size(), 0);
     if (got <= 0) {
         return fail(ErrorCode::kFailed, "/proc/net/dev cannot be read: {}", std::strerror(errno));
     }

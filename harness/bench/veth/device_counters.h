@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 
+#include "dataplane/base/file.h"
 #include "dataplane/base/result.h"
 
 namespace pathproof::bench {
@@ -22,16 +23,13 @@ Result<Received> parse_received(std::string_view text, const std::string& device
 class DeviceCounters {
   public:
     static Result<DeviceCounters> open(const std::string& netns, const std::string& device);
-    DeviceCounters(DeviceCounters&& other) noexcept;
-    DeviceCounters& operator=(DeviceCounters&&) = delete;
-    ~DeviceCounters();
-
     Result<Received> read() const;
 
   private:
-    DeviceCounters(int file, std::string device) : file_(file), device_(std::move(device)) {}
+    DeviceCounters(Fd file, std::string device)
+        : file_(std::move(file)), device_(std::move(device)) {}
 
-    int file_ = -1;
+    Fd file_;
     std::string device_;
 };
 

@@ -4,7 +4,6 @@
 #include <bpf/libbpf.h>
 #include <linux/if_link.h>
 #include <net/if.h>
-#include <unistd.h>
 
 #include <cerrno>
 #include <cstring>
@@ -49,37 +48,34 @@ ErrorCode code_of(int error_number) {
 
 Result<DropCounter> DropCounter::attach(const std::string& netns, const std::string& device) {
     libbpf_set_print(nullptr);
-    const int map = bpf_map_create(BPF_MAP_TYPE_PERCPU_ARRAY, "pathproof_drops", 4, 8, 1, nullptr);
-    if (map < 0) {
+    Fd map(bpf_map_create(BPF_MAP_TYPE_PERCPU_ARRAY, "pathproof_drops", 4, 8, 1, nullptr));
+    if (!map) {
         return fail(code_of(errno), "create a BPF map: {}", std::strerror(errno));
     }
-    DropCounter counter(map, netns);
-    const std::vector<bpf_insn> code = count_and_drop(map);
-    const int program = bpf_prog_load(BPF_PROG_TYPE_XDP, "pathproof_sink", "GPL", code.data(),
-                                      code.size(), nullptr);
-    if (program < 0) {
+    const std::vector<bpf_insn> code = count_and_drop(map.get());
+    // The device holds it once it is attached.
+    const Fd program(bpf_prog_load(BPF_PROG_TYPE_XDP, "pathproof_sink", "GPL", code.data(),
+                                   code.size(), nullptr));
+    if (!program) {
         return fail(code_of(errno), "load an XDP program: {}", std::strerror(errno));
     }
-    const Status attached = process::in_netns(netns, [&]() -> Status {
+    DropCounter counter(std::move(map), netns);
+    TRY(process::in_netns(netns, [&]() -> Status {
         const int index = static_cast<int>(if_nametoindex(device.c_str()));
         const int wrong =
-            index == 0 ? -errno : bpf_xdp_attach(index, program, XDP_FLAGS_DRV_MODE, nullptr);
+            index == 0 ? -errno : bpf_xdp_attach(index, program.get(), XDP_FLAGS_DRV_MODE, nullptr);
         if (wrong != 0) {
             return fail(code_of(-wrong), "attach an XDP program to {}: {}", device,
                         std::strerror(-wrong));
         }
         counter.index_ = index;
         return {};
-    });
-    close(program);  // the device holds it
-    if (!attached) {
-        return pass_on(attached.error());
-    }
+    }));
     return counter;
 }
 
 DropCounter::DropCounter(DropCounter&& other) noexcept
-    : map_(std::exchange(other.map_, -1)),
+    : map_(std::move(other.map_)),
       index_(std::exchange(other.index_, 0)),
       netns_(std::move(other.netns_)) {}
 
@@ -91,16 +87,13 @@ DropCounter::~DropCounter() {
             return {};
         });
     }
-    if (map_ >= 0) {
-        close(map_);
-    }
 }
 
 Result<std::uint64_t> DropCounter::frames() const {
     const int cpus = libbpf_num_possible_cpus();
     std::vector<std::uint64_t> counts(static_cast<std::size_t>(cpus > 0 ? cpus : 1));
     const std::uint32_t key = 0;
-    if (bpf_map_lookup_elem(map_, &key, counts.data()) != 0) {
+    if (bpf_map_lookup_elem(map_.get(), &key, counts.data()) != 0) {
         return fail(ErrorCode::kFailed, "the counter of the XDP program cannot be read: {}",
                     std::strerror(errno));
     }

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <string>
 
+#include "dataplane/base/file.h"
 #include "dataplane/base/result.h"
 
 namespace pathproof::bench {
@@ -23,9 +24,9 @@ class DropCounter {
     Result<std::uint64_t> frames() const;
 
   private:
-    DropCounter(int map, std::string netns) : map_(map), netns_(std::move(netns)) {}
+    DropCounter(Fd map, std::string netns) : map_(std::move(map)), netns_(std::move(netns)) {}
 
-    int map_ = -1;
+    Fd map_;
     int index_ = 0;  // of the device, once the program is attached
     std::string netns_;
 };

@@ -29,18 +29,15 @@ Result<std::vector<std::vector<std::uint8_t>>> query_frames(const VethPair& pair
     spec.packet.transport_checksum = checksum == LoadJob::UdpChecksum::kZero
                                          ? frame::ChecksumMode::kZero
                                          : frame::ChecksumMode::kSoftware;
-    const auto a = frame::FrameTemplate::make_dns(spec, kSuffix, frame::kDnsTypeA);
-    const auto aaaa = frame::FrameTemplate::make_dns(spec, kSuffix, frame::kDnsTypeAaaa);
-    if (!a || !aaaa) {
-        return pass_on((a ? aaaa : a).error());
-    }
+    const auto a = TRY(frame::FrameTemplate::make_dns(spec, kSuffix, frame::kDnsTypeA));
+    const auto aaaa = TRY(frame::FrameTemplate::make_dns(spec, kSuffix, frame::kDnsTypeAaaa));
     std::vector<std::vector<std::uint8_t>> frames;
     for (unsigned i = 0; i < queries; ++i) {
-        const frame::FrameTemplate& kind = i % 2 == 0 ? *a : *aaaa;
+        const frame::FrameTemplate& kind = i % 2 == 0 ? a : aaaa;
         frame::FramePatch patch;
         patch.source_port = static_cast<std::uint16_t>(kFirstQueryPort + i);
         patch.dns = {.id = static_cast<std::uint16_t>(i), .sequence = i};
-        kind.render(frames.emplace_back(kind.size()).data(), patch);
+        frames.push_back(kind.render(patch));
     }
     return frames;
 }

@@ -1,6 +1,5 @@
 // pathproof bench dataplane: the data plane beside the usual packet generators.
 #include <CLI/CLI.hpp>
-#include <memory>
 
 #include "dataplane/port/cpus.h"
 #include "harness/bench/lanes/dataplane_bench.h"
@@ -88,11 +87,13 @@ BenchRun dataplane_run(const BenchOptions& options) {
 }
 
 void add_dataplane_bench(CLI::App& app, Command& chosen) {
-    const auto options = std::make_shared<DataplaneOptions>();
     CLI::App* command =
         app.add_subcommand("dataplane",
                            "The data plane beside dpdk-testpmd, kxdpgun, trafgen and "
                            "dnsperf: cycles a frame, rates, answers, the ledger");
+    const auto options = options_for<DataplaneOptions>(
+        *command, chosen,
+        [](const DataplaneOptions& typed) { return run_bench(typed.bench, dataplane_run(typed)); });
     command
         ->add_option("--only", options->bench.only,
                      "generator, verify, loop, ledger, veth, answers, growth (may be repeated)")
@@ -109,9 +110,6 @@ void add_dataplane_bench(CLI::App& app, Command& chosen) {
         ->check(CLI::Range(std::uint64_t{1'000}, std::uint64_t{100'000'000'000}));
     command->add_option("--seed", options->seed, "of the ledger's proof (default 1)");
     add_bench_options(*command, options->bench);
-    command->callback([&chosen, options] {
-        chosen = [options] { return run_bench(options->bench, dataplane_run(*options)); };
-    });
 }
 
 }  // namespace pathproof::cli

@@ -1,6 +1,5 @@
 // pathproof bench inspect: the netfilter inspector beside conntrack(8).
 #include <CLI/CLI.hpp>
-#include <memory>
 
 #include "dataplane/port/cpus.h"
 #include "harness/bench/inspect_bench.h"
@@ -106,9 +105,9 @@ BenchRun inspect_run(const BenchOptions& options) {
 }
 
 void add_inspect_bench(CLI::App& app, Command& chosen) {
-    const auto options = std::make_shared<InspectOptions>();
     CLI::App* command = app.add_subcommand(
         "inspect", "The netfilter inspector beside conntrack(8): dumps, events, cost of attaching");
+    const auto options = options_for<InspectOptions>(*command, chosen, run_inspect);
     command->add_option("--entries", options->entries, "entries to dump (default 1000000)")
         ->check(CLI::Range(std::uint64_t{1}, std::uint64_t{100'000'000}));
     command
@@ -127,7 +126,6 @@ void add_inspect_bench(CLI::App& app, Command& chosen) {
         ->delimiter(',')
         ->check(CLI::IsMember({"dump", "events", "attach"}));
     add_bench_options(*command, options->bench);
-    command->callback([&chosen, options] { chosen = [options] { return run_inspect(*options); }; });
 }
 
 }  // namespace pathproof::cli

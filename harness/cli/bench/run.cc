@@ -34,9 +34,7 @@ Status prepare(const BenchOptions& options) {
         return fail(ErrorCode::kBadInput, "--out '{}': {}", options.out_dir, wrong.message());
     }
     for (const char* name : {"bench.json", "bench.txt"}) {
-        if (const auto file = NewFile::beside(options.out_dir + "/" + name); !file) {
-            return fail(file.error(), "--out");
-        }
+        TRY(doing(NewFile::beside(options.out_dir + "/" + name), "--out"));
     }
     return {};
 }

@@ -46,8 +46,9 @@ void add_job_worker(CLI::App& worker, Command& chosen, const char* name, Parse p
 }
 
 void add_flood(CLI::App& worker, Command& chosen) {
-    const auto plan = std::make_shared<bench::FloodPlan>();
     CLI::App* flood = worker.add_subcommand("flood");
+    const auto plan = options_for<bench::FloodPlan>(
+        *flood, chosen, [](const bench::FloodPlan& typed) { return answer(bench::flood(typed)); });
     flood->add_option("--device", plan->device)->required();
     flood->add_option("--source-mac", plan->source_mac)->required();
     flood->add_option("--destination-mac", plan->destination_mac)->required();
@@ -56,7 +57,6 @@ void add_flood(CLI::App& worker, Command& chosen) {
     flood->add_option("--first-flow", plan->first_flow);
     flood->add_option("--flows", plan->flows)->required();
     flood->add_option("--rate", plan->flows_per_second);
-    flood->callback([&chosen, plan] { chosen = [plan] { return answer(bench::flood(*plan)); }; });
 }
 
 }  // namespace

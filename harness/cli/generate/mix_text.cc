@@ -1,8 +1,8 @@
 #include "harness/cli/generate/mix_text.h"
 
 #include <algorithm>
-#include <charconv>
-#include <optional>
+
+#include "dataplane/base/number.h"
 
 namespace pathproof::cli {
 namespace {
@@ -30,14 +30,6 @@ std::vector<Word> words(const std::string& text) {
         from = end + 1;
     }
     return found;
-}
-
-std::optional<std::uint32_t> number(const std::string& text) {
-    std::uint32_t value = 0;
-    const char* end = text.data() + text.size();
-    const auto [rest, wrong] = std::from_chars(text.data(), end, value);
-    return wrong == std::errc() && rest == end && !text.empty() ? std::optional(value)
-                                                                : std::nullopt;
 }
 
 std::string class_names() {
@@ -96,7 +88,7 @@ Result<std::vector<load::MixPart>> parse_mix(const std::string& text) {
             word = {word.value, "1"};
         }
         const auto traffic = TRY(class_named(word.key));
-        const auto weight = number(word.value);
+        const auto weight = whole_number<std::uint32_t>(word.value);
         if (!weight || *weight == 0) {
             return fail(ErrorCode::kBadInput, "a weight of '{}' for {} is no number above 0",
                         word.value, word.key);
@@ -111,7 +103,7 @@ Result<std::vector<load::MixPart>> parse_mix(const std::string& text) {
 
 Status set_sizes(std::vector<load::MixPart>& mix, const std::string& text) {
     for (const Word& word : words(text)) {
-        const auto bytes = number(word.value);
+        const auto bytes = whole_number<std::uint32_t>(word.value);
         if (!bytes || *bytes < kShortest || *bytes > kLongest) {
             return fail(ErrorCode::kBadInput,
                         "a frame of '{}' bytes is not in {}..{} (with FCS, as RFC 2544 counts)",

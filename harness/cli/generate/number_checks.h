@@ -4,10 +4,11 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
-#include <charconv>
 #include <cmath>
 #include <cstdint>
 #include <string>
+
+#include "dataplane/base/number.h"
 
 namespace pathproof::cli {
 
@@ -40,11 +41,9 @@ inline CLI::Validator number_in(double least, double most) {
 // CLI takes "-1" for a huge unsigned number and "010" for 8, and tells of one that is too large in
 // no words.
 inline bool is_whole(const std::string& text, std::uint64_t least, std::uint64_t most) {
-    std::uint64_t value = 0;
-    const char* const end = text.data() + text.size();
-    const auto [stop, wrong] = std::from_chars(text.data(), end, value);
+    const auto value = whole_number<std::uint64_t>(text);
     const bool octal = text.size() > 1 && text[0] == '0';
-    return wrong == std::errc() && stop == end && !octal && value >= least && value <= most;
+    return value && !octal && *value >= least && *value <= most;
 }
 
 inline CLI::Validator whole(std::uint64_t least, std::uint64_t most, const std::string& what,

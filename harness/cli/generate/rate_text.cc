@@ -1,9 +1,10 @@
 #include "harness/cli/generate/rate_text.h"
 
 #include <array>
-#include <charconv>
 #include <cmath>
 #include <string_view>
+
+#include "dataplane/base/number.h"
 
 namespace pathproof::cli {
 namespace {
@@ -27,21 +28,19 @@ Result<Rate> parse_rate(const std::string& text) {
     if (text == "max") {
         return Rate{Rate::Kind::kMost, 0};
     }
-    double number = 0;
-    const char* end = text.data() + text.size();
-    const auto [rest, wrong] = std::from_chars(text.data(), end, number);
-    const std::string_view unit(rest, static_cast<std::size_t>(end - rest));
+    std::string_view unit = text;
+    const auto number = take_number<double>(unit);
     for (const Unit& known : kUnits) {
-        if (wrong != std::errc() || unit != known.name) {
+        if (!number || unit != known.name) {
             continue;
         }
-        if (!(number > 0) || !std::isfinite(number)) {
+        if (!(*number > 0) || !std::isfinite(*number)) {
             return fail(ErrorCode::kBadInput, "a rate of '{}' is not a number above 0", text);
         }
-        if (known.kind == Rate::Kind::kLineShare && number > 100) {
+        if (known.kind == Rate::Kind::kLineShare && *number > 100) {
             return fail(ErrorCode::kBadInput, "a rate of '{}' is above line rate", text);
         }
-        return Rate{known.kind, number * known.factor};
+        return Rate{known.kind, *number * known.factor};
     }
     return fail(ErrorCode::kBadInput,
                 "a rate of '{}' is none of: max, a number a second (1000, 20k, 1.5M), a share of "

@@ -2,7 +2,6 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <chrono>
-#include <memory>
 #include <nlohmann/json.hpp>
 
 #include "dataplane/base/clock.h"
@@ -248,9 +247,9 @@ Result<int> run_backends(const BackendOptions& options) {
 }  // namespace
 
 void add_backends(CLI::App& inspect, Command& chosen) {
-    const auto options = std::make_shared<BackendOptions>();
     CLI::App* app = inspect.add_subcommand(
         "backends", "Flows by service and backend, and which backends answer");
+    const auto options = options_for<BackendOptions>(*app, chosen, run_backends);
     add_common(*app, options->common);
     add_filter_words(*app, options->words);
     CLI::Option* watch =
@@ -268,7 +267,6 @@ void add_backends(CLI::App& inspect, Command& chosen) {
         ->check(kAboveZero)
         ->capture_default_str();
     app->add_flag("--all", options->all, "also destinations that nothing translates");
-    app->callback([&chosen, options] { chosen = [options] { return run_backends(*options); }; });
 }
 
 }  // namespace pathproof::cli::inspect

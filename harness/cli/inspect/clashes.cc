@@ -285,13 +285,12 @@ Result<int> run_clashes(const ClashOptions& options) {
 }  // namespace
 
 void add_clashes(CLI::App& inspect, Command& chosen) {
-    const auto options = std::make_shared<ClashOptions>();
     CLI::App* app = inspect.add_subcommand(
         "clashes", "Hidden entries of resolved clashes, what became of them, and late answers");
+    const auto options = options_for<ClashOptions>(*app, chosen, run_clashes);
     add_common(*app, options->common);
     add_filter_words(*app, options->words);
     add_limits(*app, options->limits, "clashes");
-    app->callback([&chosen, options] { chosen = [options] { return run_clashes(*options); }; });
 }
 
 }  // namespace pathproof::cli::inspect

@@ -2,7 +2,6 @@
 // counted in the same time.
 #include <CLI/CLI.hpp>
 #include <chrono>
-#include <memory>
 #include <nlohmann/json.hpp>
 
 #include "harness/cli/generate/number_checks.h"
@@ -219,9 +218,9 @@ Result<int> run_drops(const DropsOptions& options) {
 }  // namespace
 
 void add_drops(CLI::App& inspect, Command& chosen) {
-    const auto options = std::make_shared<DropsOptions>();
     CLI::App* app = inspect.add_subcommand(
         "drops", "Packets that the kernel drops: why, where and of which protocol");
+    const auto options = options_for<DropsOptions>(*app, chosen, run_drops);
     add_common(*app, options->common);
     app->add_option("--duration", options->duration_s,
                     "end after so many seconds (default: when interrupted)")
@@ -238,7 +237,6 @@ void add_drops(CLI::App& inspect, Command& chosen) {
         "says\n"
         "so. Exit codes: 0 done, 2 bad input or no root, 3 the kernel has no drops or events were "
         "lost.");
-    app->callback([&chosen, options] { chosen = [options] { return run_drops(*options); }; });
 }
 
 }  // namespace pathproof::cli::inspect

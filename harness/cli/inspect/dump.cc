@@ -5,7 +5,6 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <memory>
 
 #include "harness/cli/inspect/commands.h"
 #include "harness/cli/inspect/output.h"
@@ -123,8 +122,8 @@ Result<int> run_dump(const DumpCommand& command) {
 }  // namespace
 
 void add_dump(CLI::App& inspect, Command& chosen) {
-    const auto command = std::make_shared<DumpCommand>();
     CLI::App* app = inspect.add_subcommand("dump", "Every entry of the table, as 'conntrack -L'");
+    const auto command = options_for<DumpCommand>(*app, chosen, run_dump);
     add_common(*app, command->common);
     add_filter_words(*app, command->words);
     add_print_options(*app, command->print);
@@ -132,7 +131,6 @@ void add_dump(CLI::App& inspect, Command& chosen) {
         ->excludes("--csv");
     app->add_flag("--explain-filter", command->explain_filter,
                   "say which part of the filter this kernel does, and which is done here");
-    app->callback([&chosen, command] { chosen = [command] { return run_dump(*command); }; });
 }
 
 }  // namespace pathproof::cli::inspect

@@ -31,7 +31,7 @@ struct ExportOptions {
     std::vector<std::string> netns;
     std::optional<std::string> listen;  // not given: the default address, unless there is a file
     std::string file;
-    std::string format;
+    std::string format = "prometheus";
     double interval_s = 15;
     std::optional<double> duration_s;
     std::string cni_cache;
@@ -114,16 +114,13 @@ void tell_pods(const Monitors& monitors, const Result<metrics::CniCache>& cache,
 
 Result<std::unique_ptr<metrics::HttpServer>> serve(const Monitors& monitors,
                                                    const std::string& listen) {
-    const auto address = frame::parse_endpoint(listen);
-    if (!address) {
-        return fail(address.error(), "--listen '{}'", listen);
-    }
+    const auto address = TRY(doing(frame::parse_endpoint(listen), "--listen '{}'", listen));
     auto server = metrics::HttpServer::start(
-        *address, [&monitors](metrics::Dialect dialect) { return text_of(monitors, dialect); });
+        address, [&monitors](metrics::Dialect dialect) { return text_of(monitors, dialect); });
     if (server) {
         fmt::print(stderr, "pathproof: metrics at http://{}/metrics{}\n",
                    frame::to_string((*server)->address()),
-                   metrics::is_loopback(address->address)
+                   metrics::is_loopback(address.address)
                        ? ""
                        : ", for everybody who can reach this address");
     }
@@ -159,13 +156,10 @@ Status follow(const Monitors& monitors, const ExportOptions& options, metrics::D
         if (over || now >= next) {
             next += interval;
             // The node exporter runs as a user of its own.
-            if (auto written = options.file.empty()
-                                   ? Status()
-                                   : replace_file(options.file, text_of(monitors, dialect),
-                                                  Readers::kEverybody);
-                !written) {
-                return fail(written.error(), "--file");
-            }
+            TRY(doing(options.file.empty() ? Status()
+                                           : replace_file(options.file, text_of(monitors, dialect),
+                                                          Readers::kEverybody),
+                      "--file"));
         }
         if (over) {
             return {};
@@ -187,10 +181,7 @@ Result<int> run_export(const ExportOptions& options) {
     Complaints complaints;
     if (!options.cni_cache.empty()) {
         // The first time a cache that is not there is a wrong option.
-        const auto cache = metrics::read_cni_cache(options.cni_cache);
-        if (!cache) {
-            return fail(cache.error(), "--cni-cache");
-        }
+        const auto cache = TRY(doing(metrics::read_cni_cache(options.cni_cache), "--cni-cache"));
         tell_pods(monitors, cache, complaints);
     }
     std::unique_ptr<metrics::HttpServer> server;
@@ -204,10 +195,9 @@ Result<int> run_export(const ExportOptions& options) {
 }  // namespace
 
 void add_export(CLI::App& inspect, Command& chosen) {
-    const auto options = std::make_shared<ExportOptions>();
-    options->format = "prometheus";
     CLI::App* app = inspect.add_subcommand(
         "export", "Serve the live figures as OpenMetrics, or write them to a file");
+    const auto options = options_for<ExportOptions>(*app, chosen, run_export);
     app->add_option("--netns", options->netns,
                     "network namespace by its name in 'ip netns'; may be given several times "
                     "(default: this one)")
@@ -235,7 +225,6 @@ void add_export(CLI::App& inspect, Command& chosen) {
                   "do not listen to the kernel's drops (skb:kfree_skb)");
     app->add_flag("--help-metrics", options->help_metrics,
                   "print the name and meaning of each metric, and end");
-    app->callback([&chosen, options] { chosen = [options] { return run_export(*options); }; });
 }
 
 }  // namespace pathproof::cli::inspect

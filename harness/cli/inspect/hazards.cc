@@ -3,7 +3,6 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <memory>
 #include <nlohmann/json.hpp>
 
 #include "harness/cli/inspect/commands.h"
@@ -86,11 +85,11 @@ Result<int> run_hazards(const CommonOptions& options) {
 }  // namespace
 
 void add_hazards(CLI::App& inspect, Command& chosen) {
-    const auto options = std::make_shared<CommonOptions>();
     CLI::App* app = inspect.add_subcommand("hazards",
                                            "Known failures that the rules, devices and sysctls of "
                                            "a host invite, with the rule that has "
                                            "them; reads only, changes nothing");
+    const auto options = options_for<CommonOptions>(*app, chosen, run_hazards);
     add_common(*app, *options);
     app->footer(
         "Reads the rules of nftables and of both forms of iptables, IPv4 and IPv6, sysctls, "
@@ -99,7 +98,6 @@ void add_hazards(CLI::App& inspect, Command& chosen) {
         "Exit status: 0 none found, 1 found, 2 wrong usage, 3 none found but something could not "
         "be "
         "read, which is named.");
-    app->callback([&chosen, options] { chosen = [options] { return run_hazards(*options); }; });
 }
 
 }  // namespace pathproof::cli::inspect

@@ -4,7 +4,6 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <chrono>
-#include <memory>
 #include <nlohmann/json.hpp>
 
 #include "harness/agent/counters.h"
@@ -224,9 +223,9 @@ Result<int> run_stats(const StatsOptions& options) {
 }  // namespace
 
 void add_stats(CLI::App& inspect, Command& chosen) {
-    const auto options = std::make_shared<StatsOptions>();
     CLI::App* app =
         inspect.add_subcommand("stats", "Counters of each CPU and what they mean on this kernel");
+    const auto options = options_for<StatsOptions>(*app, chosen, run_stats);
     add_common(*app, options->common);
     add_limits(*app, options->limits, "intervals");
     CLI::Option* interval = app->add_option("--interval", options->interval_s,
@@ -238,7 +237,6 @@ void add_stats(CLI::App& inspect, Command& chosen) {
         "Changes nothing: it reads counters. What insert_failed, drop and invalid count is "
         "measured "
         "with two packets in a network namespace made for it.");
-    app->callback([&chosen, options] { chosen = [options] { return run_stats(*options); }; });
 }
 
 }  // namespace pathproof::cli::inspect

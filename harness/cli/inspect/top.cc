@@ -123,9 +123,9 @@ Result<int> run_top(const TopOptions& options) {
 }  // namespace
 
 void add_top(CLI::App& inspect, Command& chosen) {
-    const auto options = std::make_shared<TopOptions>();
     CLI::App* app = inspect.add_subcommand(
         "top", "A view of it all for a terminal: table, rates, services, clashes, drops");
+    const auto options = options_for<TopOptions>(*app, chosen, run_top);
     app->add_option("--netns", options->netns,
                     "network namespace by its name in 'ip netns' (default: this one)");
     app->add_option("--interval", options->interval_s, "seconds between updates (default 1)")
@@ -137,7 +137,6 @@ void add_top(CLI::App& inspect, Command& chosen) {
         "--untranslated", [options] { options->untranslated = monitor::Part::kFollow; },
         "also show destinations that no rule translates, as services of their own");
     add_filter_words(*app, options->words);
-    app->callback([&chosen, options] { chosen = [options] { return run_top(*options); }; });
 }
 
 }  // namespace pathproof::cli::inspect

@@ -1,7 +1,6 @@
 // pathproof inspect watch: events as they happen.
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <memory>
 
 #include "harness/cli/inspect/commands.h"
 #include "harness/cli/inspect/output.h"
@@ -152,9 +151,9 @@ Result<int> run_watch(const WatchCommand& command) {
 }  // namespace
 
 void add_watch(CLI::App& inspect, Command& chosen) {
-    const auto command = std::make_shared<WatchCommand>();
     CLI::App* app = inspect.add_subcommand(
         "watch", "Events as they happen, as 'conntrack -E'; lost ones are found again");
+    const auto command = options_for<WatchCommand>(*app, chosen, run_watch);
     add_common(*app, command->common);
     add_filter_words(*app, command->words);
     add_print_options(*app, command->print);
@@ -168,7 +167,6 @@ void add_watch(CLI::App& inspect, Command& chosen) {
     app->add_flag(
         "--no-state", command->no_state,
         "keep no state of the table: gaps are marked, what was lost in them is not found");
-    app->callback([&chosen, command] { chosen = [command] { return run_watch(*command); }; });
 }
 
 }  // namespace pathproof::cli::inspect

@@ -144,9 +144,9 @@ Result<int> run_why(const WhyOptions& options) {
 }  // namespace
 
 void add_why(CLI::App& inspect, Command& chosen) {
-    const auto options = std::make_shared<WhyOptions>();
     CLI::App* app = inspect.add_subcommand(
         "why", "How the entry of one flow came and went, or why there is none");
+    const auto options = options_for<WhyOptions>(*app, chosen, run_why);
     add_common(*app, options->common);
     app->add_option("flow", options->words,
                     "as one of its packets has it: 'udp 10.0.0.5:40000 10.96.0.10:53', "
@@ -158,7 +158,6 @@ void add_why(CLI::App& inspect, Command& chosen) {
                     "end after so many seconds, although the entry is there, or none came")
         ->check(kAboveZero);
     app->footer("Changes nothing: it listens, asks for one entry, and reads counters.");
-    app->callback([&chosen, options] { chosen = [options] { return run_why(*options); }; });
 }
 
 }  // namespace pathproof::cli::inspect

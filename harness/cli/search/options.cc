@@ -1,10 +1,10 @@
 #include "harness/cli/search/options.h"
 
 #include <CLI/CLI.hpp>
-#include <charconv>
 #include <cmath>
 #include <map>
 
+#include "dataplane/base/number.h"
 #include "dataplane/port/cpus.h"
 #include "dataplane/search/frame_sizes.h"
 #include "harness/cli/generate/number_checks.h"
@@ -23,14 +23,11 @@ Result<std::map<std::string, double>> attributes(const std::string& text) {
     std::map<std::string, double> values;
     for (const std::string& part : CLI::detail::split(text, ',')) {
         const std::size_t equals = std::min(part.find('='), part.size());
-        const std::string digits = part.substr(std::min(equals + 1, part.size()));
-        double value = 0;
-        const auto [end, error] =
-            std::from_chars(digits.data(), digits.data() + digits.size(), value);
-        if (error != std::errc() || end != digits.data() + digits.size() || !std::isfinite(value)) {
+        const auto value = whole_number<double>(part.substr(std::min(equals + 1, part.size())));
+        if (!value || !std::isfinite(*value)) {
             return fail(ErrorCode::kBadInput, "--goal {}: '{}' is not NAME=NUMBER", text, part);
         }
-        values[part.substr(0, equals)] = value;
+        values[part.substr(0, equals)] = *value;
     }
     return values;
 }
@@ -191,17 +188,14 @@ Result<std::vector<std::uint16_t>> frame_sizes(const SearchOptions& options) {
             sizes.insert(sizes.end(), search::kFrameSizes.begin(), search::kFrameSizes.end());
             continue;
         }
-        std::uint16_t size = 0;
-        const char* const end = text.data() + text.size();
-        const auto [stopped, error] = std::from_chars(text.data(), end, size);
-        if (error != std::errc() || stopped != end || size < search::kFrameSizes.front() ||
-            size > kLongestFrame) {
+        const auto size = whole_number<std::uint16_t>(text);
+        if (!size || *size < search::kFrameSizes.front() || *size > kLongestFrame) {
             return fail(ErrorCode::kBadInput,
                         "--sizes: '{}' is neither 'rfc2544' nor the size of an Ethernet frame with "
                         "FCS, {} to {}",
                         text, search::kFrameSizes.front(), kLongestFrame);
         }
-        sizes.push_back(size);
+        sizes.push_back(*size);
     }
     if (sizes.empty()) {
         sizes.push_back(search::kFrameSizes.front());

@@ -60,8 +60,7 @@ Result<std::vector<matrix::FrameBytes>> frames_of(const CountedKind& kind, const
                     mistake;
             }
             const auto made = TRY(frame::FrameTemplate::make(spec));
-            frames.emplace_back(made.size());
-            made.render(frames.back().data(), {});
+            frames.push_back(made.render());
         }
     }
     return frames;

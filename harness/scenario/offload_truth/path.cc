@@ -50,9 +50,7 @@ Result<FrameBytes> packet_of(std::uint32_t bytes) {
     spec.packet.destination = {frame::IpAddress::v4(0xc6130001), 5201};
     spec.payload.assign(bytes - kHeaders, 0x5a);
     const auto made = TRY(frame::FrameTemplate::make(spec));
-    FrameBytes frame(made.size());
-    made.render(frame.data(), {});
-    return frame;
+    return made.render();
 }
 
 Result<bool> passes(TruthBench& bench, std::uint32_t bytes) {

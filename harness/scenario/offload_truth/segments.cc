@@ -138,10 +138,7 @@ Status send_tcp(TruthBench& bench, const SegmentFeature& feature, SegmentTally& 
         spec.payload = payload_of(i);
         spec.segment_bytes = kSegmentBytes;
         const auto made = TRY(frame::FrameTemplate::make(spec));
-        agent::OffloadFrame handed{.bytes = matrix::FrameBytes(made.size()),
-                                   .request = frame::virtio_request(spec)};
-        made.render(handed.bytes.data(), {});
-        frames.push_back(std::move(handed));
+        frames.push_back({.bytes = made.render(), .request = frame::virtio_request(spec)});
     }
     const auto report = TRY(bench.dut().send_frames(feature.device, frames));
     tally.sent = report.sent;

@@ -92,9 +92,7 @@ Result<std::vector<std::uint8_t>> sctp_frame(const frame::MacAddress& from_mac,
     spec.payload =
         sctp_packet(from.port, to.port, is_answer, packet_bytes - ip_header(from.address.family));
     const auto made = TRY(frame::FrameTemplate::make(spec));
-    std::vector<std::uint8_t> bytes(made.size());
-    made.render(bytes.data(), {});
-    return bytes;
+    return made.render();
 }
 
 bool is_echo_request(const std::vector<std::uint8_t>& bytes, const frame::PacketView& packet) {

@@ -373,13 +373,11 @@ Result<MapPoint> NatBench::point(const traffic::PairPlan& asked) {
     MapPoint point{.offered = plan.pairs_per_second, .asked_ns = plan.skew.count()};
     // More than enough for the queries of the names and types of a run, nothing of longer frames.
     const auto most = static_cast<std::uint32_t>(4 * plan.pairs + 1000);
-    std::unique_ptr<agent::FrameListener> listener;
-    const Status listening = process::in_netns(names().tester, [&]() -> Status {
-        listener = TRY(agent::FrameListener::start(
-            {.device = names().server_port, .most_frames = most, .most_bytes = 256}));
-        return {};
+    const auto listener = process::in_netns(names().tester, [&] {
+        return agent::FrameListener::start(
+            {.device = names().server_port, .most_frames = most, .most_bytes = 256});
     });
-    point.untimed = listening ? "" : listening.error().message;
+    point.untimed = listener ? "" : listener.error().message;
     TRY(dut_->conntrack_flush());
     const auto before = TRY(dut_->conntrack_stats());
     const auto report = TRY(tester_->run_pairs(plan, answering(0ms)));
@@ -388,7 +386,7 @@ Result<MapPoint> NatBench::point(const traffic::PairPlan& asked) {
     point.insert_failed = netfilter::total(counted, "insert_failed");
     take(report, point);
     if (listener) {
-        take(listener->stop(), plan.pairs, point);
+        take((*listener)->stop(), plan.pairs, point);
     }
     return point;
 }

@@ -10,8 +10,8 @@
 #include "harness/scenario/race/race_map.h"
 
 #include <algorithm>
-#include <charconv>
 
+#include "dataplane/base/number.h"
 #include "harness/agent/dns_server.h"
 #include "harness/process/netns.h"
 #include "harness/resolver/resolver.h"
@@ -29,11 +29,8 @@ constexpr double kShareSent = 0.9;
 
 // The number in "qNNNNNNNN" (traffic/pair_plan.h); none: of another name.
 std::optional<std::uint64_t> number_of(const std::string& label) {
-    std::uint64_t number = 0;
-    const char* const end = label.data() + label.size();
     const bool named = label.size() == 9 && label[0] == 'q';
-    const auto [rest, wrong] = std::from_chars(label.data() + (named ? 1 : 0), end, number, 16);
-    return named && wrong == std::errc() && rest == end ? std::optional(number) : std::nullopt;
+    return named ? whole_number<std::uint64_t>(label.substr(1), 16) : std::nullopt;
 }
 
 ResolverSkew skew_of_lookups(resolver::Kind who, const agent::Capture& capture) {

@@ -75,15 +75,14 @@ std::string ResolverHosts::resolv_conf(const std::vector<std::string>& search,
 }
 
 // Its sockets are of the server's namespace, its thread is one of ours: no log has to come from elsewhere.
-Status ResolverHosts::serve(std::unique_ptr<agent::DnsServer>& server, agent::DnsRules rules,
-                            agent::milliseconds delay) const {
-    return process::in_netns(hosts_.names().server, [&]() -> Status {
-        server = TRY(agent::DnsServer::start({.listen = {hosts_.names().server_address, 53},
-                                              .address = {},
-                                              .address6 = {},
-                                              .delay = delay},
-                                             rules));
-        return {};
+Result<std::unique_ptr<agent::DnsServer>> ResolverHosts::serve(agent::DnsRules rules,
+                                                               agent::milliseconds delay) const {
+    return process::in_netns(hosts_.names().server, [&] {
+        return agent::DnsServer::start({.listen = {hosts_.names().server_address, 53},
+                                        .address = {},
+                                        .address6 = {},
+                                        .delay = delay},
+                                       rules);
     });
 }
 
@@ -104,16 +103,15 @@ Result<std::vector<LookupTrail>> ResolverHosts::round(const std::vector<AskedLoo
     TRY(hosts_.dut->start_capture({.device = names.dut_client_device,
                                    .most_frames = kMostDnsFrames,
                                    .most_bytes = kDnsFrameBytes}));
-    std::unique_ptr<agent::DnsServer> server;
-    const Status served = serve(
-        server, {.rules = std::move(rules), .losses = std::move(losses), .keep_log = true}, delay);
+    const auto server =
+        serve({.rules = std::move(rules), .losses = std::move(losses), .keep_log = true}, delay);
     struct Running {
         const std::vector<std::size_t>* members;
         std::future<Result<std::vector<resolver::Outcome>>> outcomes;
     };
     std::vector<Running> running;
     for (const auto& [group, members] : groups) {
-        if (!served) {
+        if (!server) {
             break;
         }
         std::vector<resolver::Lookup> own;
@@ -128,7 +126,7 @@ Result<std::vector<LookupTrail>> ResolverHosts::round(const std::vector<AskedLoo
              })});
     }
     std::vector<LookupTrail> trails(lookups.size());
-    Status made = served;
+    Status made = server ? Status() : pass_on(server.error());
     for (Running& group : running) {
         auto outcomes = group.outcomes.get();
         if (!outcomes) {
@@ -141,7 +139,7 @@ Result<std::vector<LookupTrail>> ResolverHosts::round(const std::vector<AskedLoo
     }
     const auto at_client = hosts_.client->stop_capture();
     const auto at_dut = hosts_.dut->stop_capture();
-    const auto log = server ? server->take_log() : std::vector<agent::DnsQueryRecord>();
+    const auto log = server ? (*server)->take_log() : std::vector<agent::DnsQueryRecord>();
     TRY(first_error(made, at_client, at_dut));
     if (at_client->dropped + at_client->left_out + at_dut->dropped + at_dut->left_out != 0) {
         return fail(ErrorCode::kUnavailable, "the listeners on the client's wire lost {} frames",

@@ -45,8 +45,8 @@ class ResolverHosts {
     Result<std::uint64_t> packets() const { return hosts_.client_packets(); }
 
   private:
-    Status serve(std::unique_ptr<agent::DnsServer>& server, agent::DnsRules rules,
-                 agent::milliseconds delay) const;
+    Result<std::unique_ptr<agent::DnsServer>> serve(agent::DnsRules rules,
+                                                    agent::milliseconds delay) const;
 
     NatPathHosts hosts_;
     std::map<resolver::Kind, std::string> lacks_;  // those that were tried

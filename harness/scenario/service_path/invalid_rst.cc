@@ -177,9 +177,7 @@ class SegmentBench : public NatPathBench<SegmentCell, SegmentValues> {
             spec.payload.assign(kGreeting.begin(), kGreeting.end());
         }
         const auto made = TRY(frame::FrameTemplate::make(spec));
-        agent::OffloadFrame out{.bytes = std::vector<std::uint8_t>(made.size())};
-        made.render(out.bytes.data(), {});
-        return out;
+        return agent::OffloadFrame{.bytes = made.render(), .request = {}};
     }
 
     Ports look_at(const SegmentCell& what, const frame::Endpoint& asked,
