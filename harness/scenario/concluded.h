@@ -110,6 +110,20 @@ Result<verdict::ScenarioResult> run_cells(Context& context) {
     return result;
 }
 
+// The row of a scenario of the NAT path whose cells are a plan.
+template <typename Bench, auto plan>
+Scenario nat_path_scenario(const char* id, const char* title, const char* question,
+                           std::vector<OptionRow> options = {}) {
+    return {id,
+            title,
+            question,
+            lab::Role::kNatPath,
+            run_cells<Bench, plan>,
+            ids<plan>,
+            Scenario::When::kAsked,
+            std::move(options)};
+}
+
 // A cell beside what is said of it. The measured one must outlive it.
 template <typename Measured>
 struct ConcludedCell {

@@ -410,15 +410,10 @@ std::vector<TcpLimitCell> dns_tcp_limit_plan() {
 }
 
 Scenario dns_tcp_limit_scenario() {
-    return {
-        "dns-tcp-limit",
-        "DNS over TCP: more connections than dnsmasq has workers",
+    return nat_path_scenario<TcpLimitBench, dns_tcp_limit_plan>(
+        "dns-tcp-limit", "DNS over TCP: more connections than dnsmasq has workers",
         "Are lookups through a cache that asks dnsmasq by TCP answered in time? (The cache is a "
-        "stand-in for CoreDNS, with its rules for connections.)",
-        lab::Role::kNatPath,
-        run_cells<TcpLimitBench, dns_tcp_limit_plan>,
-        ids<dns_tcp_limit_plan>,
-        Scenario::When::kAsked};
+        "stand-in for CoreDNS, with its rules for connections.)");
 }
 
 }  // namespace pathproof::scenario

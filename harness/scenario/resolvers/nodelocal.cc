@@ -270,15 +270,10 @@ std::vector<NodelocalCell> nodelocal_plan() {
 }
 
 Scenario nodelocal_scenario() {
-    return {
-        "nodelocal",
-        "NodeLocal DNSCache as the cure of the race inside conntrack",
+    return nat_path_scenario<NodelocalBench, nodelocal_plan>(
+        "nodelocal", "NodeLocal DNSCache as the cure of the race inside conntrack",
         "Do A and AAAA lookups of one socket race inside conntrack on their way to the service, "
-        "and do they with a cache on the node?",
-        lab::Role::kNatPath,
-        run_cells<NodelocalBench, nodelocal_plan>,
-        ids<nodelocal_plan>,
-        Scenario::When::kAsked};
+        "and do they with a cache on the node?");
 }
 
 }  // namespace pathproof::scenario

@@ -320,14 +320,9 @@ std::vector<SearchPathCell> search_path_plan() {
 }
 
 Scenario search_path_scenario() {
-    return {"search-path",
-            "Lookups that a search list multiplies, and each loss with them",
-            "How many queries does a lookup make, and how many lookups does a loss hit?",
-            lab::Role::kNatPath,
-            run_cells<SearchPathBench, search_path_plan>,
-            ids<search_path_plan>,
-            Scenario::When::kAsked,
-            {kResolvers}};
+    return nat_path_scenario<SearchPathBench, search_path_plan>(
+        "search-path", "Lookups that a search list multiplies, and each loss with them",
+        "How many queries does a lookup make, and how many lookups does a loss hit?", {kResolvers});
 }
 
 }  // namespace pathproof::scenario

@@ -324,15 +324,12 @@ std::vector<SplitAnswerCell> split_answer_plan() {
 }
 
 Scenario split_answer_scenario() {
-    return {"split-answer",
-            "\"Could not resolve host\": A and AAAA of one name are answered differently",
-            "Does a lookup find a name that has addresses, whatever a name of the search list is "
-            "answered with?",
-            lab::Role::kNatPath,
-            run_cells<SplitAnswerBench, split_answer_plan>,
-            ids<split_answer_plan>,
-            Scenario::When::kAsked,
-            {kResolvers}};
+    return nat_path_scenario<SplitAnswerBench, split_answer_plan>(
+        "split-answer",
+        "\"Could not resolve host\": A and AAAA of one name are answered differently",
+        "Does a lookup find a name that has addresses, whatever a name of the search list is "
+        "answered with?",
+        {kResolvers});
 }
 
 }  // namespace pathproof::scenario

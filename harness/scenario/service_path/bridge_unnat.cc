@@ -147,14 +147,11 @@ std::vector<BridgeCell> bridge_cells() {
 }
 
 Scenario bridge_unnat_scenario() {
-    return {"bridge-unnat",
-            "Reply from unexpected source: answers that a bridge carries past conntrack",
-            "Does each answer of a service come from the service's address where the backend is on "
-            "the client's own bridge (IPv4)?",
-            lab::Role::kNatPath,
-            run_cells<BridgeBench, bridge_cells>,
-            ids<bridge_cells>,
-            Scenario::When::kAsked};
+    return nat_path_scenario<BridgeBench, bridge_cells>(
+        "bridge-unnat",
+        "Reply from unexpected source: answers that a bridge carries past conntrack",
+        "Does each answer of a service come from the service's address where the backend is on "
+        "the client's own bridge (IPv4)?");
 }
 
 }  // namespace pathproof::scenario

@@ -274,14 +274,10 @@ std::vector<SegmentCell> segment_cells() {
 }
 
 Scenario invalid_rst_scenario() {
-    return {"invalid-rst",
-            "Connection reset by peer: INVALID segments are forwarded untranslated",
-            "Does a connection to a service outlive a segment of its endpoint from outside of the "
-            "window (IPv4)?",
-            lab::Role::kNatPath,
-            run_cells<SegmentBench, segment_cells>,
-            ids<segment_cells>,
-            Scenario::When::kAsked};
+    return nat_path_scenario<SegmentBench, segment_cells>(
+        "invalid-rst", "Connection reset by peer: INVALID segments are forwarded untranslated",
+        "Does a connection to a service outlive a segment of its endpoint from outside of the "
+        "window (IPv4)?");
 }
 
 }  // namespace pathproof::scenario

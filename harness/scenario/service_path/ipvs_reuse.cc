@@ -141,13 +141,9 @@ std::vector<ReuseCell> ipvs_reuse_plan() {
 }
 
 Scenario ipvs_reuse_scenario() {
-    return {"ipvs-reuse",
-            "Connects through IPVS from a port that was used before",
-            "Does IPVS swallow the first SYN of a connection whose port it still has in TIME_WAIT?",
-            lab::Role::kNatPath,
-            run_cells<ReuseBench, ipvs_reuse_plan>,
-            ids<ipvs_reuse_plan>,
-            Scenario::When::kAsked};
+    return nat_path_scenario<ReuseBench, ipvs_reuse_plan>(
+        "ipvs-reuse", "Connects through IPVS from a port that was used before",
+        "Does IPVS swallow the first SYN of a connection whose port it still has in TIME_WAIT?");
 }
 
 }  // namespace pathproof::scenario

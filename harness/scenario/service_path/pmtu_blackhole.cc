@@ -152,13 +152,9 @@ std::vector<PmtuCell> pmtu_blackhole_plan() {
 }
 
 Scenario pmtu_blackhole_scenario() {
-    return {"pmtu-blackhole",
-            "A VXLAN tunnel over a smaller hop: ping works, large transfers hang",
-            "Do large packets get through a tunnel whose path has a smaller MTU?",
-            lab::Role::kNatPath,
-            run_cells<PmtuBench, pmtu_blackhole_plan>,
-            ids<pmtu_blackhole_plan>,
-            Scenario::When::kAsked};
+    return nat_path_scenario<PmtuBench, pmtu_blackhole_plan>(
+        "pmtu-blackhole", "A VXLAN tunnel over a smaller hop: ping works, large transfers hang",
+        "Do large packets get through a tunnel whose path has a smaller MTU?");
 }
 
 }  // namespace pathproof::scenario

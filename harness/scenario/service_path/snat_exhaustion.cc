@@ -232,13 +232,9 @@ std::vector<ExhaustionCell> snat_exhaustion_plan() {
 }
 
 Scenario snat_exhaustion_scenario() {
-    return {"snat-exhaustion",
-            "SNAT into few ports: the search for a free one is given up",
-            "Do flows through SNAT get a port for as long as one is free (IPv4 and IPv6)?",
-            lab::Role::kNatPath,
-            run_cells<ExhaustionBench, snat_exhaustion_plan>,
-            ids<snat_exhaustion_plan>,
-            Scenario::When::kAsked};
+    return nat_path_scenario<ExhaustionBench, snat_exhaustion_plan>(
+        "snat-exhaustion", "SNAT into few ports: the search for a free one is given up",
+        "Do flows through SNAT get a port for as long as one is free (IPv4 and IPv6)?");
 }
 
 }  // namespace pathproof::scenario

@@ -265,13 +265,9 @@ std::vector<TimestampCell> timestamp_cells() {
 }
 
 Scenario snat_timestamps_scenario() {
-    return {"snat-timestamps",
-            "Connects of 1, 2, 4 s behind SNAT: timestamps of another port",
-            "Does every connection through SNAT open at once where the server closes first?",
-            lab::Role::kNatPath,
-            run_cells<PathBench, timestamp_cells>,
-            ids<timestamp_cells>,
-            Scenario::When::kAsked};
+    return nat_path_scenario<PathBench, timestamp_cells>(
+        "snat-timestamps", "Connects of 1, 2, 4 s behind SNAT: timestamps of another port",
+        "Does every connection through SNAT open at once where the server closes first?");
 }
 
 }  // namespace pathproof::scenario

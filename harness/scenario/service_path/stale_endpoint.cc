@@ -216,14 +216,11 @@ std::vector<EndpointCell> endpoint_cells() {
 }
 
 Scenario stale_endpoint_scenario() {
-    return {"stale-endpoint",
-            "A share of connections fails: the rules still name endpoints that are dead",
-            "Does each connection to a service reach an endpoint that serves (IPv4 and IPv6, "
-            "kube-proxy's iptables and nftables modes)?",
-            lab::Role::kNatPath,
-            run_cells<EndpointBench, endpoint_cells>,
-            ids<endpoint_cells>,
-            Scenario::When::kAsked};
+    return nat_path_scenario<EndpointBench, endpoint_cells>(
+        "stale-endpoint",
+        "A share of connections fails: the rules still name endpoints that are dead",
+        "Does each connection to a service reach an endpoint that serves (IPv4 and IPv6, "
+        "kube-proxy's iptables and nftables modes)?");
 }
 
 }  // namespace pathproof::scenario

@@ -237,14 +237,9 @@ std::vector<StaleUdpCell> stale_udp_plan() {
 }
 
 Scenario stale_udp_scenario() {
-    return {
-        "stale-udp",
-        "UDP to an endpoint that is gone: its conntrack entry outlives it",
-        "Does a UDP flow follow its service when the service's endpoint changes (IPv4 and IPv6)?",
-        lab::Role::kNatPath,
-        run_cells<StaleUdpBench, stale_udp_plan>,
-        ids<stale_udp_plan>,
-        Scenario::When::kAsked};
+    return nat_path_scenario<StaleUdpBench, stale_udp_plan>(
+        "stale-udp", "UDP to an endpoint that is gone: its conntrack entry outlives it",
+        "Does a UDP flow follow its service when the service's endpoint changes (IPv4 and IPv6)?");
 }
 
 }  // namespace pathproof::scenario

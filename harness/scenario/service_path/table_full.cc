@@ -195,13 +195,9 @@ std::vector<TableCell> table_full_plan() {
 }
 
 Scenario table_full_scenario() {
-    return {"table-full",
-            "A full conntrack table: new flows dropped, or other people's evicted",
-            "Do new flows get through where conntrack's table is full, and at whose cost?",
-            lab::Role::kNatPath,
-            run_cells<TableBench, table_full_plan>,
-            ids<table_full_plan>,
-            Scenario::When::kAsked};
+    return nat_path_scenario<TableBench, table_full_plan>(
+        "table-full", "A full conntrack table: new flows dropped, or other people's evicted",
+        "Do new flows get through where conntrack's table is full, and at whose cost?");
 }
 
 }  // namespace pathproof::scenario
