@@ -69,6 +69,16 @@ verdict::ScenarioResult with(const std::string& id, const Change& change) {
 
 }  // namespace
 
+// conntrack may drop others' packets meanwhile.
+BOOST_AUTO_TEST_CASE(drops_without_a_flow_of_our_own_conclude_nothing) {
+    const auto result = with("answered", [](TableValues& seen) {
+        seen.flows = seen.datagrams = seen.connects = 0;
+        seen.datagrams_arrived = seen.connected = 0;
+    });
+    BOOST_TEST((result.verdict == ScenarioVerdict::kInconclusive), result.headline);
+    BOOST_TEST(result.headline.find("no flow was begun") != std::string::npos, result.headline);
+}
+
 BOOST_AUTO_TEST_CASE(what_this_kernel_shows_is_reproduced_named_and_cured) {
     const auto result = with("", [](TableValues&) {});
     BOOST_TEST((result.verdict == ScenarioVerdict::kReproduced), result.headline);

@@ -67,14 +67,10 @@ void add_measures(const TableValues& seen, verdict::Cell& cell) {
     };
 }
 
-bool want_of_room(const ConcludedTable& each) {
-    return by_table(each.seen()) || each.cell.cause == "early-drop";
-}
-
-// Fails by what this scenario looks for, and is not the repetition after the cure.
+// Of the matrix, and fails by what this scenario looks for.
 bool harmed_by_table(const ConcludedTable& each) {
     return each.is(CellRole::kMatrix) && each.cell.verdict == CellVerdict::kFail &&
-           want_of_room(each);
+           (by_table(each.seen()) || each.cell.cause == "early-drop");
 }
 
 struct TableCure {
@@ -215,7 +211,7 @@ verdict::ScenarioResult conclude(const std::vector<MeasuredTableCell>& measured)
         return {each.seen().failed(), each.seen().flows, unexplained_in(each.seen())};
     };
     return conclude_cells(
-        measured, "New flows that failed", harm_of, want_of_room, conclude_full_table,
+        measured, "New flows that failed", harm_of, harmed_by_table, conclude_full_table,
         "New flows got through, and no entry of another flow was evicted for them.");
 }
 
