@@ -17,6 +17,7 @@
 #include "harness/agent/pcie.h"
 #include "harness/drops/link_watch.h"
 #include "harness/drops/summary.h"
+#include "harness/message/fields.h"
 #include "harness/netfilter/entry.h"
 #include "harness/netfilter/stats.h"
 #include "harness/process/child.h"
@@ -42,6 +43,7 @@ struct Feature {
     bool never_changed = false;
     bool operator==(const Feature&) const = default;
 };
+FIELDS(Feature, name, active, requested, available, never_changed)
 
 // What a request to change features really did: the kernel may refuse, or change others with it.
 struct FeatureChange {
@@ -50,6 +52,7 @@ struct FeatureChange {
     bool after = false;
     bool asked = false;  // false: changed along with the ones asked for
 };
+FIELDS(FeatureChange, name, before, after, asked)
 
 // What came of asking a device for one feature.
 enum class TrialOutcome : std::uint8_t {
@@ -60,6 +63,7 @@ enum class TrialOutcome : std::uint8_t {
     kIgnored,  // the kernel said yes, and nothing changed
 };
 inline constexpr std::size_t kTrialOutcomes = 5;
+ENUM_VALUES(TrialOutcome, kTrialOutcomes)
 const char* name(TrialOutcome outcome);  // "taken", "already so", "fixed", "refused", "ignored"
 
 struct FeatureTrial {
@@ -69,6 +73,7 @@ struct FeatureTrial {
     std::string reason;                // of kRefused
     std::vector<FeatureChange> along;  // other features that changed with it
 };
+FIELDS(FeatureTrial, name, wanted, outcome, reason, along)
 
 // Where a change of features is written down, so that it is undone whatever becomes of us.
 enum class KeptBy : std::uint8_t {
@@ -84,6 +89,7 @@ struct PciIds {
     std::string subsystem_device;
     bool operator==(const PciIds&) const = default;
 };
+FIELDS(PciIds, vendor, device, subsystem_vendor, subsystem_device)
 
 struct DeviceInfo {
     std::string name;
@@ -102,6 +108,8 @@ struct DeviceInfo {
     std::int64_t speed_mbps = -1;                                   // -1: the driver does not say
     std::vector<std::pair<std::string, std::uint64_t>> statistics;  // ethtool -S
 };
+FIELDS(DeviceInfo, name, driver, driver_version, firmware, bus, srcversion, pci, pcie, numa_node,
+       mac, permanent_mac, mtu, link_up, speed_mbps, statistics)
 
 // Counter values by name: "Udp.InCsumErrors" (/proc/net/snmp), "TcpExt.ListenOverflows"
 // (/proc/net/netstat), "Udp6InCsumErrors" (/proc/net/snmp6), "eth0.rx_packets"
@@ -117,6 +125,8 @@ struct PingOptions {
     milliseconds interval{50};
     milliseconds timeout{1000};  // for each
 };
+FIELDS(PingOptions, destination, count, payload_bytes, interval, timeout)
+Status check(const PingOptions& options);
 
 // Both queries from one connected UDP socket in one sendmmsg, or over one TCP connection, as glibc
 // does it.
@@ -127,6 +137,7 @@ struct DnsLookupOptions {
     unsigned attempts = 1;
     milliseconds timeout{5000};
 };
+FIELDS(DnsLookupOptions, server, name, tcp, attempts, timeout)
 
 struct TransferOptions {
     frame::Endpoint server;
@@ -135,6 +146,7 @@ struct TransferOptions {
     // as long.
     milliseconds timeout{5000};
 };
+FIELDS(TransferOptions, server, bytes, timeout)
 
 struct ProbeResult {
     bool ok = false;
@@ -146,6 +158,7 @@ struct ProbeResult {
     // it came to no end.
     std::uint64_t received = 0;
 };
+FIELDS(ProbeResult, ok, outcome, milliseconds, sent, received)
 
 // A DNS server on kernel sockets, UDP and TCP: every name gets `address` (A) or `address6` (AAAA).
 struct DnsServerOptions {
@@ -154,6 +167,7 @@ struct DnsServerOptions {
     frame::IpAddress address6;
     milliseconds delay{0};
 };
+FIELDS(DnsServerOptions, listen, address, address6, delay)
 
 // Which side of a connection sends its FIN first: the TIME_WAIT is that side's.
 enum class Closer : std::uint8_t {
@@ -161,6 +175,7 @@ enum class Closer : std::uint8_t {
     kClient,       // at once
     kServerAsked,  // the server, once the client has asked for something and it has answered
 };
+ENUM_VALUES(Closer, 3)
 
 // A TCP server that only ends connections: at once, when the client has, or when it was asked. Its
 // answer is its greeting once more.
@@ -169,6 +184,7 @@ struct ClosingServerOptions {
     Closer closes_first = Closer::kServer;
     std::string greeting = "";  // what it says first
 };
+FIELDS(ClosingServerOptions, listen, closes_first, greeting)
 
 // Connections to such a server, begun at a rate whatever becomes of those before.
 struct ConnectsOptions {
@@ -179,6 +195,8 @@ struct ConnectsOptions {
     milliseconds timeout{10'000};  // for each, and for its end
     milliseconds asks_after{0};    // of kServerAsked: so long after the start of each
 };
+FIELDS(ConnectsOptions, server, count, per_second, closes_first, timeout, asks_after)
+Status check(const ConnectsOptions& options);
 
 struct Connect {
     std::int64_t start_ns = 0;  // CLOCK_REALTIME, just before connect(2)
@@ -189,6 +207,7 @@ struct Connect {
     std::int32_t end = 0;       // errno of its end; 0: the server closed it, or the client did
     bool operator==(const Connect&) const = default;
 };
+PACKED_FIELDS(Connect, start_ns, port, error, milliseconds, said, end)
 
 struct ConnectsReport {
     std::vector<Connect> connects;  // in the order of their start
@@ -196,6 +215,7 @@ struct ConnectsReport {
     double worst_late_ms = 0;       // of a start, behind its moment
     std::uint64_t left_open = 0;    // connected, and the server did not close in time
 };
+FIELDS(ConnectsReport, connects, seconds, worst_late_ms, left_open)
 
 // dnsmasq(8) as a DNS server on port 53 of these addresses; it reads no file of its host.
 struct DnsmasqOptions {
@@ -206,6 +226,7 @@ struct DnsmasqOptions {
         0;                              // --max-tcp-connections, new in 2.90; 0: as it comes, 20
     std::uint32_t dns_forward_max = 0;  // 0: as it comes, 150
 };
+FIELDS(DnsmasqOptions, addresses, upstream, cache_size, max_tcp_connections, dns_forward_max)
 
 // Of its processes for TCP.
 struct DnsmasqWorkers {
@@ -214,6 +235,7 @@ struct DnsmasqWorkers {
     std::uint32_t most = 0;  // that it starts
     bool operator==(const DnsmasqWorkers&) const = default;
 };
+FIELDS(DnsmasqWorkers, in_use, highest, most)
 
 struct DnsmasqReport {
     std::string ended;                   // how, with its last line; empty: it runs
@@ -221,6 +243,7 @@ struct DnsmasqReport {
     std::optional<DnsmasqWorkers> said;  // by itself
     std::vector<std::string> log;        // the last lines
 };
+FIELDS(DnsmasqReport, ended, workers, said, log)
 
 // The queue of a listening TCP socket, looked at every 10 ms.
 struct TcpQueue {
@@ -238,6 +261,9 @@ struct TcpQueue {
     std::uint32_t most_waiting = 0;  // the socket's Recv-Q
     std::uint64_t looks = 0;
 };
+PACKED_FIELDS(TcpQueue::Connection, peer, first_waiting_ns, last_waiting_ns, accepted_ns,
+              unacknowledged_ns)
+FIELDS(TcpQueue, connections, most_waiting, looks)
 
 // A forwarder that stands in for CoreDNS (forwarder.h).
 struct ForwarderOptions {
@@ -246,6 +272,7 @@ struct ForwarderOptions {
     bool prefer_udp = false;     // UDP to the upstream, too
     std::uint32_t max_idle = 0;  // connections that are kept when they are idle; 0: all
 };
+FIELDS(ForwarderOptions, listen, upstream, prefer_udp, max_idle)
 
 struct ForwarderTry {
     enum class Outcome : std::uint8_t {
@@ -265,6 +292,8 @@ struct ForwarderTry {
     Outcome outcome = Outcome::kOpen;
     bool operator==(const ForwarderTry&) const = default;
 };
+ENUM_VALUES(ForwarderTry::Outcome, 6)
+PACKED_FIELDS(ForwarderTry, query, client_port, port, start_ns, end_ns, connected, outcome)
 
 struct ForwarderReport {
     std::uint32_t queries = 0;
@@ -276,6 +305,7 @@ struct ForwarderReport {
     std::string refusal;          // the last one
     std::vector<ForwarderTry> tries;
 };
+FIELDS(ForwarderReport, queries, answered, servfail, dials, most_open, idle, refusal, tries)
 
 // Lookups over UDP, each from a socket of its own.
 struct DnsLoadOptions {
@@ -292,6 +322,9 @@ struct DnsLoadOptions {
     double per_second = 0;  // 0: at once
     milliseconds timeout{5000};
 };
+ENUM_VALUES(DnsLoadOptions::Asks, 3)
+FIELDS(DnsLoadOptions, server, name, own_names, asks, lookups, per_second, timeout)
+Status check(const DnsLoadOptions& options);
 
 struct DnsLoadReport {
     struct Lookup {
@@ -306,6 +339,8 @@ struct DnsLoadReport {
     };
     std::vector<Lookup> lookups;
 };
+PACKED_FIELDS(DnsLoadReport::Lookup, port, start_ns, asked, answered, rcode, error, milliseconds)
+FIELDS(DnsLoadReport, lookups)
 
 // Conntrack entries to keep; unset fields match everything.
 struct ConntrackFilter {
@@ -313,6 +348,7 @@ struct ConntrackFilter {
     std::optional<std::uint16_t> original_destination_port;
     bool births_only = false;  // of events: NEW alone
 };
+FIELDS(ConntrackFilter, protocol, original_destination_port, births_only)
 
 // Entries of UDP flows that nobody sent, as they fill a table: to one port and those after it, in
 // turn, from one address and those after it.
@@ -323,6 +359,8 @@ struct ConntrackFill {
     std::uint32_t count = 0;
     bool assured = true;  // as if answered: early_drop leaves them alone
 };
+FIELDS(ConntrackFill, from, to, ports, count, assured)
+Status check(const ConntrackFill& fill);
 
 // What an agent says of itself and its host first.
 struct Hello {
@@ -342,6 +380,7 @@ struct PathEvents {
     // That all CPUs of the host dropped from full backlogs (/proc/net/softnet_stat).
     std::uint64_t backlog = 0;
 };
+FIELDS(PathEvents, drops, untraced, outages, began_ns, backlog)
 
 class Client {
   public:
@@ -461,6 +500,7 @@ class Client {
     Result<DnsLoadReport> dns_load(const DnsLoadOptions& options);
 
   private:
+    struct Impl;  // operations.h
     Client();
     static Result<std::unique_ptr<Client>> start(const std::vector<std::string>& argv,
                                                  const process::ChildOptions& options,
@@ -469,7 +509,6 @@ class Client {
                                                          const std::string& why);
     static Result<std::unique_ptr<Client>> greeted(Result<std::unique_ptr<Client>> client);
     Status greet(milliseconds patience);
-    struct Impl;
     std::unique_ptr<Impl> impl_;
 };
 

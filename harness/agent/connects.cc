@@ -1,4 +1,5 @@
-#include "harness/agent/connects.h"
+// Many short TCP connections, one after the other at a rate, and the server that ends them: what a
+// client waits for when its connections are made anew again and again.
 
 #include <sys/socket.h>
 
@@ -9,6 +10,7 @@
 
 #include "dataplane/base/clock.h"
 #include "harness/agent/listener.h"
+#include "harness/agent/operations.h"
 #include "harness/agent/reactor.h"
 #include "harness/agent/socket.h"
 
@@ -172,12 +174,23 @@ class Connects {
     ConnectClock::time_point look_again_ = begin_;
 };
 
-struct TimeWaitServer final : ClosingServer {
+// Accepts connections on a thread of its own until destruction. The side that closes first keeps
+// the connection's TIME_WAIT (RFC 9293, section 3.6).
+struct ClosingServer {
     ClosingServerOptions options;
     std::map<int, Fd> waiting;  // for the client to close
     TcpLoop loop;
 
-    const frame::Endpoint& endpoint() const override { return loop.endpoint(); }
+    static Result<std::unique_ptr<ClosingServer>> start(const ClosingServerOptions& options) {
+        allow_descriptors();
+        auto server = std::make_unique<ClosingServer>();
+        server->options = options;
+        TRY(doing(
+            server->loop.start(options.listen,
+                               [&own = *server](Fd socket) { own.accepted(std::move(socket)); }),
+            "closing server"));
+        return server;
+    }
     void accepted(Fd socket) {
         const int descriptor = socket.get();
         greet(descriptor);
@@ -204,25 +217,42 @@ struct TimeWaitServer final : ClosingServer {
     }
 };
 
-}  // namespace
-
-Result<std::unique_ptr<ClosingServer>> ClosingServer::start(const ClosingServerOptions& options) {
-    allow_descriptors();
-    auto server = std::make_unique<TimeWaitServer>();
-    server->options = options;
-    TRY(doing(server->loop.start(options.listen,
-                                 [&own = *server](Fd socket) { own.accepted(std::move(socket)); }),
-              "closing server"));
-    return server;
-}
-
-Result<ConnectsReport> tcp_connects(const ConnectsOptions& options) {
+// An error means that nothing could be connected at all; a connection that failed is a value.
+Result<ConnectsReport> make_connects(const ConnectsOptions& options) {
     allow_descriptors();
     Fd epoll(epoll_create1(EPOLL_CLOEXEC));
     if (!epoll) {
         return system_failure("make an epoll descriptor", errno);
     }
     return Connects(options, std::move(epoll)).run();
+}
+
+}  // namespace
+
+Status check(const ConnectsOptions& options) {
+    constexpr std::uint32_t kMostConnects = 100'000;
+    if (options.count > kMostConnects || !(options.per_second > 0)) {
+        return fail(ErrorCode::kBadInput,
+                    "{} connections at {} a second: allowed are up to {}, at more than 0 a second",
+                    options.count, options.per_second, kMostConnects);
+    }
+    return {};
+}
+
+Result<ConnectsReport> Client::tcp_connects(const ConnectsOptions& options) {
+    const milliseconds begun(
+        static_cast<std::int64_t>(1000.0 * options.count / options.per_second));
+    return impl_->ask_for<ConnectsReport>(begun * 2 + options.timeout + kBulkTime, "tcp_connects",
+                                          options);
+}
+
+Status Client::start_closing_server(const ClosingServerOptions& options) {
+    return impl_->ask<void>("start_closing_server", options);
+}
+
+void add_connects(Operations& operations) {
+    operations.add("tcp_connects", make_connects);
+    operations.add_server<ClosingServer, ClosingServerOptions>("closing_server");
 }
 
 }  // namespace pathproof::agent

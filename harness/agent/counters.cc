@@ -16,6 +16,7 @@
 
 #include "dataplane/base/file.h"
 #include "dataplane/base/number.h"
+#include "harness/agent/operations.h"
 #include "harness/netfilter/socket.h"
 
 namespace pathproof::agent {
@@ -288,6 +289,14 @@ std::uint64_t backlog_drops() {
         dropped += of_cpu;
     }
     return dropped;
+}
+
+Result<CounterSet> Client::counters() {
+    return impl_->ask<CounterSet>("counters");
+}
+
+void add_counters(Operations& operations) {
+    operations.add("counters", read_counters);
 }
 
 }  // namespace pathproof::agent

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "dataplane/frame/dns.h"
+#include "harness/agent/operations.h"
 #include "harness/agent/socket.h"
 
 namespace pathproof::agent {
@@ -376,6 +377,17 @@ Result<ProbeResult> dns_lookup(const DnsLookupOptions& options) {
                     went_to_tcp ? ", over TCP as the answer over UDP was truncated" : "",
                     useless.empty() ? "" : "; ", useless);
     return result;
+}
+
+Result<ProbeResult> Client::dns_lookup(const DnsLookupOptions& options) {
+    // An attempt over TCP waits for the connection and then for the answers; a truncated answer
+    // goes there too.
+    const milliseconds longest = options.timeout * options.attempts * 3;
+    return impl_->ask_for<ProbeResult>(longest + kAnswerTime, "dns_lookup", options);
+}
+
+void add_dns_lookup(Operations& operations) {
+    operations.add("dns_lookup", agent::dns_lookup);
 }
 
 }  // namespace pathproof::agent

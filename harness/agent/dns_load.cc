@@ -13,6 +13,7 @@
 
 #include "dataplane/base/clock.h"
 #include "dataplane/frame/dns.h"
+#include "harness/agent/operations.h"
 #include "harness/agent/socket.h"
 #include "harness/process/stop.h"
 
@@ -257,6 +258,23 @@ Result<DnsLoadReport> dns_load(const DnsLoadOptions& options) {
     // A thread of its own: it stays on one CPU.
     std::thread([&] { report = Load(options, std::move(epoll)).run(); }).join();
     return report;
+}
+
+Status check(const DnsLoadOptions& options) {
+    constexpr std::uint32_t kMostLookups = 12'000;  // a descriptor each
+    if (options.lookups > kMostLookups || !(options.per_second >= 0)) {
+        return fail(ErrorCode::kBadInput, "{} lookups at {} a second: allowed are up to {}",
+                    options.lookups, options.per_second, kMostLookups);
+    }
+    return {};
+}
+
+Result<DnsLoadReport> Client::dns_load(const DnsLoadOptions& options) {
+    return impl_->ask_for<DnsLoadReport>(options.timeout + kBulkTime, "dns_load", options);
+}
+
+void add_dns_load(Operations& operations) {
+    operations.add("dns_load", agent::dns_load);
 }
 
 }  // namespace pathproof::agent

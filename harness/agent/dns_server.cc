@@ -17,6 +17,7 @@
 #include "dataplane/base/clock.h"
 #include "dataplane/frame/dns.h"
 #include "harness/agent/listener.h"
+#include "harness/agent/operations.h"
 #include "harness/agent/reactor.h"
 #include "harness/agent/socket.h"
 
@@ -444,6 +445,14 @@ Result<std::unique_ptr<DnsServer>> DnsServer::start(const DnsServerOptions& opti
     }));
     own.reactor->start();
     return server;
+}
+
+Status Client::start_dns_server(const DnsServerOptions& options) {
+    return impl_->ask<void>("start_dns_server", options);
+}
+
+void add_dns_server(Operations& operations) {
+    operations.add_server<DnsServer, DnsServerOptions>("dns_server");
 }
 
 }  // namespace pathproof::agent

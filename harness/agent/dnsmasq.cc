@@ -13,6 +13,7 @@
 #include <mutex>
 #include <thread>
 
+#include "harness/agent/operations.h"
 #include "harness/process/child.h"
 #include "harness/process/program.h"
 
@@ -240,6 +241,30 @@ Result<std::unique_ptr<Dnsmasq>> Dnsmasq::start(const DnsmasqOptions& options) {
                     kStartsWithin.count() / 1000, last);
     }
     return dnsmasq;
+}
+
+Status Client::start_dnsmasq(const DnsmasqOptions& options) {
+    return impl_->ask_for<void>(kStartTime, "start_dnsmasq", options);
+}
+
+Result<DnsmasqReport> Client::dnsmasq_report() {
+    return impl_->ask<DnsmasqReport>("dnsmasq_report");
+}
+
+Status Client::stop_dnsmasq() {
+    return impl_->ask<void>("stop_dnsmasq");
+}
+
+void add_dnsmasq(Operations& operations) {
+    const auto dnsmasq = std::make_shared<One<Dnsmasq>>("dnsmasq");
+    operations.add("start_dnsmasq",
+                   [dnsmasq](const DnsmasqOptions& options) { return dnsmasq->start(options); });
+    operations.add("dnsmasq_report",
+                   [dnsmasq] { return dnsmasq->look([](Dnsmasq& one) { return one.report(); }); });
+    operations.add("stop_dnsmasq", [dnsmasq]() -> Status {
+        dnsmasq->drop();
+        return {};
+    });
 }
 
 }  // namespace pathproof::agent

@@ -16,6 +16,7 @@
 
 #include "harness/agent/feature_names.h"
 #include "harness/agent/interfaces.h"
+#include "harness/agent/operations.h"
 #include "harness/agent/socket.h"
 
 namespace pathproof::agent {
@@ -462,6 +463,33 @@ Result<DeviceInfo> read_device(const std::string& name) {
     read_addresses(device, info);
     TRY(read_statistics(device, info));
     return info;
+}
+
+Result<std::vector<Feature>> Client::features(const std::string& device) {
+    return impl_->ask<std::vector<Feature>>("features", device);
+}
+
+Result<std::vector<FeatureChange>> Client::set_features(
+    const std::string& device, const std::vector<std::pair<std::string, bool>>& wanted) {
+    return impl_->ask<std::vector<FeatureChange>>("set_features", device, wanted);
+}
+
+Status Client::request_features(const std::string& device,
+                                const std::vector<std::pair<std::string, bool>>& wanted,
+                                KeptBy kept) {
+    return impl_->ask<void>(kept == KeptBy::kItsHost ? "request_features_kept" : "request_features",
+                            device, wanted);
+}
+
+Result<DeviceInfo> Client::device(const std::string& device) {
+    return impl_->ask<DeviceInfo>("device", device);
+}
+
+void add_features(Operations& operations) {
+    operations.add("features", read_features);
+    operations.add("set_features", change_features);
+    operations.add("request_features", agent::request_features);
+    operations.add("device", read_device);
 }
 
 }  // namespace pathproof::agent

@@ -5,6 +5,7 @@
 
 #include "harness/agent/ethtool.h"
 #include "harness/agent/feature_names.h"
+#include "harness/agent/operations.h"
 
 namespace pathproof::agent {
 namespace {
@@ -70,6 +71,16 @@ Result<FeatureTrial> try_feature(const std::string& device, const std::string& n
                     : already                           ? TrialOutcome::kAlready
                                                         : TrialOutcome::kTaken;
     return trial;
+}
+
+Result<FeatureTrial> Client::try_feature(const std::string& device, const std::string& name,
+                                         bool on, KeptBy kept) {
+    return impl_->ask<FeatureTrial>(kept == KeptBy::kItsHost ? "try_feature_kept" : "try_feature",
+                                    device, name, on);
+}
+
+void add_feature_trial(Operations& operations) {
+    operations.add("try_feature", agent::try_feature);
 }
 
 }  // namespace pathproof::agent

@@ -13,6 +13,7 @@
 #include "dataplane/frame/dns.h"
 #include "harness/agent/dns_load.h"
 #include "harness/agent/listener.h"
+#include "harness/agent/operations.h"
 #include "harness/agent/reactor.h"
 #include "harness/agent/socket.h"
 
@@ -332,6 +333,18 @@ Result<std::unique_ptr<Forwarder>> Forwarder::start(const ForwarderOptions& opti
     own.reactor->after(kCleanEvery, [&own] { own.clean(); });
     own.reactor->start();
     return forwarder;
+}
+
+Status Client::start_forwarder(const ForwarderOptions& options) {
+    return impl_->ask<void>("start_forwarder", options);
+}
+
+Result<ForwarderReport> Client::stop_forwarder() {
+    return impl_->ask<ForwarderReport>("stop_forwarder");
+}
+
+void add_forwarder(Operations& operations) {
+    operations.add_one<Forwarder, ForwarderOptions>("forwarder", "a forwarder");
 }
 
 }  // namespace pathproof::agent

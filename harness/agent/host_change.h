@@ -4,6 +4,8 @@
 
 #include <string>
 
+#include "harness/message/fields.h"
+
 namespace pathproof::agent {
 
 struct HostChange {
@@ -26,5 +28,8 @@ struct HostChange {
     // kIsThere: `ip` finds what it is to add. kIsMissing: the kernel has no such sysctl.
     Allowed allowed = Allowed::kNothing;
 };
+ENUM_VALUES(HostChange::Kind, 5)
+ENUM_VALUES(HostChange::Allowed, 3)
+FIELDS(HostChange, kind, device, name, value, undo, allowed)
 
 }  // namespace pathproof::agent

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "harness/agent/feature_names.h"
+#include "harness/agent/operations.h"
 #include "harness/process/json_text.h"
 #include "harness/process/program.h"
 
@@ -42,6 +43,14 @@ Result<std::string> read_xdp_program(const std::string& name) {
     return prog.is_object() ? fmt::format("prog {} ({})", prog.value("id", 0),
                                           prog.value("name", "without a name"))
                             : "";
+}
+
+Result<std::string> Client::xdp_program(const std::string& device) {
+    return impl_->ask<std::string>("xdp_program", device);
+}
+
+void add_xdp_program(Operations& operations) {
+    operations.add("xdp_program", read_xdp_program);
 }
 
 }  // namespace pathproof::agent

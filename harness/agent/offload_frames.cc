@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "harness/agent/operations.h"
 #include "harness/agent/packet_socket.h"
 
 namespace pathproof::agent {
@@ -147,6 +148,20 @@ Result<SendReport> send_datagrams(const DatagramOptions& options) {
         TRY(send_from(one, report));
     }
     return report;
+}
+
+Result<SendReport> Client::send_frames(const std::string& device,
+                                       const std::vector<OffloadFrame>& frames) {
+    return impl_->ask_for<SendReport>(kBulkTime, "send_frames", device, frames);
+}
+
+Result<SendReport> Client::send_datagrams(const DatagramOptions& options) {
+    return impl_->ask_for<SendReport>(kBulkTime, "send_datagrams", options);
+}
+
+void add_frame_sender(Operations& operations) {
+    operations.add("send_frames", agent::send_frames);
+    operations.add("send_datagrams", agent::send_datagrams);
 }
 
 }  // namespace pathproof::agent

@@ -12,6 +12,13 @@
 #include "dataplane/base/result.h"
 #include "dataplane/frame/address.h"
 #include "dataplane/frame/virtio_request.h"
+#include "harness/message/fields.h"
+
+namespace pathproof::frame {
+
+PACKED_FIELDS(VirtioRequest, flags, gso_type, header_length, gso_size, csum_start, csum_offset)
+
+}  // namespace pathproof::frame
 
 namespace pathproof::agent {
 
@@ -22,16 +29,19 @@ struct OffloadFrame {
     frame::VirtioRequest request;
     bool operator==(const OffloadFrame&) const = default;
 };
+PACKED_FIELDS(OffloadFrame, bytes, request)
 
 struct SendRefusal {
     std::uint32_t index = 0;  // of the frame in the request
     std::string reason;       // the kernel's, with its errno name
     bool operator==(const SendRefusal&) const = default;
 };
+FIELDS(SendRefusal, index, reason)
 struct SendReport {
     std::uint64_t sent = 0;
     std::vector<SendRefusal> refusals;
 };
+FIELDS(SendReport, sent, refusals)
 
 // Hands each frame to the device with PACKET_VNET_HDR. A frame that the kernel refuses is a value,
 // and the others go on. Errors: no such device, no permission.
@@ -43,6 +53,7 @@ enum class ChecksumStatus : std::uint8_t {
     kValid,    // TP_STATUS_CSUM_VALID
     kPartial,  // TP_STATUS_CSUMNOTREADY: the field is not final, the data never left the machine
 };
+ENUM_VALUES(ChecksumStatus, 3)
 const char* name(ChecksumStatus status);  // "unknown", "valid", "partial"
 
 struct CapturedFrame {
@@ -54,6 +65,7 @@ struct CapturedFrame {
     std::int64_t time_ns = 0;               // CLOCK_REALTIME, when the kernel took it
     bool operator==(const CapturedFrame&) const = default;
 };
+PACKED_FIELDS(CapturedFrame, bytes, length, checksum, request, vlan_tci, time_ns)
 
 struct CaptureOptions {
     std::string device;
@@ -62,12 +74,15 @@ struct CaptureOptions {
     // Not 0: TCP over IPv4 with one of these flags (netinet/tcp.h, TH_SYN ...), and nothing else.
     std::uint8_t tcp_flags = 0;
 };
+FIELDS(CaptureOptions, device, most_frames, most_bytes, tcp_flags)
+Status check(const CaptureOptions& options);
 
 struct Capture {
     std::vector<CapturedFrame> frames;
     std::uint64_t left_out = 0;  // beyond most_frames
     std::uint64_t dropped = 0;   // by the kernel, for want of room in the socket
 };
+FIELDS(Capture, frames, left_out, dropped)
 
 // Listens on a device from start() to stop(), to what the device receives, not to what is sent
 // through it.
@@ -79,6 +94,7 @@ class FrameListener {
 };
 
 enum class UdpChecksum : std::uint8_t { kOn, kOff };  // kOff: SO_NO_CHECK, IPv4 only
+ENUM_VALUES(UdpChecksum, 2)
 
 // Datagrams through an ordinary UDP socket: the kernel's own way to a device.
 struct DatagramOptions {
@@ -89,6 +105,7 @@ struct DatagramOptions {
     std::uint16_t segment_bytes = 0;  // not 0: UDP_SEGMENT, each payload is cut into datagrams
     UdpChecksum checksum = UdpChecksum::kOn;
 };
+FIELDS(DatagramOptions, source, destination, payloads, source_ports, segment_bytes, checksum)
 Result<SendReport> send_datagrams(const DatagramOptions& options);
 
 }  // namespace pathproof::agent

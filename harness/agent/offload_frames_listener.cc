@@ -9,6 +9,7 @@
 #include <ctime>
 
 #include "harness/agent/offload_frames.h"
+#include "harness/agent/operations.h"
 #include "harness/agent/packet_socket.h"
 #include "harness/agent/reactor.h"
 
@@ -143,6 +144,28 @@ Result<std::unique_ptr<FrameListener>> FrameListener::start(const CaptureOptions
                                  [&own = *listener] { own.read_all(); }));
     listener->reactor->start();
     return listener;
+}
+
+Status check(const CaptureOptions& options) {
+    constexpr std::uint32_t kMostFrameBytes = 65'550;
+    constexpr std::uint32_t kMostFrames = 1'000'000;
+    if (options.most_frames > kMostFrames || options.most_bytes > kMostFrameBytes) {
+        return fail(ErrorCode::kBadInput, "{} frames of {} bytes are over {} of {}",
+                    options.most_frames, options.most_bytes, kMostFrames, kMostFrameBytes);
+    }
+    return {};
+}
+
+Status Client::start_capture(const CaptureOptions& options) {
+    return impl_->ask<void>("start_capture", options);
+}
+
+Result<Capture> Client::stop_capture() {
+    return impl_->ask_for<Capture>(kBulkTime, "stop_capture");
+}
+
+void add_frame_listener(Operations& operations) {
+    operations.add_one<FrameListener, CaptureOptions>("capture", "a capture");
 }
 
 }  // namespace pathproof::agent

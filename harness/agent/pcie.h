@@ -4,6 +4,8 @@
 #include <optional>
 #include <string>
 
+#include "harness/message/fields.h"
+
 namespace pathproof::agent {
 
 // LnkSta and LnkCap (PCI Express Base Specification, 7.5.3.6 and 7.5.3.8).
@@ -14,6 +16,7 @@ struct PcieSpeed {
     double gbit_s() const;
     bool operator==(const PcieSpeed&) const = default;
 };
+FIELDS(PcieSpeed, gt_s, lanes)
 std::string to_string(const PcieSpeed& speed);  // "8 GT/s x4"
 
 struct PcieLink {
@@ -22,6 +25,7 @@ struct PcieLink {
     PcieSpeed slot;    // what the port above it can
     bool operator==(const PcieLink&) const = default;
 };
+FIELDS(PcieLink, linked, device, slot)
 
 // Of a device's folder ("/sys/bus/pci/devices/0000:3b:00.0"). Nothing: it has no PCI Express link,
 // as emulated devices.

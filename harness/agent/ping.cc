@@ -1,4 +1,4 @@
-#include "harness/agent/ping.h"
+// ICMP and ICMPv6 echo through a raw socket, or a ping socket where raw ones are not permitted.
 
 #include <netinet/icmp6.h>
 #include <netinet/in.h>
@@ -17,6 +17,7 @@
 
 #include "dataplane/frame/checksum.h"
 #include "harness/agent/digest.h"
+#include "harness/agent/operations.h"
 #include "harness/agent/socket.h"
 
 namespace pathproof::agent {
@@ -242,6 +243,24 @@ Result<PingSocket> open_ping_socket(const frame::IpAddress& destination) {
     return PingSocket{std::move(*datagram), false};
 }
 
+// Sends `options.count` echo requests, one each interval, and waits for each up to
+// `options.timeout`. A reply counts when its identifier, sequence number and every payload byte are
+// right. `ok`: every request was answered so.
+Result<ProbeResult> send_pings(const PingOptions& options) {
+    PingSocket socket = TRY(open_ping_socket(options.destination));
+    // Connected, the socket gets only the destination's replies, and the errors that ICMP brings
+    // (raw(7)).
+    const SocketAddress peer = to_socket_address({options.destination, 0});
+    if (connect(socket.socket.get(), peer.raw(), peer.length) != 0) {
+        ProbeResult result;
+        result.outcome = fmt::format("nothing could be sent: {}", describe_errno(errno));
+        return result;
+    }
+    return Pinger(std::move(socket), options).run();
+}
+
+}  // namespace
+
 Status check(const PingOptions& options) {
     if (options.count == 0 || options.count > 65535) {
         return fail(ErrorCode::kBadInput, "ping: the count must be 1 to 65535, not {}",
@@ -254,20 +273,13 @@ Status check(const PingOptions& options) {
     return {};
 }
 
-}  // namespace
+Result<ProbeResult> Client::ping(const PingOptions& options) {
+    const milliseconds longest = options.interval * options.count + options.timeout;
+    return impl_->ask_for<ProbeResult>(longest + kAnswerTime, "ping", options);
+}
 
-Result<ProbeResult> ping(const PingOptions& options) {
-    TRY(check(options));
-    PingSocket socket = TRY(open_ping_socket(options.destination));
-    // Connected, the socket gets only the destination's replies, and the errors that ICMP brings
-    // (raw(7)).
-    const SocketAddress peer = to_socket_address({options.destination, 0});
-    if (connect(socket.socket.get(), peer.raw(), peer.length) != 0) {
-        ProbeResult result;
-        result.outcome = fmt::format("nothing could be sent: {}", describe_errno(errno));
-        return result;
-    }
-    return Pinger(std::move(socket), options).run();
+void add_ping(Operations& operations) {
+    operations.add("ping", send_pings);
 }
 
 }  // namespace pathproof::agent

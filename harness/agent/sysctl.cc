@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "harness/agent/interfaces.h"
+#include "harness/agent/operations.h"
 #include "harness/agent/socket.h"
 
 namespace pathproof::agent {
@@ -153,6 +154,31 @@ Result<std::string> read_rps(const std::string& device, const std::string& class
     const Result<fs::path> path = rps_path(device, class_net);
     return path ? read_named_text(*path, fmt::format("the RPS mask of {}", device))
                 : pass_on(path.error());
+}
+
+Result<std::string> Client::read_sysctl(const std::string& name) {
+    return impl_->ask<std::string>("read_sysctl", name);
+}
+
+Status Client::write_sysctl(const std::string& name, const std::string& value) {
+    return impl_->ask<void>("write_sysctl", name, value);
+}
+
+Result<std::string> Client::set_rps(const std::string& device, const std::string& cpu_mask) {
+    return impl_->ask<std::string>("set_rps", device, cpu_mask);
+}
+
+Result<std::string> Client::rps(const std::string& device) {
+    return impl_->ask<std::string>("rps", device);
+}
+
+void add_sysctls(Operations& operations) {
+    operations.add("read_sysctl", agent::read_sysctl);
+    operations.add("write_sysctl", agent::write_sysctl);
+    operations.add("set_rps", [](const std::string& device, const std::string& cpu_mask) {
+        return set_rps(device, cpu_mask);
+    });
+    operations.add("rps", [](const std::string& device) { return read_rps(device); });
 }
 
 }  // namespace pathproof::agent

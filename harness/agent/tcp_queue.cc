@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "dataplane/base/clock.h"
+#include "harness/agent/operations.h"
 
 namespace pathproof::agent {
 namespace {
@@ -114,6 +115,18 @@ Result<std::unique_ptr<TcpQueueWatch>> TcpQueueWatch::start(const frame::Endpoin
         }
     });
     return watch;
+}
+
+Status Client::start_tcp_queue(const frame::Endpoint& listener) {
+    return impl_->ask<void>("start_tcp_queue", listener);
+}
+
+Result<TcpQueue> Client::stop_tcp_queue() {
+    return impl_->ask<TcpQueue>("stop_tcp_queue");
+}
+
+void add_tcp_queue(Operations& operations) {
+    operations.add_one<TcpQueueWatch, frame::Endpoint>("tcp_queue", "a watch of a queue");
 }
 
 }  // namespace pathproof::agent

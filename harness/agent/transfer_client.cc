@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "harness/agent/digest.h"
+#include "harness/agent/operations.h"
 #include "harness/agent/socket.h"
 #include "harness/agent/transfer.h"
 #include "harness/agent/transfer_wire.h"
@@ -194,6 +195,15 @@ Result<ProbeResult> tcp_transfer(const TransferOptions& options) {
     Transfer transfer(socket.get(), options, std::uint64_t{random()} << 32 | random());
     const std::string trouble = transfer.run();
     return judge(transfer, options, trouble, milliseconds_since(begin));
+}
+
+Result<ProbeResult> Client::tcp_transfer(const TransferOptions& options) {
+    const milliseconds longest = options.timeout * 11;  // see TransferOptions::timeout
+    return impl_->ask_for<ProbeResult>(longest + kAnswerTime, "tcp_transfer", options);
+}
+
+void add_transfer(Operations& operations) {
+    operations.add("tcp_transfer", agent::tcp_transfer);
 }
 
 }  // namespace pathproof::agent

@@ -7,6 +7,7 @@
 
 #include "harness/agent/digest.h"
 #include "harness/agent/listener.h"
+#include "harness/agent/operations.h"
 #include "harness/agent/reactor.h"
 #include "harness/agent/socket.h"
 #include "harness/agent/transfer.h"
@@ -112,6 +113,14 @@ Result<std::unique_ptr<TransferServer>> TransferServer::start(const frame::Endpo
                                  [&own = *server](Fd socket) { own.accepted(std::move(socket)); }),
               "transfer server"));
     return server;
+}
+
+Status Client::start_transfer_server(const frame::Endpoint& listen) {
+    return impl_->ask<void>("start_transfer_server", listen);
+}
+
+void add_transfer_server(Operations& operations) {
+    operations.add_server<TransferServer, frame::Endpoint>("transfer_server");
 }
 
 }  // namespace pathproof::agent

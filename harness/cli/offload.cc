@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "harness/agent/ethtool.h"
-#include "harness/agent/message.h"
+#include "harness/message/archive.h"
 #include "harness/cli/baseline.h"
 #include "harness/cli/commands.h"
 #include "harness/cli/offload_calibrate.h"

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "dataplane/base/result.h"
+#include "harness/message/fields.h"
 
 namespace pathproof::drops {
 
@@ -18,6 +19,7 @@ struct Outage {
     std::int64_t until_ns = INT64_MAX;  // INT64_MAX: still so when the watch ended
     bool operator==(const Outage&) const = default;
 };
+FIELDS(Outage, device, from_ns, until_ns)
 
 // Watches from the return of start() on, on a thread of its own, the caller's namespace.
 class LinkWatch {

@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "harness/message/fields.h"
+
 namespace pathproof::drops {
 
 // Whose packets were counted.
@@ -12,6 +14,7 @@ enum class Scope {
     kNamespace,  // those of the namespace asked for: each packet told its namespace
     kMachine,    // those of all namespaces of this machine
 };
+ENUM_VALUES(Scope, 2)
 
 // What conntrack knew of a packet's flow. Told for NETFILTER_DROP, where each packet is looked at.
 enum class FlowState {
@@ -21,6 +24,7 @@ enum class FlowState {
     kNewPastNat,  // the same, past source NAT: only confirmation comes after that
     kKnown,       // a flow of the table
 };
+ENUM_VALUES(FlowState, 5)
 const char* name(FlowState state);  // "", "no entry", "new", "new past NAT", "known"
 
 // One kind of drop and how many packets met it.
@@ -35,6 +39,7 @@ struct DropCount {
     std::uint64_t packets = 0;
     bool operator==(const DropCount&) const = default;
 };
+FIELDS(DropCount, reason, location, protocol, flow, packets)
 
 // A single drop.
 struct Drop {
@@ -65,6 +70,8 @@ struct DropSummary {
     std::vector<DropCount> counts;  // most packets first
     std::vector<Drop> last;         // the last few, newest first
 };
+// Not the last few drops one by one.
+FIELDS(DropSummary, scope, scope_reason, lost, counts)
 
 // Drops added up by reason, most packets first; the other members that tell kinds apart are empty.
 std::vector<DropCount> by_reason(const std::vector<DropCount>& counts);

@@ -11,7 +11,6 @@
 
 #include "harness/agent/ethtool.h"
 #include "harness/agent/feature_trial.h"
-#include "harness/agent/message.h"
 #include "harness/agent/server.h"
 #include "harness/lab/host_apply.h"
 #include "harness/lab/journal.h"

@@ -1,4 +1,4 @@
-// What processes tell each other as JSON, both ways from one list of members (FIELDS of packed.h): a Writer
+// What processes tell each other as JSON, both ways from one list of members (fields.h): a Writer
 // puts them out and a Reader takes them in. Types that have to_json() and from_json() use those.
 #pragma once
 

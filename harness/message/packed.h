@@ -1,13 +1,10 @@
-// Values as bytes, both ways from the list of members that archive.h makes JSON of: for types of which a process tells
+// Values as bytes, both ways from the list of members that archive.h makes JSON of (fields.h): for types of which a process tells
 // another thousands. Whole numbers take seven bits a byte, the least first; signed ones alternate, 0, -1, 1, -2, ...
 #pragma once
 
 #include <algorithm>
 #include <array>
 #include <bit>
-#include <boost/preprocessor/seq/for_each.hpp>
-#include <boost/preprocessor/stringize.hpp>
-#include <boost/preprocessor/variadic/to_seq.hpp>
 #include <chrono>
 #include <cstdint>
 #include <optional>
@@ -18,30 +15,9 @@
 #include <vector>
 
 #include "dataplane/frame/address.h"
+#include "harness/message/fields.h"
 
 namespace pathproof::message {
-
-// In the namespace of an enum that is sent: how many values it has.
-#define ENUM_VALUES(Enum, count)            \
-    constexpr std::size_t values_of(Enum) { \
-        return count;                       \
-    }
-
-// In the namespace of a type: those of its members that cross, under their own names. What is forgotten fails the round-trip
-// tests.
-#define FIELDS(Type, ...)                                                                    \
-    template <typename Archive>                                                              \
-    void fields(Archive& archive, Type& value) {                                             \
-        BOOST_PP_SEQ_FOR_EACH(PATHPROOF_FIELD, value, BOOST_PP_VARIADIC_TO_SEQ(__VA_ARGS__)) \
-    }
-#define PATHPROOF_FIELD(repetition, value, member) \
-    archive(BOOST_PP_STRINGIZE(member), value.member);
-// The same for a type of which answers hold thousands: it crosses as bytes, whatever JSON it has for users.
-#define PACKED_FIELDS(Type, ...)            \
-    FIELDS(Type, __VA_ARGS__)               \
-    constexpr bool is_packed(const Type&) { \
-        return true;                        \
-    }
 
 template <typename T>
 concept Packed = requires(const T& value) {

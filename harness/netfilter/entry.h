@@ -11,6 +11,7 @@
 
 #include "dataplane/base/result.h"
 #include "dataplane/frame/address.h"
+#include "harness/message/fields.h"
 
 namespace pathproof::netfilter {
 
@@ -28,6 +29,8 @@ struct Tuple {
     std::optional<Icmp> icmp;
     auto operator<=>(const Tuple&) const = default;
 };
+PACKED_FIELDS(Tuple::Icmp, type, code, id)
+PACKED_FIELDS(Tuple, source, destination, protocol, icmp)
 // The same with its ends exchanged; of ICMP type, code and id stay.
 Tuple turned(Tuple tuple);
 
@@ -52,10 +55,12 @@ struct Counters {
     std::uint64_t bytes = 0;
     bool operator==(const Counters&) const = default;
 };
+PACKED_FIELDS(Counters, packets, bytes)
 
 // The directions that a zone holds for (nf_ct_zone.dir): "zone=", "zone-orig=" and "zone-reply=" in
 // text.
 enum class ZoneDirection : std::uint8_t { kBoth, kOriginal, kReply };
+ENUM_VALUES(ZoneDirection, 3)
 std::string_view name(ZoneDirection direction);  // "both", "original", "reply"
 
 struct Entry {
@@ -80,8 +85,12 @@ struct Entry {
     std::string security_context;  // CTA_SECCTX; empty when no security module labels flows
     bool operator==(const Entry&) const = default;
 };
+PACKED_FIELDS(Entry, id, original, reply, status, timeout_s, mark, mark_reported, zone,
+              zone_direction, protocol_state, helper, labels, original_counters, reply_counters,
+              started_ns, stopped_ns, use, security_context)
 
 enum class EventKind : std::uint8_t { kNew, kUpdate, kDestroy };
+ENUM_VALUES(EventKind, 3)
 const char* name(EventKind kind);  // "NEW", "UPDATE", "DESTROY"
 
 struct Event {
@@ -96,6 +105,7 @@ struct Event {
     // The entry has what was known of it, `time_ns` is when it was found.
     bool missed = false;
 };
+PACKED_FIELDS(Event, kind, time_ns, entry, cause_port, kernel_time_ns, missed)
 
 // Everything that a listener saw between its start and its stop.
 struct EventLog {
@@ -104,6 +114,7 @@ struct EventLog {
     std::uint64_t overruns = 0;
     std::uint64_t unreadable = 0;  // messages that are no conntrack event of a form known to us
 };
+FIELDS(EventLog, events, overruns, unreadable)
 
 // nf_conntrack's counters of one CPU in one namespace (CTA_STATS_*), by the kernel's names.
 struct CpuStats {

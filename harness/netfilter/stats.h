@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "dataplane/base/result.h"
+#include "harness/message/fields.h"
 #include "harness/netfilter/entry.h"
 
 namespace pathproof::netfilter {
@@ -19,6 +20,7 @@ struct TableSize {
     std::uint64_t entries = 0;  // hidden and expired ones counted: what `conntrack -C` prints
     std::uint64_t maximum = 0;  // 0: this kernel does not say
 };
+FIELDS(TableSize, entries, maximum)
 Result<TableSize> table_size(const std::string& netns);
 
 struct KernelVersion {

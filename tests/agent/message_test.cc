@@ -1,4 +1,4 @@
-#include "harness/agent/message.h"
+#include "harness/agent/client.h"
 
 #include <boost/test/unit_test.hpp>
 #include <limits>

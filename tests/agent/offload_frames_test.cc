@@ -3,7 +3,6 @@
 #include <boost/test/unit_test.hpp>
 
 #include "harness/agent/feature_trial.h"
-#include "harness/agent/message.h"
 
 BOOST_AUTO_TEST_SUITE(offload_messages)
 
