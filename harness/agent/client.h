@@ -102,14 +102,13 @@ struct DeviceInfo {
     std::optional<PcieLink> pcie = std::nullopt;
     int numa_node = -1;
     frame::MacAddress mac;
-    std::optional<frame::MacAddress> permanent_mac;  // as burnt in; virtual devices have none
     std::uint32_t mtu = 0;
     bool link_up = false;
     std::int64_t speed_mbps = -1;                                   // -1: the driver does not say
     std::vector<std::pair<std::string, std::uint64_t>> statistics;  // ethtool -S
 };
 FIELDS(DeviceInfo, name, driver, driver_version, firmware, bus, srcversion, pci, pcie, numa_node,
-       mac, permanent_mac, mtu, link_up, speed_mbps, statistics)
+       mac, mtu, link_up, speed_mbps, statistics)
 
 // Counter values by name: "Udp.InCsumErrors" (/proc/net/snmp), "TcpExt.ListenOverflows"
 // (/proc/net/netstat), "Udp6InCsumErrors" (/proc/net/snmp6), "eth0.rx_packets"

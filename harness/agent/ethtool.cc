@@ -345,17 +345,6 @@ void read_link(Device& device, DeviceInfo& info) {
     }
 }
 
-std::optional<frame::MacAddress> permanent_address(Device& device) {
-    Command<ethtool_perm_addr> command(ETHTOOL_GPERMADDR, 32);  // MAX_ADDR_LEN of the kernel
-    command->size = 32;
-    frame::MacAddress permanent;
-    if (device.ethtool(command.data()) < 0 || command->size != permanent.bytes.size()) {
-        return std::nullopt;
-    }
-    std::memcpy(permanent.bytes.data(), command.tail<char>(), permanent.bytes.size());
-    return permanent != frame::MacAddress{} ? std::optional(permanent) : std::nullopt;
-}
-
 void read_addresses(Device& device, DeviceInfo& info) {
     if (const auto answer = device.ask(SIOCGIFHWADDR)) {
         std::memcpy(info.mac.bytes.data(), answer->ifr_hwaddr.sa_data, info.mac.bytes.size());
@@ -363,7 +352,6 @@ void read_addresses(Device& device, DeviceInfo& info) {
     if (const auto answer = device.ask(SIOCGIFMTU)) {
         info.mtu = static_cast<std::uint32_t>(answer->ifr_mtu);
     }
-    info.permanent_mac = permanent_address(device);
 }
 
 Status read_statistics(Device& device, DeviceInfo& info) {
@@ -450,7 +438,17 @@ Status request_features(const std::string& name,
 
 std::optional<frame::MacAddress> read_permanent_address(const std::string& name) {
     Result<Device> device = Device::open(name);
-    return device ? permanent_address(*device) : std::nullopt;
+    if (!device) {
+        return std::nullopt;
+    }
+    Command<ethtool_perm_addr> command(ETHTOOL_GPERMADDR, 32);  // MAX_ADDR_LEN of the kernel
+    command->size = 32;
+    frame::MacAddress permanent;
+    if (device->ethtool(command.data()) < 0 || command->size != permanent.bytes.size()) {
+        return std::nullopt;
+    }
+    std::memcpy(permanent.bytes.data(), command.tail<char>(), permanent.bytes.size());
+    return permanent != frame::MacAddress{} ? std::optional(permanent) : std::nullopt;
 }
 
 Result<DeviceInfo> read_device(const std::string& name) {

@@ -170,6 +170,7 @@ MeasuredProgram::MeasuredProgram(MeasuredProgram&& other) noexcept
       out_(std::move(other.out_)),
       err_(std::move(other.err_)),
       started_(other.started_),
+      ended_(other.ended_),
       peak_rss_bytes_(other.peak_rss_bytes_),
       threads_(std::move(other.threads_)) {}
 
