@@ -9,6 +9,7 @@
 #include "harness/agent/dns_client.h"
 #include "harness/agent/dns_server.h"
 #include "tests/agent/loopback.h"
+#include "tests/contains.h"
 
 BOOST_AUTO_TEST_SUITE(dns_exchanges)
 
@@ -36,9 +37,7 @@ ProbeResult lookup(const DnsLookupOptions& options) {
     return *result;
 }
 
-bool contains(const std::string& text, const std::string& part) {
-    return text.find(part) != std::string::npos;
-}
+using pathproof::test::contains;
 
 // A query as a server sees it, with where it came from.
 struct Query {

@@ -5,6 +5,7 @@
 #include <sstream>
 
 #include "tests/agent/lab.h"
+#include "tests/contains.h"
 
 BOOST_AUTO_TEST_SUITE(commands)
 
@@ -28,9 +29,7 @@ process::ProgramOutput pathproof_command(std::vector<std::string> words,
     return *output;
 }
 
-bool contains(const std::string& text, const std::string& part) {
-    return text.find(part) != std::string::npos;
-}
+using pathproof::test::contains;
 
 std::vector<std::string> lines_of(const std::string& text) {
     std::vector<std::string> lines;

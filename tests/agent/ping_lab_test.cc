@@ -14,6 +14,7 @@
 
 #include "harness/agent/socket.h"
 #include "tests/agent/lab.h"
+#include "tests/contains.h"
 
 BOOST_AUTO_TEST_SUITE(ping_replies)
 
@@ -117,9 +118,7 @@ ProbeResult ping_host(const Host::Answer& answer) {
     return *result;
 }
 
-bool contains(const std::string& text, const std::string& part) {
-    return text.find(part) != std::string::npos;
-}
+using pathproof::test::contains;
 
 }  // namespace
 

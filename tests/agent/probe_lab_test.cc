@@ -10,6 +10,7 @@
 #include <thread>
 
 #include "tests/agent/lab.h"
+#include "tests/contains.h"
 
 using namespace pathproof;
 using namespace pathproof::agent;
@@ -17,9 +18,7 @@ using namespace pathproof::agent::test;
 
 namespace {
 
-bool contains(const std::string& text, const std::string& part) {
-    return text.find(part) != std::string::npos;
-}
+using pathproof::test::contains;
 
 ProbeResult value(const Result<ProbeResult>& result) {
     BOOST_REQUIRE_MESSAGE(result, result.error().message);

@@ -7,6 +7,7 @@
 #include "harness/agent/digest.h"
 #include "harness/agent/transfer_wire.h"
 #include "tests/agent/loopback.h"
+#include "tests/contains.h"
 
 BOOST_AUTO_TEST_SUITE(transfers)
 
@@ -28,9 +29,7 @@ ProbeResult transfer(const TransferOptions& options) {
     return *result;
 }
 
-bool contains(const std::string& text, const std::string& part) {
-    return text.find(part) != std::string::npos;
-}
+using pathproof::test::contains;
 
 // Copies what comes on `from` to `to` until the end, changing the byte at `position` of the stream.
 void copy_with_a_wrong_byte(int from, int to, std::size_t position) {

@@ -3,6 +3,8 @@
 #include <boost/test/unit_test.hpp>
 #include <nlohmann/json.hpp>
 
+#include "tests/contains.h"
+
 using namespace pathproof::bench;
 using nlohmann::json;
 
@@ -30,9 +32,7 @@ LaneResult absent(const std::string& id) {
     return result;
 }
 
-bool contains(const std::string& text, const std::string& part) {
-    return text.find(part) != std::string::npos;
-}
+using pathproof::test::contains;
 
 const Comparison kWall{"wall_ratio", "b / a, wall time", "b", "a", "wall_s", "at least 1.5"};
 

@@ -9,6 +9,8 @@
 #include <sstream>
 #include <thread>
 
+#include "tests/contains.h"
+
 using namespace pathproof;
 using namespace pathproof::cni;
 using namespace std::chrono_literals;
@@ -61,9 +63,7 @@ constexpr const char* kGives =
 const Attachment kPod{
     .container_id = "c1", .netns = "", .ports = {{8080, 80, "tcp"}}, .args = "K8S_POD_NAME=p"};
 
-bool has(const std::string& text, const std::string& words) {
-    return text.find(words) != std::string::npos;
-}
+using pathproof::test::contains;
 
 }  // namespace
 
@@ -80,18 +80,19 @@ BOOST_AUTO_TEST_CASE(each_plugin_is_given_the_result_before_it_and_del_goes_back
     BOOST_TEST(runtime.del(kPod).has_value());
     const auto log = scripts.log();
     BOOST_REQUIRE(log.size() == 6);
-    BOOST_TEST(has(log[0], "one ADD c1 K8S_POD_NAME=p"), log[0]);
-    BOOST_TEST(!has(log[0], "prevResult"), log[0]);
-    BOOST_TEST(!has(log[0], "portMappings\":[{"), log[0]);
-    BOOST_TEST(has(log[1], "two ADD"), log[1]);
-    BOOST_TEST(has(log[1], R"("prevResult":{"cniVersion":"1.0.0","from":"one")"), log[1]);
+    BOOST_TEST(contains(log[0], "one ADD c1 K8S_POD_NAME=p"), log[0]);
+    BOOST_TEST(!contains(log[0], "prevResult"), log[0]);
+    BOOST_TEST(!contains(log[0], "portMappings\":[{"), log[0]);
+    BOOST_TEST(contains(log[1], "two ADD"), log[1]);
+    BOOST_TEST(contains(log[1], R"("prevResult":{"cniVersion":"1.0.0","from":"one")"), log[1]);
     BOOST_TEST(
-        has(log[1], R"("portMappings":[{"containerPort":80,"hostPort":8080,"protocol":"tcp"}])"),
+        contains(log[1],
+                 R"("portMappings":[{"containerPort":80,"hostPort":8080,"protocol":"tcp"}])"),
         log[1]);
-    BOOST_TEST(has(log[2], "one CHECK"));
-    BOOST_TEST(has(log[4], "two DEL"));
-    BOOST_TEST(has(log[4], "prevResult"));
-    BOOST_TEST(has(log[5], "one DEL"));
+    BOOST_TEST(contains(log[2], "one CHECK"));
+    BOOST_TEST(contains(log[4], "two DEL"));
+    BOOST_TEST(contains(log[4], "prevResult"));
+    BOOST_TEST(contains(log[5], "one DEL"));
     BOOST_TEST(runtime.calls().size() == 6);
 }
 
@@ -105,12 +106,12 @@ BOOST_AUTO_TEST_CASE(an_add_that_fails_is_told_with_its_error_object_and_undone)
     const auto added = runtime.add(kPod);
     BOOST_REQUIRE(!added);
     for (const char* words : {"ADD of bad", "code 11, \"try again\" (later)", "stderr: it hurts"}) {
-        BOOST_TEST(has(added.error().message, words), added.error().message);
+        BOOST_TEST(contains(added.error().message, words), added.error().message);
     }
     const auto log = scripts.log();
     BOOST_REQUIRE(log.size() == 4);
-    BOOST_TEST(has(log[2], "bad DEL"));
-    BOOST_TEST(has(log[3], "one DEL"));
+    BOOST_TEST(contains(log[2], "bad DEL"));
+    BOOST_TEST(contains(log[3], "one DEL"));
 }
 
 BOOST_AUTO_TEST_CASE(a_plugin_that_hangs_is_killed_with_what_it_started) {
@@ -121,7 +122,7 @@ BOOST_AUTO_TEST_CASE(a_plugin_that_hangs_is_killed_with_what_it_started) {
     const auto began = std::chrono::steady_clock::now();
     const auto added = runtime.add(kPod);
     BOOST_REQUIRE(!added);
-    BOOST_TEST(has(added.error().message, "did not end within 300 ms and was killed"),
+    BOOST_TEST(contains(added.error().message, "did not end within 300 ms and was killed"),
                added.error().message);
     std::this_thread::sleep_until(began + 3s);
     BOOST_TEST(!std::filesystem::exists(mark));
@@ -139,7 +140,7 @@ BOOST_AUTO_TEST_CASE(rubbish_and_a_pod_without_an_address_are_refused) {
                                       {"dies", "without an error object"}}) {
         const auto added = scripts.runtime(fmt::format(R"({{"type":"{}"}})", type)).add(kPod);
         BOOST_REQUIRE(!added);
-        BOOST_TEST(has(added.error().message, words), added.error().message);
+        BOOST_TEST(contains(added.error().message, words), added.error().message);
     }
 }
 
@@ -152,13 +153,13 @@ BOOST_AUTO_TEST_CASE(plugins_that_are_not_there_or_speak_another_version_are_nam
           {R"({"type":"one"})", "1.1.0", "does not speak 1.1.0; it speaks up to 1.0.0"}}) {
         const Status checked = scripts.runtime(plugins, version).check_plugins();
         BOOST_REQUIRE(!checked);
-        BOOST_TEST(has(checked.error().message, words), checked.error().message);
+        BOOST_TEST(contains(checked.error().message, words), checked.error().message);
     }
     const auto conflist = parse_conflist(
         R"({"name":"n","cniVersion":"1.0.0","plugins":[{"type":"one"}]})", "a", 1, "/data");
     const Status none = Runtime({.plugins = "/nonexistent"}, *conflist).check_plugins();
     BOOST_REQUIRE(!none);
-    BOOST_TEST(has(none.error().message, "install containernetworking-plugins"),
+    BOOST_TEST(contains(none.error().message, "install containernetworking-plugins"),
                none.error().message);
 }
 
@@ -184,21 +185,21 @@ BOOST_AUTO_TEST_CASE(status_and_gc_of_cni_1_1_go_through_the_list_in_order) {
     const Status status = runtime.status();
     BOOST_REQUIRE(!status);
     BOOST_TEST((status.error().code == ErrorCode::kUnavailable));
-    BOOST_TEST(has(status.error().message, "STATUS of busy"), status.error().message);
-    BOOST_TEST(has(status.error().message, "code 50, \"no address is left\""),
+    BOOST_TEST(contains(status.error().message, "STATUS of busy"), status.error().message);
+    BOOST_TEST(contains(status.error().message, "code 50, \"no address is left\""),
                status.error().message);
     BOOST_TEST(runtime.gc({kPod}).has_value());
     const auto log = scripts.log();
     BOOST_REQUIRE(log.size() == 5);
     // Nothing of a pod.
-    BOOST_TEST(has(log[0], "one STATUS  "), log[0]);
-    BOOST_TEST(!has(log[0], "valid-attachments"), log[0]);
-    BOOST_TEST(has(log[2], "one GC  "), log[2]);
+    BOOST_TEST(contains(log[0], "one STATUS  "), log[0]);
+    BOOST_TEST(!contains(log[0], "valid-attachments"), log[0]);
+    BOOST_TEST(contains(log[2], "one GC  "), log[2]);
     for (const std::string& line : {log[2], log[3], log[4]}) {
         BOOST_TEST(
-            has(line, R"("cni.dev/valid-attachments":[{"containerID":"c1","ifname":"eth0"}])"),
+            contains(line, R"("cni.dev/valid-attachments":[{"containerID":"c1","ifname":"eth0"}])"),
             line);
-        BOOST_TEST(!has(line, "prevResult"), line);
+        BOOST_TEST(!contains(line, "prevResult"), line);
     }
 }
 
@@ -214,7 +215,7 @@ BOOST_AUTO_TEST_CASE(gc_goes_on_after_a_plugin_that_fails_and_lists_may_not_want
         for (const Status& asked : {old.status(), old.gc({})}) {
             BOOST_REQUIRE(!asked);
             BOOST_TEST((asked.error().code == ErrorCode::kNotSupported));
-            BOOST_TEST(has(asked.error().message, "is of CNI 1.1.0, and a.conflist is of "),
+            BOOST_TEST(contains(asked.error().message, "is of CNI 1.1.0, and a.conflist is of "),
                        asked.error().message);
         }
     }
@@ -224,7 +225,7 @@ BOOST_AUTO_TEST_CASE(gc_goes_on_after_a_plugin_that_fails_and_lists_may_not_want
     BOOST_REQUIRE(conflist);
     const Status unwanted = Runtime({.plugins = scripts.folder()}, *conflist).gc({});
     BOOST_REQUIRE(!unwanted);
-    BOOST_TEST(has(unwanted.error().message, "disableGC"), unwanted.error().message);
+    BOOST_TEST(contains(unwanted.error().message, "disableGC"), unwanted.error().message);
 }
 
 BOOST_AUTO_TEST_CASE(results_are_kept_as_libcni_keeps_them_until_del) {
@@ -242,7 +243,7 @@ BOOST_AUTO_TEST_CASE(results_are_kept_as_libcni_keeps_them_until_del) {
     for (const char* words :
          {R"("kind":"cniCacheV1")", R"("cniArgs":[["IgnoreUnknown","1"],["K8S_POD_NAME","p"]])",
           R"("result":{"cniVersion":"1.0.0","from":"one","ips":[{"address":"10.244.1.2/24"}]})"}) {
-        BOOST_TEST(has(text, words), text);
+        BOOST_TEST(contains(text, words), text);
     }
     BOOST_TEST(runtime.del(pod).has_value());
     BOOST_TEST(!std::filesystem::exists(scripts.folder() + "/n-c1-eth0"));

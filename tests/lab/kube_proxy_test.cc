@@ -5,6 +5,8 @@
 #include <boost/test/unit_test.hpp>
 #include <sstream>
 
+#include "tests/contains.h"
+
 BOOST_AUTO_TEST_SUITE(kube_proxy)
 
 using namespace pathproof;
@@ -23,9 +25,7 @@ KubeService service(const char* endpoint = "10.180.0.1") {
             .pods = "10.0.0.0/8"};
 }
 
-bool has(const std::string& text, const std::string& part) {
-    return text.find(part) != std::string::npos;
-}
+using pathproof::test::contains;
 
 }  // namespace
 
@@ -59,15 +59,15 @@ BOOST_AUTO_TEST_CASE(the_iptables_mode_is_laid_as_kube_proxy_lays_it) {
           "KUBE-MARK-MASQ\n",
           "-A KUBE-SEP-SXIVWICOYRO3J4NJ -m comment --comment \"ns1/svc1:p80\" -p tcp -m tcp -j "
           "DNAT --to-destination 10.180.0.1:80\n"}) {
-        BOOST_TEST(has(rules, line), line);
+        BOOST_TEST(contains(rules, line), line);
     }
     KubeService two = service("2001:db8::1");
     two.endpoints.push_back(*frame::parse_ip("2001:db8::2"));
     const std::string of_two = kube_service_rules(two);
-    BOOST_TEST(
-        has(of_two, "--probability 0.5000000000 -j " + kube_endpoint_chain(two, two.endpoints[0])));
-    BOOST_TEST(has(of_two, "--to-destination [2001:db8::2]:80\n"));
-    BOOST_TEST(has(of_two, "-s 2001:db8::2/128 "));
+    BOOST_TEST(contains(
+        of_two, "--probability 0.5000000000 -j " + kube_endpoint_chain(two, two.endpoints[0])));
+    BOOST_TEST(contains(of_two, "--to-destination [2001:db8::2]:80\n"));
+    BOOST_TEST(contains(of_two, "-s 2001:db8::2/128 "));
 }
 
 BOOST_AUTO_TEST_CASE(the_nftables_mode_is_laid_as_kube_proxy_lays_it) {
@@ -84,17 +84,17 @@ BOOST_AUTO_TEST_CASE(the_nftables_mode_is_laid_as_kube_proxy_lays_it) {
           "numgen random mod 2 vmap { 0 : goto endpoint-5OJB2KTY-ns1/svc1/tcp/p80__10.180.0.1/80, "
           "1 : goto endpoint-",
           "elements = { 172.30.0.41 . tcp . 80 : goto service-ULMVA6XW-ns1/svc1/tcp/p80 };"}) {
-        BOOST_TEST(has(table, part), part);
+        BOOST_TEST(contains(table, part), part);
     }
     KubeService six = service("fd00::5");
     six.address.address = *frame::parse_ip("fd00:1::1");
     six.pods = "";
     const std::string table6 = kube_nft_table(six);
-    BOOST_TEST(has(table6, "table ip6 kube-proxy {\n"));
-    BOOST_TEST(has(table6, "__fd00..5/80 {\nip6 saddr fd00::5 jump"));
-    BOOST_TEST(has(table6, "dnat to [fd00::5]:80;\n"));
-    BOOST_TEST(has(table6, "type ipv6_addr . inet_proto . inet_service : verdict;"));
-    BOOST_TEST(!has(table6, "!="));
+    BOOST_TEST(contains(table6, "table ip6 kube-proxy {\n"));
+    BOOST_TEST(contains(table6, "__fd00..5/80 {\nip6 saddr fd00::5 jump"));
+    BOOST_TEST(contains(table6, "dnat to [fd00::5]:80;\n"));
+    BOOST_TEST(contains(table6, "type ipv6_addr . inet_proto . inet_service : verdict;"));
+    BOOST_TEST(!contains(table6, "!="));
 }
 
 BOOST_AUTO_TEST_CASE(a_name_is_never_longer_than_nftables_allows) {

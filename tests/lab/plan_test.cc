@@ -5,6 +5,8 @@
 #include <set>
 #include <sstream>
 
+#include "tests/contains.h"
+
 BOOST_AUTO_TEST_SUITE(plan)
 
 using namespace pathproof;
@@ -13,9 +15,7 @@ using Snat = NatBoxOptions::Snat;
 
 namespace {
 
-bool has(const std::string& text, const std::string& part) {
-    return text.find(part) != std::string::npos;
-}
+using pathproof::test::contains;
 
 std::size_t count(const std::string& text, const std::string& part) {
     std::size_t found = 0;
@@ -81,49 +81,51 @@ BOOST_AUTO_TEST_CASE(each_endpoint_chain_translates_to_its_own_backend) {
     for (const char* end : {"-p udp -m udp -j DNAT --to-destination 203.0.113.2:53\n",
                             "-p udp -m udp -j DNAT --to-destination 203.0.113.4:53\n",
                             "-p tcp -m tcp -j DNAT --to-destination 203.0.113.3:53\n"}) {
-        BOOST_TEST(has(rules, end), end);
+        BOOST_TEST(contains(rules, end), end);
     }
     BOOST_TEST(count(rules, "DNAT") == 6U);
     BOOST_TEST(count(rules, "COMMIT") == 1U);
 }
 
 BOOST_AUTO_TEST_CASE(source_nat_is_as_asked) {
-    BOOST_TEST(!has(rules_with(2), "MASQUERADE"));
-    BOOST_TEST(has(rules_with(2, Snat::kMasquerade), "-o ds -j MASQUERADE\n"));
-    BOOST_TEST(
-        has(rules_with(2, Snat::kMasqueradeRandomFully), "-o ds -j MASQUERADE --random-fully\n"));
+    BOOST_TEST(!contains(rules_with(2), "MASQUERADE"));
+    BOOST_TEST(contains(rules_with(2, Snat::kMasquerade), "-o ds -j MASQUERADE\n"));
+    BOOST_TEST(contains(rules_with(2, Snat::kMasqueradeRandomFully),
+                        "-o ds -j MASQUERADE --random-fully\n"));
 }
 
 BOOST_AUTO_TEST_CASE(the_nat_path_translates_as_asked) {
     const NatPathNames names = nat_path_names("1a2b");
     BOOST_TEST((namespaces_of(names) ==
                 std::vector<std::string>{"pp-1a2b-client", "pp-1a2b-dut", "pp-1a2b-server"}));
-    BOOST_TEST(has(nat_path_rules(names, {}),
-                   "-A PATH-POSTROUTING -o d1 -p tcp -j MASQUERADE --random-fully\n"));
-    BOOST_TEST(has(nat_path_rules(names, {.snat = Snat::kMasquerade, .snat_ports = {30000, 30255}}),
-                   "-j MASQUERADE --to-ports 30000-30255\n"));
-    BOOST_TEST(!has(nat_path_rules(names, {.snat = Snat::kNone}), "MASQUERADE"));
-    BOOST_TEST(has(nat_path_rules(names, {.snat = Snat::kNone}), "-m conntrack"));
+    BOOST_TEST(contains(nat_path_rules(names, {}),
+                        "-A PATH-POSTROUTING -o d1 -p tcp -j MASQUERADE --random-fully\n"));
+    BOOST_TEST(
+        contains(nat_path_rules(names, {.snat = Snat::kMasquerade, .snat_ports = {30000, 30255}}),
+                 "-j MASQUERADE --to-ports 30000-30255\n"));
+    BOOST_TEST(!contains(nat_path_rules(names, {.snat = Snat::kNone}), "MASQUERADE"));
+    BOOST_TEST(contains(nat_path_rules(names, {.snat = Snat::kNone}), "-m conntrack"));
     using Service = NatPathOptions::Service;
     const auto service = [&](Service which) { return nat_path_rules(names, {.service = which}); };
     const std::string to = " -d 198.51.100.10/32 -p udp -m udp --dport 53 -j ";
-    BOOST_TEST(has(service(Service::kSecond), to + "DNAT --to-destination 203.0.113.3:53\n"));
-    BOOST_TEST(!has(service(Service::kSecond), "REJECT"));
-    BOOST_TEST(has(service(Service::kNoEndpoint), "-A FORWARD" + to + "REJECT"));
-    BOOST_TEST(!has(service(Service::kNoEndpoint), "DNAT"));
-    BOOST_TEST(!has(service(Service::kNone), "*filter"));
-    BOOST_TEST(has(service(Service::kNeighbour), to + "DNAT --to-destination 198.18.0.3:53\n"));
-    BOOST_TEST(has(nat_path_rules(names, {.hairpin = true}),
-                   "-s 198.18.0.1/24 -d 198.18.0.1/24 -p udp -j MASQUERADE\n"));
+    BOOST_TEST(contains(service(Service::kSecond), to + "DNAT --to-destination 203.0.113.3:53\n"));
+    BOOST_TEST(!contains(service(Service::kSecond), "REJECT"));
+    BOOST_TEST(contains(service(Service::kNoEndpoint), "-A FORWARD" + to + "REJECT"));
+    BOOST_TEST(!contains(service(Service::kNoEndpoint), "DNAT"));
+    BOOST_TEST(!contains(service(Service::kNone), "*filter"));
+    BOOST_TEST(
+        contains(service(Service::kNeighbour), to + "DNAT --to-destination 198.18.0.3:53\n"));
+    BOOST_TEST(contains(nat_path_rules(names, {.hairpin = true}),
+                        "-s 198.18.0.1/24 -d 198.18.0.1/24 -p udp -j MASQUERADE\n"));
 }
 
 BOOST_AUTO_TEST_CASE(the_nat_path_counts_or_drops_what_is_invalid_and_lets_answers_pass_by) {
     using Invalid = NatPathOptions::Invalid;
     const NatPathNames names = nat_path_names("1a2b");
     const std::string rule = "-A FORWARD -o d0 -p tcp -m conntrack --ctstate INVALID -j ";
-    BOOST_TEST(!has(nat_path_rules(names, {}), "INVALID"));
-    BOOST_TEST(has(nat_path_rules(names, {.invalid = Invalid::kCounted}), rule + "ACCEPT\n"));
-    BOOST_TEST(has(nat_path_rules(names, {.invalid = Invalid::kDropped}), rule + "DROP\n"));
+    BOOST_TEST(!contains(nat_path_rules(names, {}), "INVALID"));
+    BOOST_TEST(contains(nat_path_rules(names, {.invalid = Invalid::kCounted}), rule + "ACCEPT\n"));
+    BOOST_TEST(contains(nat_path_rules(names, {.invalid = Invalid::kDropped}), rule + "DROP\n"));
     BOOST_TEST(nat_path_route_of_answers(names, {}).commands ==
                "route replace 198.18.0.2/32 via 203.0.113.1\n");
     BOOST_TEST(nat_path_route_of_answers(names, {.answers_pass_by = true}).commands ==
@@ -155,33 +157,35 @@ BOOST_AUTO_TEST_CASE(the_nat_path_names_endpoints_as_kube_proxy_does) {
           "198.18.0.1/24 -j KUBE-MARK-MASQ\n",
           "-p tcp -m tcp -j DNAT --to-destination 203.0.113.48:8080\n",
           "-p tcp -m tcp -j DNAT --to-destination 203.0.113.55:8080\n"}) {
-        BOOST_TEST(has(rules, line), line);
+        BOOST_TEST(contains(rules, line), line);
     }
-    BOOST_TEST(!has(nat_path_rules(names, {}), "KUBE"));
-    BOOST_TEST(has(nat_path_endpoint_filter(EndpointState::kSilent),
-                   "-A INPUT -d 203.0.113.64/32 -j DROP\n"));
+    BOOST_TEST(!contains(nat_path_rules(names, {}), "KUBE"));
+    BOOST_TEST(contains(nat_path_endpoint_filter(EndpointState::kSilent),
+                        "-A INPUT -d 203.0.113.64/32 -j DROP\n"));
 }
 
 BOOST_AUTO_TEST_CASE(the_nat_path_has_the_same_of_ipv6_and_of_nftables) {
     const frame::Family v6 = frame::Family::kIpv6;
     const NatPathNames names = nat_path_names("1a2b", v6);
     NatPathOptions options{.service = NatPathOptions::Service::kSecond, .family = v6};
-    BOOST_TEST(has(nat_path_rules(names, options),
-                   " -d 2001:db8:100::a/128 -p udp -m udp --dport 53 -j DNAT --to-destination "
-                   "[2001:db8:113::3]:53\n"));
+    BOOST_TEST(contains(nat_path_rules(names, options),
+                        " -d 2001:db8:100::a/128 -p udp -m udp --dport 53 -j DNAT --to-destination "
+                        "[2001:db8:113::3]:53\n"));
     options.service = NatPathOptions::Service::kNoEndpoint;
-    BOOST_TEST(has(nat_path_rules(names, options), "--reject-with icmp6-port-unreachable\n"));
+    BOOST_TEST(contains(nat_path_rules(names, options), "--reject-with icmp6-port-unreachable\n"));
     options.web_endpoints = endpoints_that(EndpointState::kClosed, v6);
-    BOOST_TEST(has(nat_path_rules(names, options), "--to-destination [2001:db8:113::30]:8080\n"));
-    BOOST_TEST(!has(nat_path_proxy_table(names, options), "{"));
+    BOOST_TEST(
+        contains(nat_path_rules(names, options), "--to-destination [2001:db8:113::30]:8080\n"));
+    BOOST_TEST(!contains(nat_path_proxy_table(names, options), "{"));
     options.proxy = NatPathOptions::Proxy::kNftables;
-    BOOST_TEST(!has(nat_path_rules(names, options), "KUBE"));
-    BOOST_TEST(has(nat_path_proxy_table(names, options), "dnat to [2001:db8:113::37]:8080;\n"));
-    BOOST_TEST(has(nat_path_endpoint_filter(EndpointState::kRejected, v6),
-                   "-A FORWARD -d 2001:db8:113::60/128 -j REJECT"));
+    BOOST_TEST(!contains(nat_path_rules(names, options), "KUBE"));
+    BOOST_TEST(
+        contains(nat_path_proxy_table(names, options), "dnat to [2001:db8:113::37]:8080;\n"));
+    BOOST_TEST(contains(nat_path_endpoint_filter(EndpointState::kRejected, v6),
+                        "-A FORWARD -d 2001:db8:113::60/128 -j REJECT"));
     const std::string commands = all_commands(nat_path_ipv6_scripts(names));
-    BOOST_TEST(has(commands, "address add 2001:db8:18::2/64 dev c0 nodad\n"));
-    BOOST_TEST(has(commands, "route add ::/0 via 2001:db8:113::1\n"));
+    BOOST_TEST(contains(commands, "address add 2001:db8:18::2/64 dev c0 nodad\n"));
+    BOOST_TEST(contains(commands, "route add ::/0 via 2001:db8:113::1\n"));
 }
 
 BOOST_AUTO_TEST_CASE(what_a_rule_of_nft_has_counted_is_read_from_its_line) {
@@ -213,7 +217,7 @@ BOOST_AUTO_TEST_CASE(options_out_of_range_are_refused_with_the_range) {
         const Status allowed = check(options, nat_box_names("1a2b"));
         BOOST_REQUIRE(!allowed);
         BOOST_TEST((allowed.error().code == ErrorCode::kBadInput));
-        BOOST_TEST(has(allowed.error().message, "1 to "));
+        BOOST_TEST(contains(allowed.error().message, "1 to "));
     }
 }
 
@@ -223,16 +227,17 @@ BOOST_AUTO_TEST_CASE(the_overlay_follows_its_options) {
     const std::string without = all_commands(overlay_vxlans(names, {.udp_checksum = false}));
     BOOST_TEST(count(with, " udpcsum\n") == 2U);
     BOOST_TEST(count(without, " noudpcsum\n") == 2U);
-    BOOST_TEST(has(overlay_rules(names, {.masquerade = true}),
-                   "-o eth0 -p udp -m udp --dport 4789 -j MASQUERADE --random-fully"));
-    BOOST_TEST(!has(overlay_rules(names, {.masquerade = false}), "MASQUERADE"));
-    BOOST_TEST(has(overlay_rules(names, {.masquerade = false}), "conntrack"));
+    BOOST_TEST(contains(overlay_rules(names, {.masquerade = true}),
+                        "-o eth0 -p udp -m udp --dport 4789 -j MASQUERADE --random-fully"));
+    BOOST_TEST(!contains(overlay_rules(names, {.masquerade = false}), "MASQUERADE"));
+    BOOST_TEST(contains(overlay_rules(names, {.masquerade = false}), "conntrack"));
 }
 
 BOOST_AUTO_TEST_CASE(a_vxlan_frame_of_a_full_inner_packet_fits_the_underlay) {
     // RFC 7348: outer IPv4 20, UDP 8, VXLAN 8, inner Ethernet 14.
     BOOST_TEST(kOverlayMtu + 20 + 8 + 8 + 14 <= kUnderlayMtu);
-    BOOST_TEST(has(all_commands(overlay_vxlans(overlay_names("1a2b"), {})), "mtu 1450 type vxlan"));
+    BOOST_TEST(
+        contains(all_commands(overlay_vxlans(overlay_names("1a2b"), {})), "mtu 1450 type vxlan"));
 }
 
 BOOST_AUTO_TEST_CASE(no_two_devices_share_a_mac_address) {

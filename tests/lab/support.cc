@@ -36,10 +36,6 @@ int shell_status(const std::string& netns, const std::string& command) {
     return ran->exit_status;
 }
 
-bool contains(const std::string& text, const std::string& part) {
-    return text.find(part) != std::string::npos;
-}
-
 std::string difference(const std::string& before, const std::string& now) {
     std::string different;
     for (const auto& [one, other, mark] :

@@ -11,15 +11,17 @@
 #include <vector>
 
 #include "harness/lab/journal.h"
+#include "tests/contains.h"
 
 namespace pathproof::lab {
+
+using test::contains;
 
 // Runs a shell command in a namespace ("" : ours); fails the test when it fails.
 std::string shell(const std::string& netns, const std::string& command);
 // Its exit status, whatever that is.
 int shell_status(const std::string& netns, const std::string& command);
 
-bool contains(const std::string& text, const std::string& part);
 // What of two states, printed as lines, stands in one of them only; empty: nothing.
 std::string difference(const std::string& before, const std::string& now);
 // Of the environment; `otherwise` where it is not set.

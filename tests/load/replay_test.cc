@@ -7,6 +7,7 @@
 #include <fstream>
 #include <limits>
 
+#include "tests/contains.h"
 #include "tests/load/capture_bytes.h"
 #include "tests/load/made_frames.h"
 
@@ -47,9 +48,7 @@ std::string refusal(const Octets& bytes, const RecordingLimits& limits = {}) {
     return recording.error().message;
 }
 
-bool contains(const std::string& text, const std::string& part) {
-    return text.find(part) != std::string::npos;
-}
+using pathproof::test::contains;
 
 // Of `size` bytes, all of them `fill`.
 Octets frame_of(std::size_t size, std::uint8_t fill) {

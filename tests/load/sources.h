@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "dataplane/load/frame_source.h"
+#include "tests/contains.h"
 #include "tests/load/made_frames.h"
 
 namespace pathproof::load {
@@ -36,8 +37,6 @@ inline std::string refusal(const SourcePlan& plan) {
     return source.error().message;
 }
 
-inline bool contains(const std::string& text, const std::string& part) {
-    return text.find(part) != std::string::npos;
-}
+using pathproof::test::contains;
 
 }  // namespace pathproof::load

@@ -12,6 +12,7 @@
 #include "dataplane/port/numa.h"
 #include "dataplane/port/rate_limit.h"
 #include "dataplane/port/rss.h"
+#include "tests/contains.h"
 #include "tests/port/eal_fixture.h"
 #include "tests/port/ring_ports.h"
 
@@ -37,9 +38,7 @@ PortConfig queues(std::uint16_t count, RssLevel level = RssLevel::kOutermost) {
     return {.name = "p", .device = "0000:3b:00.0", .rx_queues = count, .rss_level = level};
 }
 
-bool contains(const std::string& text, const std::string& part) {
-    return text.find(part) != std::string::npos;
-}
+using pathproof::test::contains;
 
 }  // namespace
 

@@ -14,15 +14,14 @@
 #include <filesystem>
 
 #include "harness/process/netns.h"
+#include "tests/contains.h"
 #include "tests/port/responder_rig.h"
 
 using namespace pathproof;
 
 namespace {
 
-bool contains(const std::string& text, const std::string& part) {
-    return text.find(part) != std::string::npos;
-}
+using pathproof::test::contains;
 
 // A program of somebody else's that lets every frame pass.
 std::uint32_t attach_foreign_program(const Cable& cable) {

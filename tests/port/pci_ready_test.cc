@@ -6,6 +6,8 @@
 #include <filesystem>
 #include <fstream>
 
+#include "tests/contains.h"
+
 using namespace pathproof;
 using namespace pathproof::port;
 namespace fs = std::filesystem;
@@ -70,9 +72,7 @@ class Machine {
     fs::path root_;
 };
 
-bool contains(const std::string& text, const std::string& part) {
-    return text.find(part) != std::string::npos;
-}
+using pathproof::test::contains;
 
 }  // namespace
 

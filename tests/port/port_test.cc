@@ -9,6 +9,7 @@
 #include <thread>
 
 #include "dataplane/port/eal_log.h"
+#include "tests/contains.h"
 #include "tests/port/eal_fixture.h"
 #include "tests/port/ring_ports.h"
 
@@ -41,9 +42,7 @@ std::string refusal(PortConfig config) {
     return port.error().message;
 }
 
-bool contains(const std::string& text, const std::string& part) {
-    return text.find(part) != std::string::npos;
-}
+using pathproof::test::contains;
 
 }  // namespace
 

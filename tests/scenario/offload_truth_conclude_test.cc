@@ -4,6 +4,7 @@
 #include <random>
 
 #include "harness/scenario/offload_truth/conclude.h"
+#include "tests/contains.h"
 #include "tests/scenario/shares.h"
 
 BOOST_AUTO_TEST_SUITE(offload_truth_conclude)
@@ -97,9 +98,7 @@ class Values {
     std::mt19937_64 random_;
 };
 
-bool has(const std::string& text, const std::string& part) {
-    return text.find(part) != std::string::npos;
-}
+using pathproof::test::contains;
 
 // "3 of 24": each share of a sentence.
 bool shares_are_within(const std::string& text) {
@@ -183,11 +182,11 @@ BOOST_AUTO_TEST_CASE(of_ten_thousand_sets_of_values_no_conclusion_contradicts_it
         BOOST_REQUIRE_MESSAGE(result.cure_shown == !result.cure.empty(), text);
         BOOST_REQUIRE_MESSAGE(confirmed || result.cause.empty(), text);
         if (!proven) {
-            BOOST_REQUIRE_MESSAGE(has(text, "Nothing is said of"), text);
-            BOOST_REQUIRE_MESSAGE(!has(text, "efect"), text);
+            BOOST_REQUIRE_MESSAGE(contains(text, "Nothing is said of"), text);
+            BOOST_REQUIRE_MESSAGE(!contains(text, "efect"), text);
         }
         for (const auto& [words, there] : mechanisms(values)) {
-            BOOST_REQUIRE_MESSAGE(there || !has(text, words), words << " in: " << text);
+            BOOST_REQUIRE_MESSAGE(there || !contains(text, words), words << " in: " << text);
         }
     }
     for (const ScenarioVerdict verdict :
@@ -212,7 +211,7 @@ BOOST_AUTO_TEST_CASE(frames_that_are_lost_by_chance_are_no_defect_of_the_device)
     ScenarioResult doubtful;
     conclude_truth(values, doubtful);
     BOOST_TEST((doubtful.verdict == ScenarioVerdict::kInconclusive), doubtful.headline);
-    BOOST_TEST(has(doubtful.headline, "lost by chance"), doubtful.headline);
+    BOOST_TEST(contains(doubtful.headline, "lost by chance"), doubtful.headline);
 }
 
 BOOST_AUTO_TEST_CASE(a_device_that_vouches_for_nothing_is_not_accused) {
@@ -225,11 +224,12 @@ BOOST_AUTO_TEST_CASE(a_device_that_vouches_for_nothing_is_not_accused) {
     conclude_truth(values, result);
     BOOST_TEST((result.verdict == ScenarioVerdict::kNoDefectFound), result.headline);
     BOOST_TEST(result.cause.empty());
-    BOOST_TEST(has(result.headline, "nothing false was said of any"), result.headline);
-    BOOST_TEST(has(result.headline,
-                   "A limitation, no defect: with its offloads as found it vouches for none of 240 "
-                   "received checksums (plain.udp, plain.tcp)"),
-               result.headline);
+    BOOST_TEST(contains(result.headline, "nothing false was said of any"), result.headline);
+    BOOST_TEST(
+        contains(result.headline,
+                 "A limitation, no defect: with its offloads as found it vouches for none of 240 "
+                 "received checksums (plain.udp, plain.tcp)"),
+        result.headline);
 }
 
 BOOST_AUTO_TEST_CASE(who_joins_frames_or_drops_them_is_named_with_the_command_that_ends_it) {
@@ -243,12 +243,13 @@ BOOST_AUTO_TEST_CASE(who_joins_frames_or_drops_them_is_named_with_the_command_th
     for (const std::string& sentence : path_sentences(path)) {
         text += sentence + "\n";
     }
-    BOOST_TEST(has(text, "20 of 40 plain frames from c0 to d0 came joined into longer ones"), text);
-    BOOST_TEST(has(text, "10 of 40 plain frames from c0 to d0 never came"), text);
-    BOOST_TEST(has(text, "`ip netns exec b ethtool -K d0 rx-gro off`"), text);
-    BOOST_TEST(has(text, "`ip netns exec a tc filter show dev c0 egress`"), text);
+    BOOST_TEST(contains(text, "20 of 40 plain frames from c0 to d0 came joined into longer ones"),
+               text);
+    BOOST_TEST(contains(text, "10 of 40 plain frames from c0 to d0 never came"), text);
+    BOOST_TEST(contains(text, "`ip netns exec b ethtool -K d0 rx-gro off`"), text);
+    BOOST_TEST(contains(text, "`ip netns exec a tc filter show dev c0 egress`"), text);
     path.to_tester = {.sent = 40};
-    BOOST_TEST(has(path_sentences(path).front(), "--tester"), path_sentences(path).front());
+    BOOST_TEST(contains(path_sentences(path).front(), "--tester"), path_sentences(path).front());
 }
 
 BOOST_AUTO_TEST_CASE(a_layer_has_the_clause_that_defines_its_checksum) {

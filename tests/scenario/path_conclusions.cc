@@ -12,7 +12,7 @@ const Cell& cell(const ScenarioResult& result, const std::string& id) {
 
 void inconclusive(const ScenarioResult& result, const std::string& why) {
     BOOST_TEST((result.verdict == ScenarioVerdict::kInconclusive), result.headline);
-    BOOST_TEST(has(result.headline, why), result.headline);
+    BOOST_TEST(contains(result.headline, why), result.headline);
     BOOST_TEST(result.cause.empty(), result.cause);
     BOOST_TEST(!result.cure_shown);
 }
@@ -61,7 +61,7 @@ std::vector<std::string> false_sentences(const ScenarioResult& result,
             wrong.push_back("states a zero: " + text);
         }
         for (const Phrase& phrase : phrases) {
-            if (!has(text, phrase.words)) {
+            if (!contains(text, phrase.words)) {
                 continue;
             }
             double sum = 0;

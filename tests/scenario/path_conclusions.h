@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "harness/verdict/result.h"
+#include "tests/contains.h"
 
 namespace conclusions {
 
@@ -18,9 +19,7 @@ using pathproof::verdict::ScenarioVerdict;
 
 const Cell& cell(const ScenarioResult& result, const std::string& id);
 
-inline bool has(const std::string& text, const std::string& part) {
-    return text.find(part) != std::string::npos;
-}
+using pathproof::test::contains;
 
 void inconclusive(const ScenarioResult& result, const std::string& why);
 

@@ -3,6 +3,7 @@
 
 #include "harness/scenario/pods/pod_life.h"
 #include "harness/scenario/pods/pod_paths.h"
+#include "tests/contains.h"
 
 BOOST_AUTO_TEST_SUITE(pods_conclude)
 
@@ -46,9 +47,7 @@ PodPathValues::Hit masquerade() {
     return {"node A", "nat -A CNI-0011 ! -d 224.0.0.0/4 -j MASQUERADE", 3};
 }
 
-bool has(const std::string& text, const std::string& words) {
-    return text.find(words) != std::string::npos;
-}
+using pathproof::test::contains;
 
 }  // namespace
 
@@ -65,8 +64,8 @@ BOOST_AUTO_TEST_CASE(another_source_is_masqueraded_only_where_such_a_rule_counte
     seen.hits = {masquerade()};
     const auto cell = conclude(across(), seen);
     BOOST_TEST(cell.cause == "masqueraded");
-    BOOST_TEST(has(cell.reason, "from 198.18.0.1 in place of 10.244.1.2"), cell.reason);
-    BOOST_TEST(has(cell.reason, "of node A counted 3"), cell.reason);
+    BOOST_TEST(contains(cell.reason, "from 198.18.0.1 in place of 10.244.1.2"), cell.reason);
+    BOOST_TEST(contains(cell.reason, "of node A counted 3"), cell.reason);
     // Such a rule alone says nothing.
     seen.sources = seen.expected;
     BOOST_TEST((conclude(across(), seen).verdict == CellVerdict::kPass));
@@ -86,7 +85,7 @@ BOOST_AUTO_TEST_CASE(each_loss_has_the_cause_that_its_values_name) {
     seen.hits = {{"node B", "filter -A FORWARD -s 10.244.1.2/32 -j DROP", 2}};
     cell = conclude(across(), seen);
     BOOST_TEST(cell.cause == "dropped-by-rule");
-    BOOST_TEST(has(cell.reason, "-j DROP of node B counted 2"), cell.reason);
+    BOOST_TEST(contains(cell.reason, "-j DROP of node B counted 2"), cell.reason);
     seen.wire_bad = 4;
     BOOST_TEST(conclude(across(), seen).cause == "wrong-checksum");
     seen.wire_lost = 1;
@@ -118,7 +117,7 @@ BOOST_AUTO_TEST_CASE(what_was_not_seen_on_the_wire_is_no_result) {
     seen.sources.clear();
     BOOST_TEST((conclude(across(), seen).verdict == CellVerdict::kError));
     seen.objections = {"the tester died"};
-    BOOST_TEST(has(conclude(across(), seen).reason, "the tester died"));
+    BOOST_TEST(contains(conclude(across(), seen).reason, "the tester died"));
 }
 
 BOOST_AUTO_TEST_CASE(combinations_that_do_not_exist_have_their_reason) {
@@ -153,7 +152,7 @@ BOOST_AUTO_TEST_CASE(the_cure_of_masquerading_is_shown_by_a_network_without_it_a
     measured.cells = {{.what = across(), .seen = seen, .evidence = {}}};
     auto result = conclude(measured);
     BOOST_TEST((result.verdict == ScenarioVerdict::kDefectFound));
-    BOOST_TEST(has(result.cause, "masqueraded"), result.cause);
+    BOOST_TEST(contains(result.cause, "masqueraded"), result.cause);
     BOOST_TEST(!result.cure_shown);
     PodPathCell other = across();
     other.id = "flannel." + other.id;
@@ -162,20 +161,20 @@ BOOST_AUTO_TEST_CASE(the_cure_of_masquerading_is_shown_by_a_network_without_it_a
     measured.cells.push_back({.what = other, .seen = all_well(), .evidence = {}});
     result = conclude(measured);
     BOOST_TEST(result.cure_shown);
-    BOOST_TEST(has(result.cure, "seen in this run: flannel"), result.cure);
+    BOOST_TEST(contains(result.cure, "seen in this run: flannel"), result.cure);
     // Not where something else fails as well.
     measured.steps = {
         {.id = "check", .chain = "bridge", .complaints = {"CHECK of portmap: code 1"}}};
     result = conclude(measured);
     BOOST_TEST(!result.cure_shown);
-    BOOST_TEST(has(result.cause, "check-failed"), result.cause);
+    BOOST_TEST(contains(result.cause, "check-failed"), result.cause);
 }
 
 BOOST_AUTO_TEST_CASE(a_hazard_says_what_this_run_knows_of_its_scenario) {
     const auto shown = [](const PodPathsMeasured& measured) {
         const auto result = conclude(measured);
         for (const auto& proof : result.proofs) {
-            if (has(proof.title, "Known hazards")) {
+            if (contains(proof.title, "Known hazards")) {
                 return proof.rows.at(0).back();
             }
         }
@@ -251,7 +250,7 @@ BOOST_AUTO_TEST_CASE(a_stream_that_loses_without_pods_beside_it_concludes_nothin
     const auto found =
         conclude(std::vector<MeasuredPodChurn>{{quiet, well, {}}, {churn, lossy, {}}});
     BOOST_TEST((found.verdict == ScenarioVerdict::kDefectFound));
-    BOOST_TEST(has(found.cause, "10 of 200 datagrams were lost"), found.cause);
+    BOOST_TEST(contains(found.cause, "10 of 200 datagrams were lost"), found.cause);
     BOOST_TEST(
         (conclude(std::vector<MeasuredPodChurn>{{quiet, lossy, {}}, {churn, lossy, {}}}).verdict ==
          ScenarioVerdict::kInconclusive));

@@ -78,13 +78,14 @@ BOOST_AUTO_TEST_CASE(what_resolvers_show_is_reproduced_named_and_cured) {
     const auto result = split_with("", kAsBefore);
     BOOST_TEST((result.verdict == ScenarioVerdict::kReproduced), result.headline);
     BOOST_TEST(result.cure_shown, result.cure);
-    BOOST_TEST(has(result.headline, "glibc.nx-cname: 3 of 3 failed with EAI_NONAME"),
+    BOOST_TEST(contains(result.headline, "glibc.nx-cname: 3 of 3 failed with EAI_NONAME"),
                result.headline);
-    BOOST_TEST(has(result.headline, "musl.empty-empty: 3 of 3"), result.headline);
-    BOOST_TEST(has(result.cause, "A NXDOMAIN, AAAA NOERROR"), result.cause);
-    BOOST_TEST(has(result.cause, "expires 2.5 s before AAAA's"), result.cause);
-    BOOST_TEST(has(result.cure, "Seen not to help: single-request, single-request-reopen, use-vc"),
-               result.cure);
+    BOOST_TEST(contains(result.headline, "musl.empty-empty: 3 of 3"), result.headline);
+    BOOST_TEST(contains(result.cause, "A NXDOMAIN, AAAA NOERROR"), result.cause);
+    BOOST_TEST(contains(result.cause, "expires 2.5 s before AAAA's"), result.cause);
+    BOOST_TEST(
+        contains(result.cure, "Seen not to help: single-request, single-request-reopen, use-vc"),
+        result.cure);
     BOOST_TEST(cell(result, "glibc.nx-cname").cause == "split-answer");
     BOOST_TEST(cell(result, "musl.empty-empty").cause == "nodata-answer");
     BOOST_TEST((cell(result, "glibc.empty-empty").verdict == verdict::CellVerdict::kPass));
@@ -107,7 +108,7 @@ BOOST_AUTO_TEST_CASE(a_cure_that_fails_is_not_shown) {
                                    [](SplitAnswerValues& seen) { end_search(seen, false); });
     BOOST_TEST((result.verdict == ScenarioVerdict::kReproduced));
     BOOST_TEST(!result.cure_shown);
-    BOOST_TEST(has(result.cure, "not shown: cure.consistent-cache"), result.cure);
+    BOOST_TEST(contains(result.cure, "not shown: cure.consistent-cache"), result.cure);
     const auto gone = split_with("glibc.nx-cname.after-cure", [](SplitAnswerValues& seen) {
         seen = {.lookups = 3, .resolved = 3, .fewest_queries = 8, .most_queries = 8};
     });
@@ -150,7 +151,7 @@ BOOST_AUTO_TEST_CASE(a_table_whose_plain_pairs_come_to_something_else_proves_not
     const auto result = split_with(
         "pairs.glibc", [](SplitAnswerValues& seen) { seen.table[1].outcome = "EAI_NONAME"; });
     BOOST_TEST((cell(result, "pairs.glibc").verdict == verdict::CellVerdict::kFail));
-    BOOST_TEST(has(cell(result, "pairs.glibc").reason, "nx for both came to EAI_NONAME"));
+    BOOST_TEST(contains(cell(result, "pairs.glibc").reason, "nx for both came to EAI_NONAME"));
 }
 
 BOOST_AUTO_TEST_CASE(without_musl_its_cells_are_skipped_and_the_rest_is_concluded) {

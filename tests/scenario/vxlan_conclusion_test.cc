@@ -5,6 +5,7 @@
 #include <boost/test/unit_test.hpp>
 #include <random>
 
+#include "tests/contains.h"
 #include "tests/scenario/vxlan_claims.h"
 
 BOOST_AUTO_TEST_SUITE(vxlan_conclusion)
@@ -178,9 +179,7 @@ void expect_true(const ScenarioResult& result) {
 constexpr const char* kSuspectId = "vx-tx-on.udpcsum.masquerade.eth0-tx-off";
 constexpr const char* kNoNatId = "vx-tx-on.udpcsum.no-nat.eth0-tx-off";
 
-bool says(const std::string& text, const std::string& words) {
-    return text.find(words) != std::string::npos;
-}
+using pathproof::test::contains;
 
 }  // namespace
 
@@ -190,8 +189,8 @@ BOOST_AUTO_TEST_CASE(the_bug_is_reproduced_named_and_cured) {
     BOOST_TEST(result.cure_shown, result.cure);
     BOOST_TEST(result.unexplained == 0u);
     BOOST_TEST((run_verdict(result) == RunVerdict::kQualifiedWithExceptions));
-    BOOST_TEST(says(result.cause, "Udp.InCsumErrors"), result.cause);
-    BOOST_TEST(says(result.cure, "the same failure is back"), result.cure);
+    BOOST_TEST(contains(result.cause, "Udp.InCsumErrors"), result.cause);
+    BOOST_TEST(contains(result.cure, "the same failure is back"), result.cure);
     BOOST_TEST(result.explanation.size() == 3u);
     expect_true(result);
 }
@@ -227,7 +226,7 @@ BOOST_AUTO_TEST_CASE(a_masquerade_that_did_not_take_place_is_no_pass) {
         const ScenarioResult result = concluded(measured);
         BOOST_TEST((result.verdict == ScenarioVerdict::kInconclusive), result.headline);
         BOOST_TEST((cell_at(result, kSuspectId).verdict == CellVerdict::kInconclusive));
-        BOOST_TEST(says(result.headline, "NAT did not take place"), result.headline);
+        BOOST_TEST(contains(result.headline, "NAT did not take place"), result.headline);
         BOOST_TEST((run_verdict(result) == RunVerdict::kIncomplete));
         expect_true(result);
     }
@@ -256,15 +255,15 @@ BOOST_AUTO_TEST_CASE(the_place_of_the_drop_is_that_whose_counter_rose) {
     }
     const ScenarioResult result = concluded(measured);
     BOOST_TEST((result.verdict == ScenarioVerdict::kReproduced), result.headline);
-    BOOST_TEST(!says(result.cause, "InCsumErrors"), result.cause);
-    BOOST_TEST(says(result.cause, "NETFILTER_DROP"), result.cause);
+    BOOST_TEST(!contains(result.cause, "InCsumErrors"), result.cause);
+    BOOST_TEST(contains(result.cause, "NETFILTER_DROP"), result.cause);
     BOOST_TEST(cell_at(result, kSuspectId).cause == "stale-port");
     expect_true(result);
     for (OverlayFacts& facts : measured) {
         facts.drops.clear();
     }
     const ScenarioResult unseen = concluded(measured);
-    BOOST_TEST(!says(unseen.cause, "dropped"), unseen.cause);
+    BOOST_TEST(!contains(unseen.cause, "dropped"), unseen.cause);
 }
 
 // T6
@@ -279,7 +278,7 @@ BOOST_AUTO_TEST_CASE(cells_that_fail_from_another_cause_are_named_and_nothing_is
     const ScenarioResult result = concluded(measured);
     BOOST_TEST((result.verdict == ScenarioVerdict::kInconclusive), result.headline);
     BOOST_TEST(cell_at(result, kNoNatId).cause == "filter");
-    BOOST_TEST(!says(result.headline, "carries"), result.headline);
+    BOOST_TEST(!contains(result.headline, "carries"), result.headline);
     BOOST_TEST((run_verdict(result) == RunVerdict::kIncomplete));
     expect_true(result);
 }
@@ -299,7 +298,7 @@ BOOST_AUTO_TEST_CASE(a_cure_needs_the_stimulus_and_the_same_cause_again) {
     back.bad_frames = back.checksums.frames = back.checksums.unexplained = 3;
     result = concluded(measured);
     BOOST_TEST(!result.cure_shown, result.cure);
-    BOOST_TEST(says(result.cure, "did NOT come back as it was"), result.cure);
+    BOOST_TEST(contains(result.cure, "did NOT come back as it was"), result.cure);
     expect_true(result);
 
     measured = run_of(true);
@@ -386,7 +385,7 @@ BOOST_AUTO_TEST_CASE(a_part_says_no_more_than_it_measured) {
     BOOST_REQUIRE(part.front().id == kSuspectId);
     ScenarioResult result = concluded(part);
     BOOST_TEST((result.verdict == ScenarioVerdict::kReproduced));
-    BOOST_TEST(!says(result.cause, "CHECKSUM_PARTIAL"), result.cause);
+    BOOST_TEST(!contains(result.cause, "CHECKSUM_PARTIAL"), result.cause);
     BOOST_TEST(result.cure.empty());
     expect_true(result);
     result = concluded({clean(point_of(true, true, false, false))});

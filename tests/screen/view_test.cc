@@ -6,6 +6,7 @@
 #include <boost/test/unit_test.hpp>
 
 #include "harness/screen/sections.h"
+#include "tests/contains.h"
 
 using namespace pathproof;
 using namespace pathproof::screen;
@@ -115,9 +116,7 @@ std::string shown(const monitor::Snapshot& what, Size size = {80, 24},
     return joined(text_of(what, size, state));
 }
 
-bool contains(const std::string& text, const std::string& part) {
-    return text.find(part) != std::string::npos;
-}
+using pathproof::test::contains;
 
 std::size_t place(const std::string& text, const std::string& part) {
     const std::size_t at = text.find(part);

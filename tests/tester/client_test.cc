@@ -5,6 +5,7 @@
 #include <filesystem>
 
 #include "harness/tester/port_choice.h"
+#include "tests/contains.h"
 
 using namespace pathproof;
 using namespace pathproof::tester;
@@ -31,9 +32,7 @@ std::string refusal(const TesterOptions& options) {
     return client.error().message;
 }
 
-bool contains(const std::string& text, const std::string& part) {
-    return text.find(part) != std::string::npos;
-}
+using pathproof::test::contains;
 
 }  // namespace
 
