@@ -17,7 +17,7 @@
 #include "dataplane/base/file.h"
 #include "dataplane/base/number.h"
 #include "harness/agent/operations.h"
-#include "harness/netfilter/socket.h"
+#include "harness/process/netlink.h"
 
 namespace pathproof::agent {
 namespace {
@@ -108,50 +108,33 @@ int take_attribute(const nlattr* attribute, void* data) {
     return MNL_CB_OK;
 }
 
-int add_link(const nlmsghdr* message, void* data) {
-    CounterSet& counters = *static_cast<CounterSet*>(data);
-    Link link;
-    mnl_attr_parse(message, sizeof(ifinfomsg), take_attribute, &link);
-    for (const auto& [name, member] : kLinkCounters) {
-        counters[link.name + "." + name] = link.stats.*member;
-    }
-    if (link.carrier_down) {
-        counters[link.name + ".carrier_down_count"] = *link.carrier_down;
-    }
-    return MNL_CB_OK;
-}
-
 // 0 or an errno: EINTR if a device came or went meanwhile.
-int dump_links(CounterSet& counters) {
-    const std::unique_ptr<mnl_socket, int (*)(mnl_socket*)> socket(
-        mnl_socket_open2(NETLINK_ROUTE, SOCK_CLOEXEC), mnl_socket_close);
-    std::vector<char> buffer(netfilter::kAnswerBytes);
-    nlmsghdr* request = mnl_nlmsg_put_header(buffer.data());
+int dump_links(process::NetlinkSocket& socket, CounterSet& counters) {
+    char room[256];
+    nlmsghdr* request = mnl_nlmsg_put_header(room);
     request->nlmsg_type = RTM_GETLINK;
     request->nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP;
-    request->nlmsg_seq = 1;
     mnl_nlmsg_put_extra_header(request, sizeof(ifinfomsg));
-    int state = MNL_CB_ERROR;
-    if (socket && mnl_socket_bind(socket.get(), 0, MNL_SOCKET_AUTOPID) == 0 &&
-        mnl_socket_sendto(socket.get(), request, request->nlmsg_len) >= 0) {
-        ssize_t got = 0;
-        do {
-            got = mnl_socket_recvfrom(socket.get(), buffer.data(), buffer.size());
-            state = got < 0 ? MNL_CB_ERROR
-                            : mnl_cb_run(buffer.data(), static_cast<std::size_t>(got), 1,
-                                         mnl_socket_get_portid(socket.get()), add_link, &counters);
-        } while (state > MNL_CB_STOP);
-    }
-    return state == MNL_CB_STOP ? 0 : errno;
+    return socket.exchange(*request, [&](const nlmsghdr& message) {
+        Link link;
+        mnl_attr_parse(&message, sizeof(ifinfomsg), take_attribute, &link);
+        for (const auto& [name, member] : kLinkCounters) {
+            counters[link.name + "." + name] = link.stats.*member;
+        }
+        if (link.carrier_down) {
+            counters[link.name + ".carrier_down_count"] = *link.carrier_down;
+        }
+    });
 }
 
 // Of all devices at once: by files it takes three system calls a counter.
 Status add_links(CounterSet& counters) {
     constexpr int kMostTries = 20;
+    auto socket = TRY(process::NetlinkSocket::open(NETLINK_ROUTE));
     int problem = EINTR;
     for (int tried = 0; problem == EINTR && tried < kMostTries; ++tried) {
         CounterSet links;  // anew: one that is gone by now is left out
-        problem = dump_links(links);
+        problem = dump_links(socket, links);
         if (problem == 0) {
             counters.merge(links);
         }

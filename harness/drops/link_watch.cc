@@ -10,21 +10,16 @@
 #include <thread>
 
 #include "dataplane/base/clock.h"
+#include "harness/process/netlink.h"
 
 namespace pathproof::drops {
 namespace {
 
 constexpr int kLookAgainMs = 20;
 
-struct CloseSocket {
-    void operator()(mnl_socket* socket) const { mnl_socket_close(socket); }
-};
-
-using LinkSocket = std::unique_ptr<mnl_socket, CloseSocket>;
-
 class SocketLinkWatch final : public LinkWatch {
   public:
-    explicit SocketLinkWatch(LinkSocket socket)
+    explicit SocketLinkWatch(process::NetlinkSocket socket)
         : socket_(std::move(socket)),
           reader_([this](const std::stop_token& token) { read(token); }) {}
 
@@ -90,7 +85,7 @@ class SocketLinkWatch final : public LinkWatch {
     // Gives up at an error of the socket: what was seen until then stays. The kernel tells of a
     // peer's carrier at most once a second, and not at all if it is back by then: so it is asked.
     void read(const std::stop_token& stopping) {
-        std::vector<char> buffer(32 * 1024);
+        std::vector<char> buffer(process::kNetlinkBytes);
         for (bool last = false; !last && ask();) {
             last = stopping.stop_requested();
             pollfd waited{.fd = mnl_socket_get_fd(socket_.get()), .events = POLLIN, .revents = 0};
@@ -104,7 +99,7 @@ class SocketLinkWatch final : public LinkWatch {
         }
     }
 
-    const LinkSocket socket_;
+    const process::NetlinkSocket socket_;
     std::vector<Outage> outages_;
     std::jthread reader_;
 };
@@ -112,10 +107,8 @@ class SocketLinkWatch final : public LinkWatch {
 }  // namespace
 
 Result<std::unique_ptr<LinkWatch>> LinkWatch::start() {
-    LinkSocket socket(mnl_socket_open2(NETLINK_ROUTE, SOCK_CLOEXEC));
-    if (!socket || mnl_socket_bind(socket.get(), RTMGRP_LINK, MNL_SOCKET_AUTOPID) < 0) {
-        return fail(ErrorCode::kFailed, "listen to rtnetlink: {}", std::strerror(errno));
-    }
+    auto socket =
+        TRY(doing(process::NetlinkSocket::open(NETLINK_ROUTE, RTMGRP_LINK), "listen to rtnetlink"));
     return std::make_unique<SocketLinkWatch>(std::move(socket));
 }
 

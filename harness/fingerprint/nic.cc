@@ -25,6 +25,7 @@
 #include "dataplane/base/file.h"
 #include "harness/fingerprint/host.h"
 #include "harness/fingerprint/serials.h"
+#include "harness/process/netlink.h"
 
 namespace pathproof::fingerprint {
 namespace {
@@ -34,7 +35,6 @@ using verdict::Fact;
 
 // The header of every request and answer has this number (ETHTOOL_A_*_HEADER).
 constexpr std::uint16_t kHeader = 1;
-constexpr std::size_t kBufferBytes = 65536;
 
 using Attributes = std::map<std::uint16_t, const nlattr*>;
 
@@ -226,9 +226,9 @@ void ask_for_eeprom(nlmsghdr* request, std::uint32_t offset) {
 
 class Ethtool {
   public:
-    Ethtool() : socket_(mnl_socket_open(NETLINK_GENERIC)) {
-        if (!socket_ || mnl_socket_bind(socket_.get(), 0, MNL_SOCKET_AUTOPID) < 0) {
-            error_ = errno;
+    Ethtool() : socket_(process::NetlinkSocket::open(NETLINK_GENERIC)) {
+        if (!socket_) {
+            error_ = EMFILE;  // that alone: generic netlink is always there
             return;
         }
         // Attributes of CTRL_CMD_GETFAMILY are found in place, without a header of ethtool's.
@@ -243,7 +243,7 @@ class Ethtool {
     int get(const std::string& device, std::uint8_t command,
             const std::function<void(nlmsghdr*)>& more,
             const std::function<void(const Attributes&)>& take) {
-        if (error_ != 0 || family_ == 0) {
+        if (family_ == 0) {
             return error_ != 0 ? error_ : EOPNOTSUPP;
         }
         nlmsghdr* request = begin(family_, command, ETHTOOL_GENL_VERSION);
@@ -257,15 +257,10 @@ class Ethtool {
     }
 
   private:
-    struct Close {
-        void operator()(mnl_socket* socket) const { mnl_socket_close(socket); }
-    };
-
     nlmsghdr* begin(std::uint16_t family, std::uint8_t command, std::uint8_t version) {
-        nlmsghdr* request = mnl_nlmsg_put_header(buffer_.data());
+        nlmsghdr* request = mnl_nlmsg_put_header(room_.data());
         request->nlmsg_type = family;
         request->nlmsg_flags = NLM_F_REQUEST | NLM_F_ACK;
-        request->nlmsg_seq = ++sequence_;
         auto* head =
             static_cast<genlmsghdr*>(mnl_nlmsg_put_extra_header(request, sizeof(genlmsghdr)));
         head->cmd = command;
@@ -273,34 +268,16 @@ class Ethtool {
         return request;
     }
 
-    int exchange(const nlmsghdr* request, const std::function<void(const Attributes&)>& take) {
-        const std::uint32_t sequence = request->nlmsg_seq;
-        if (mnl_socket_sendto(socket_.get(), request, request->nlmsg_len) < 0) {
-            return errno;
-        }
-        const auto on_answer = [](const nlmsghdr* message, void* data) {
+    int exchange(nlmsghdr* request, const std::function<void(const Attributes&)>& take) {
+        return socket_->exchange(*request, [&](const nlmsghdr& message) {
             Attributes from;
-            mnl_attr_parse(message, sizeof(genlmsghdr), note_attribute, &from);
-            (*static_cast<const std::function<void(const Attributes&)>*>(data))(from);
-            return MNL_CB_OK;
-        };
-        for (;;) {
-            const ssize_t got = mnl_socket_recvfrom(socket_.get(), buffer_.data(), buffer_.size());
-            if (got < 0) {
-                return errno;
-            }
-            const int state = mnl_cb_run(buffer_.data(), static_cast<std::size_t>(got), sequence,
-                                         mnl_socket_get_portid(socket_.get()), on_answer,
-                                         const_cast<void*>(static_cast<const void*>(&take)));
-            if (state <= MNL_CB_STOP) {
-                return state < 0 ? errno : 0;
-            }
-        }
+            mnl_attr_parse(&message, sizeof(genlmsghdr), note_attribute, &from);
+            take(from);
+        });
     }
 
-    std::unique_ptr<mnl_socket, Close> socket_;
-    std::vector<char> buffer_ = std::vector<char>(kBufferBytes);
-    std::uint32_t sequence_ = 0;
+    Result<process::NetlinkSocket> socket_;
+    std::array<char, 1024> room_{};  // of a request
     std::uint16_t family_ = 0;
     int error_ = 0;
 };

@@ -15,10 +15,10 @@
 #include <cerrno>
 #include <cstring>
 #include <fstream>
-#include <memory>
 
 #include "dataplane/base/file.h"
 #include "harness/agent/ethtool.h"
+#include "harness/process/netlink.h"
 
 namespace pathproof::profile {
 namespace {
@@ -34,11 +34,6 @@ std::string hexadecimal_id(const std::string& path) {
     file >> text;
     return text.starts_with("0x") && text.size() == 6 ? text.substr(2) : "";
 }
-
-struct CloseSocket {
-    void operator()(mnl_socket* socket) const { mnl_socket_close(socket); }
-};
-using NetlinkSocket = std::unique_ptr<mnl_socket, CloseSocket>;
 
 int note_attribute(const nlattr* attribute, void* data) {
     LiveLimits& limits = *static_cast<LiveLimits*>(data);
@@ -61,36 +56,21 @@ int note_attribute(const nlattr* attribute, void* data) {
     return MNL_CB_OK;
 }
 
-int note_link(const nlmsghdr* message, void* data) {
-    static_cast<void>(mnl_attr_parse(message, sizeof(ifinfomsg), note_attribute, data));
-    return MNL_CB_OK;
-}
-
 Status read_link_limits(const std::string& name, LiveLimits& limits) {
-    NetlinkSocket socket(mnl_socket_open(NETLINK_ROUTE));
-    if (!socket || mnl_socket_bind(socket.get(), 0, MNL_SOCKET_AUTOPID) < 0) {
-        return fail(ErrorCode::kFailed, "cannot open a netlink socket: {}", std::strerror(errno));
-    }
-    // The reply of a device with many virtual functions is longer than the library's usual buffer.
-    constexpr std::size_t kReplyBytes = 1 << 16;
-    std::vector<char> buffer(kReplyBytes);
-    nlmsghdr* request = mnl_nlmsg_put_header(buffer.data());
+    auto socket = TRY(process::NetlinkSocket::open(NETLINK_ROUTE));
+    char room[256];
+    nlmsghdr* request = mnl_nlmsg_put_header(room);
     request->nlmsg_type = RTM_GETLINK;
-    request->nlmsg_flags = NLM_F_REQUEST;
-    request->nlmsg_seq = 1;
+    request->nlmsg_flags = NLM_F_REQUEST | NLM_F_ACK;
     auto* link =
         static_cast<ifinfomsg*>(mnl_nlmsg_put_extra_header(request, sizeof(struct ifinfomsg)));
     link->ifi_index = static_cast<int>(if_nametoindex(name.c_str()));
-    if (mnl_socket_sendto(socket.get(), request, request->nlmsg_len) < 0) {
-        return fail(ErrorCode::kFailed, "cannot ask for the limits of {}: {}", name,
-                    std::strerror(errno));
-    }
-    const ssize_t received = mnl_socket_recvfrom(socket.get(), buffer.data(), buffer.size());
-    const unsigned port = mnl_socket_get_portid(socket.get());
-    if (received < 0 || mnl_cb_run(buffer.data(), static_cast<std::size_t>(received), 1, port,
-                                   note_link, &limits) < 0) {
+    const int problem = socket.exchange(*request, [&](const nlmsghdr& message) {
+        mnl_attr_parse(&message, sizeof(ifinfomsg), note_attribute, &limits);
+    });
+    if (problem != 0) {
         return fail(ErrorCode::kFailed, "the kernel does not tell the limits of {}: {}", name,
-                    std::strerror(errno));
+                    std::strerror(problem));
     }
     return {};
 }

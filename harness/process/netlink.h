@@ -1,0 +1,40 @@
+// A netlink socket in the network namespace of the calling thread: rtnetlink, generic netlink. That of conntrack is
+// netfilter/socket.h.
+#pragma once
+
+#include <libmnl/libmnl.h>
+
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "dataplane/base/result.h"
+
+namespace pathproof::process {
+
+// Of a datagram of an answer; a device with many virtual functions needs more than libmnl's usual buffer.
+inline constexpr std::size_t kNetlinkBytes = 64 * 1024;
+
+class NetlinkSocket {
+  public:
+    // `protocol`: NETLINK_ROUTE and others; `groups`: those that it listens to (RTMGRP_LINK).
+    static Result<NetlinkSocket> open(int protocol, unsigned groups = 0);
+
+    mnl_socket* get() const { return socket_.get(); }
+
+    // Sends a request that ends with an answer of its own (NLM_F_DUMP or NLM_F_ACK), and gives `take` each message before
+    // that. 0, or the errno of the socket or of the kernel's answer.
+    int exchange(nlmsghdr& request, const std::function<void(const nlmsghdr&)>& take);
+
+  private:
+    struct Close {
+        void operator()(mnl_socket* socket) const { mnl_socket_close(socket); }
+    };
+    explicit NetlinkSocket(mnl_socket* socket) : socket_(socket) {}
+
+    std::unique_ptr<mnl_socket, Close> socket_;
+    std::vector<char> answer_;
+    unsigned sequence_ = 0;
+};
+
+}  // namespace pathproof::process
