@@ -4,13 +4,13 @@
 #include <vector>
 
 #include "harness/agent/ethtool.h"
-#include "harness/message/archive.h"
 #include "harness/cli/baseline.h"
 #include "harness/cli/commands.h"
 #include "harness/cli/offload_calibrate.h"
 #include "harness/cli/offload_check.h"
 #include "harness/cli/offload_ports.h"
 #include "harness/lab/machine_use.h"
+#include "harness/message/archive.h"
 #include "harness/process/json_text.h"
 #include "harness/process/netns.h"
 

@@ -1,8 +1,10 @@
 #include "harness/agent/offload_frames.h"
 
 #include <boost/test/unit_test.hpp>
+#include <nlohmann/json.hpp>
 
 #include "harness/agent/feature_trial.h"
+#include "harness/message/archive.h"
 
 BOOST_AUTO_TEST_SUITE(offload_messages)
 
