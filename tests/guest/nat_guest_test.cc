@@ -178,7 +178,7 @@ BOOST_AUTO_TEST_CASE(a_controller_that_is_killed_in_any_phase_takes_its_guest_an
                       "for i in $(seq 1500); do kill -0 $p 2>/dev/null || break; if "
                    << phase.reached
                    << "; then reached=1; break; fi; sleep 0.1; done\n"
-                      "kill -9 $p; wait $p; echo status $? reached $reached\n";
+                      "kill -9 $p; wait $p; echo status $? reached $reached; tail -n 20 out said\n";
             const auto ended =
                 process::run_program({"sh", "-c", script.str()}, {.timeout = kPatience});
             BOOST_REQUIRE_MESSAGE(ended, (ended ? "" : ended.error().message));
