@@ -130,10 +130,11 @@ int dump_links(process::NetlinkSocket& socket, CounterSet& counters) {
 // Of all devices at once: by files it takes three system calls a counter.
 Status add_links(CounterSet& counters) {
     constexpr int kMostTries = 20;
-    auto socket = TRY(process::NetlinkSocket::open(NETLINK_ROUTE));
     int problem = EINTR;
     for (int tried = 0; problem == EINTR && tried < kMostTries; ++tried) {
-        CounterSet links;  // anew: one that is gone by now is left out
+        // Anew: a device that is gone by now is left out, and so is the rest of the last answer.
+        auto socket = TRY(process::NetlinkSocket::open(NETLINK_ROUTE));
+        CounterSet links;
         problem = dump_links(socket, links);
         if (problem == 0) {
             counters.merge(links);

@@ -228,7 +228,7 @@ class Ethtool {
   public:
     Ethtool() : socket_(process::NetlinkSocket::open(NETLINK_GENERIC)) {
         if (!socket_) {
-            error_ = EMFILE;  // that alone: generic netlink is always there
+            error_ = EMFILE;  // what else keeps one from a socket
             return;
         }
         // Attributes of CTRL_CMD_GETFAMILY are found in place, without a header of ethtool's.

@@ -23,7 +23,8 @@ class NetlinkSocket {
     mnl_socket* get() const { return socket_.get(); }
 
     // Sends a request that ends with an answer of its own (NLM_F_DUMP or NLM_F_ACK), and gives `take` each message before
-    // that. 0, or the errno of the socket or of the kernel's answer.
+    // that. 0, or the errno of the socket or of the kernel's answer. After EINTR, of a dump that changed on the way, the
+    // rest of it still waits: the socket is then fit for closing only.
     int exchange(nlmsghdr& request, const std::function<void(const nlmsghdr&)>& take);
 
   private:

@@ -3,6 +3,7 @@
 #include <boost/test/unit_test.hpp>
 #include <map>
 #include <sstream>
+#include <thread>
 
 #include "harness/agent/feature_names.h"
 #include "tests/agent/lab.h"
@@ -247,6 +248,36 @@ BOOST_AUTO_TEST_CASE(statistics_are_those_of_ethtool_S) {
     for (const auto& [name, value] : info->statistics) {
         BOOST_REQUIRE_MESSAGE(theirs.contains(name), name);
         BOOST_TEST(std::to_string(value) == theirs.at(name), name);
+    }
+}
+
+// The kernel breaks a dump off that devices come or go in, and more of it waits to be read.
+BOOST_AUTO_TEST_CASE(counters_are_read_while_devices_come_and_go) {
+    const Lab lab;
+    constexpr int kDevices = 120;  // of several datagrams
+    std::string many;
+    for (int vni = 1000; vni < 1000 + kDevices; ++vni) {
+        many += "link add d" + std::to_string(vni) + " type vxlan id " + std::to_string(vni) +
+                " dstport 4789\n";
+    }
+    const auto made =
+        process::run_program({"sh", "-c", "printf '" + many + "' | ip -n " + lab.a + " -batch -"});
+    BOOST_REQUIRE_MESSAGE(made && made->exit_status == 0, (made ? made->err : ""));
+    const auto agent = Client::start_in_netns(lab.a).value();
+    std::jthread changes([&](const std::stop_token& over) {
+        while (!over.stop_requested()) {
+            (void)process::run_program(
+                {"sh", "-c",
+                 "for i in $(seq 50); do echo link add x type vxlan id 9999 dstport 4789; "
+                 "echo link del x; done | ip -n " +
+                     lab.a + " -force -batch -"});
+        }
+    });
+    for (int n = 0; n < 100; ++n) {
+        const auto counters = agent->counters();
+        BOOST_REQUIRE_MESSAGE(counters, counters.error().message);
+        BOOST_TEST(counters->contains("d1000.rx_packets"));
+        usleep(5'000);
     }
 }
 

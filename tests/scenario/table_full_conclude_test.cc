@@ -76,7 +76,7 @@ BOOST_AUTO_TEST_CASE(drops_without_a_flow_of_our_own_conclude_nothing) {
         seen.datagrams_arrived = seen.connected = 0;
     });
     BOOST_TEST((result.verdict == ScenarioVerdict::kInconclusive), result.headline);
-    BOOST_TEST(result.headline.find("no flow was begun") != std::string::npos, result.headline);
+    BOOST_TEST(contains(result.headline, "no flow was begun"), result.headline);
 }
 
 BOOST_AUTO_TEST_CASE(what_this_kernel_shows_is_reproduced_named_and_cured) {
