@@ -30,7 +30,8 @@ class Engine final : public LoadRun {
           clock_{traffic::TscClock::of_this_machine(), traffic::tsc_now()},
           unix_start_ns_(realtime_ns()),
           began_(port::read_clocks()),
-          board_(workers_of(roles_).size(), workers_of(roles_.senders).size()) {}
+          board_(workers_of(roles_).size(), workers_of(roles_.senders).size(),
+                 workers_of(roles_.receivers).size()) {}
     Engine(const Engine&) = delete;
     Engine& operator=(const Engine&) = delete;
     ~Engine() override {
@@ -87,7 +88,8 @@ class Engine final : public LoadRun {
         // One that was changed meanwhile was perhaps the counter itself.
         facts.clock_source = clock_source() == source ? source : "changed";
         check_trial(report, facts);
-        report.overhead_ns = clock_.tsc.nanoseconds(ordered, traffic::tsc_now()) - working_ns();
+        report.overhead_ns = clock_.tsc.nanoseconds(ordered, traffic::tsc_now()) -
+                             (report.ended_ns - report.began_ns);
         return report;
     }
 
@@ -140,29 +142,18 @@ class Engine final : public LoadRun {
             if (troubles.empty()) {
                 troubles = ports_.link_troubles();
             }
-            if (!troubles.empty()) {
+            if (!troubles.empty() && plan_.link_loss == LoadPlan::LinkLoss::kEnds) {
                 board_.call_off();
             }
         }
         return troubles.empty() ? ports_.link_troubles() : troubles;
     }
 
-    // From the first deadline to the end of the drain.
-    std::int64_t working_ns() const {
-        Tsc began = ~Tsc{0};
-        Tsc ended = 0;
-        for (const auto& worker : workers_) {
-            began = std::min(began, worker->time().began);
-            ended = std::max(ended, worker->time().ended);
-        }
-        return clock_.tsc.nanoseconds(began, ended);
-    }
-
     template <typename T, typename Take>
     std::vector<T> gather(Take take) {
         std::vector<T> all;
         for (const auto& worker : workers_) {
-            if (TrackedIntake* intake = worker->intake(); intake != nullptr) {
+            if (TrackedIntake* intake = worker->tracked(); intake != nullptr) {
                 std::ranges::move(take(*intake), std::back_inserter(all));
             }
         }
@@ -187,8 +178,8 @@ class Engine final : public LoadRun {
 
 Result<std::unique_ptr<LoadRun>> LoadRun::start(port::Eal& eal, const Roles& roles,
                                                 const LoadPlan& plan) {
-    TRY(check_plan(plan));
     TRY(check_roles(roles, eal.workers()));
+    TRY(check_plan(plan, roles));
     auto engine = std::make_unique<Engine>(eal, roles, plan);
     TRY(engine->set_up());
     return std::unique_ptr<LoadRun>(std::move(engine));

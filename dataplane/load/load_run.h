@@ -1,8 +1,9 @@
-// Runs sources and intakes on lcores: paced sending, receiving, and what can be said of the run
-// itself. The workers are started once and serve any number of trials, so that a search loses a few
-// milliseconds between two of them and not a second.
+// Runs sources, intakes and responders on lcores: paced sending, receiving, answering, and what can
+// be said of the run itself. The workers are started once and serve any number of trials, so that a
+// search loses a few milliseconds between two of them and not a second.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstdint>
 #include <functional>
@@ -12,11 +13,13 @@
 #include <vector>
 
 #include "dataplane/base/result.h"
+#include "dataplane/frame/template.h"
 #include "dataplane/load/clock_check.h"
 #include "dataplane/load/load_plan.h"
 #include "dataplane/load/source.h"
 #include "dataplane/load/tracked_intake.h"
 #include "dataplane/port/port.h"
+#include "dataplane/traffic/respond_worker.h"
 
 namespace pathproof::port {
 class Eal;
@@ -24,8 +27,8 @@ class Eal;
 
 namespace pathproof::load {
 
-// Who sends and who listens. Each sender has a transmit queue of its own; receivers share out the
-// receive queues. A worker may do both (one core, closed loop).
+// Who sends, who listens and who answers. Each sender has a transmit queue of its own; receivers
+// share out the receive queues. A worker may do all of it (one core, closed loop).
 struct Roles {
     struct Queue {
         unsigned worker = 0;
@@ -34,6 +37,22 @@ struct Roles {
     };
     std::vector<Queue> senders;
     std::vector<Queue> receivers;
+    // At most one a worker. They answer until the last receiver has heard enough, and what they
+    // count is read from them afterwards.
+    struct Responder {
+        unsigned worker = 0;
+        traffic::RespondWorker* responder = nullptr;
+    };
+    std::vector<Responder> responders;
+};
+
+// Two senders on workers of their own, each with one member of every pair: neither leaves before
+// both stand ready.
+struct Together {
+    // The second sender's behind the first's; may be negative.
+    Nanoseconds skew{0};
+    // Sent shortly before each pair by each of the two, and not counted as sent.
+    std::array<std::optional<frame::FrameTemplate>, 2> warm_up;
 };
 
 struct LoadPlan {
@@ -43,9 +62,25 @@ struct LoadPlan {
     // Behind a member of a pair the other leaves this much later, to the time-stamp counter's tick;
     // 0: in one burst.
     Nanoseconds pair_skew{0};
+    // For what is measured departure by departure: frames are made before they are due and leave to
+    // the counter's tick, one unit at a time; a lcore reads and answers less the nearer it is to a
+    // departure; and what is late leaves late, but is never left out.
+    bool punctual = false;
+    std::optional<Together> together;  // punctual, with pairs
     // Where frames come from if not from FrameSource::make: called once for each sender, with its
     // stream and its share of the flows. Null: FrameSource.
     std::function<Result<std::unique_ptr<Source>>(const SourcePlan&)> make_source;
+    // Where received frames go if not into a TrackedIntake of each lcore; all receivers are then
+    // one worker's, and a report's `intake` stays empty.
+    Intake* intake_instead = nullptr;
+    // A link that is lost ends a trial, as frames would only be thrown away; or what was under way
+    // is followed to its end.
+    enum class LinkLoss : std::uint8_t { kEnds, kIsOutlasted } link_loss = LinkLoss::kEnds;
+
+    // What leaves at one deadline: a frame, or both members of a pair.
+    unsigned frames_in_unit() const {
+        return source.pairing == SourcePlan::Pairing::kPairs ? 2 : 1;
+    }
 };
 
 // One trial. Exactly `frames` are sent when it is not 0, whatever the rate did.
@@ -64,6 +99,12 @@ struct TrialOrder {
         kFull
     } drain_end = DrainEnd::kWhenAllArrived;
     Nanoseconds settle{0};
+    // Puts the end of a drain off while tracked frames still come, or answers that the run's
+    // responders sent are missing: what is late is then seen to be late.
+    struct PutOff {
+        Nanoseconds by{0};    // 0: it is not put off
+        Nanoseconds most{0};  // behind the last departure
+    } put_off;
 };
 
 struct InterDeparture {  // gaps between bursts that left one after the other, one sender
@@ -106,6 +147,7 @@ struct HandOver {
     std::uint64_t taken_back = 0;  // made, and never taken: not counted as sent
     std::uint64_t no_buffer = 0;   // times that the pool had no buffers for a burst
     unsigned stuck = 0;            // senders whose driver took nothing for 100 ms
+    std::uint64_t warm_ups = 0;    // Together::warm_up
 };
 
 // How much of its time a worker had its CPU, as far as it can be known.
@@ -124,6 +166,8 @@ struct WorkerHealth {
 
 struct TrialReport {
     TrialOrder order;
+    std::int64_t began_ns = 0;  // in the run's clock: the first deadline
+    std::int64_t ended_ns = 0;  // the end of the drain
     std::uint64_t sent = 0;
     ClassCounts sent_by_class{};
     double sending_seconds = 0;  // first departure to last deadline
@@ -133,6 +177,7 @@ struct TrialReport {
     InterDeparture departures;
     PairSkew skew;
     HandOver handed;
+    std::uint64_t emptied = 0;  // frames from before the trial that its receivers threw away
     std::vector<WorkerHealth> workers;
     port::PortCounters sender_port;  // over the trial; sums over the ports involved
     port::PortCounters receiver_port;

@@ -18,24 +18,25 @@ constexpr double kNapRate = 20'000;
 constexpr Nanoseconds kShortDrain = std::chrono::milliseconds(100);
 // Any time longer than a nap.
 constexpr Tsc kNoDeadline = Tsc{1} << 40;
+// What a frame costs at most where the DUT's kernel works inside our sendto(): bounds what a
+// punctual lcore begins shortly before a departure.
+constexpr Nanoseconds kFrameCost{20'000};
+// How long answers that the responders sent are waited for while none comes.
+constexpr Nanoseconds kPatience = std::chrono::seconds(2);
+// The end of a drain is put off when it is so near.
+constexpr Nanoseconds kPutOff = std::chrono::milliseconds(4);
 
-std::uint64_t unique_of(const IntakeTotals& totals) {
-    std::uint64_t unique = 0;
-    for (const ClassTotals& of_class : totals.classes) {
-        unique += of_class.unique + of_class.damaged;
-    }
-    return unique;
-}
-
-bool prompt(const TrialOrder& order) {
-    return order.frames_per_second > 0 && order.frames_per_second <= traffic::kPromptRate;
+bool prompt(const TrialOrder& order, unsigned at_once) {
+    return order.frames_per_second > 0 && order.frames_per_second / at_once <= traffic::kPromptRate;
 }
 
 }  // namespace
 
-LoadWorker::LoadWorker(unsigned number, const traffic::RunClock& clock, TrialBoard& board,
-                       const List& all)
+LoadWorker::LoadWorker(unsigned number, const LoadPlan& plan, const traffic::RunClock& clock,
+                       TrialBoard& board, const List& all)
     : number_(number),
+      punctual_(plan.punctual),
+      at_once_(plan.frames_in_unit()),
       clock_(clock),
       board_(board),
       all_(all),
@@ -66,20 +67,21 @@ int LoadWorker::serve() noexcept {
 
 void LoadWorker::run(const Trial& trial) noexcept {
     std::optional<traffic::Promptness> promptness;
-    if (prompt(trial.order)) {
+    if (prompt(trial.order, at_once_)) {
         promptness.emplace();
     }
     live_.clear();
     time_ = {};
     stopped_ = false;
     push_end_ = 0;
-    drain_end_ = 0;
+    drain_from_ = drain_end_ = 0;
+    emptied_ = 0;
     for (Receiver& receiver : receivers_) {
-        receiver.empty();
+        emptied_ += receiver.empty();
     }
-    if (intake_) {
-        intake_->reset(static_cast<std::uint64_t>(clock_.now_ns()));
-        intake_->tell(trial.order.outstanding > 0 ? &*returns_ : nullptr);
+    if (tracked_) {
+        tracked_->reset(static_cast<std::uint64_t>(clock_.now_ns()));
+        tracked_->tell(trial.order.outstanding > 0 ? &*returns_ : nullptr);
     }
     time_.clocks_before = port::read_clocks();
     const Tsc start = board_.arrive(static_cast<Tsc>(clock_.tsc.cycles(kLead)));
@@ -105,32 +107,61 @@ void LoadWorker::loop(const Trial& trial) noexcept {
     Tsc began = traffic::tsc_now();
     for (;;) {
         stopped_ = stopped_ || board_.called_off();
-        unsigned moved = receive();
+        const std::uint16_t most = room(began);
+        unsigned moved = receive(most) + answer(most);
         moved += sending_ && !stopped_ ? send(traffic::tsc_now()) : 0;
         const Tsc now = traffic::tsc_now();
         if (sending_ && (stopped_ || all_sent(now)) && pushed_out(now)) {
             end_sending();
         } else if (!sending_ && drained(trial.order, now)) {
-            return;
+            break;
         }
         account(began, now, moved);
         const Tsc next = moved == 0 && idle(trial.order, now) ? traffic::tsc_now() : now;
         note_look(next - began);
         began = next;
     }
+    if (!receivers_.empty()) {
+        board_.listening_is_over();
+    }
 }
 
-unsigned LoadWorker::receive() noexcept {
+// How many frames may be read at one look. At least one, so that queues are read at rates that
+// leave no time in between.
+std::uint16_t LoadWorker::room(Tsc now) const noexcept {
+    if (!punctual_ || !sending_) {
+        return Receiver::kBurst;
+    }
+    Tsc departure = now + kNoDeadline;
+    for (const Sender& sender : senders_) {
+        departure = std::min(departure, std::max(sender.wake(), now));
+    }
+    return static_cast<std::uint16_t>(std::clamp<std::int64_t>(
+        clock_.tsc.nanoseconds(now, departure) / kFrameCost.count(), 1, Receiver::kBurst));
+}
+
+unsigned LoadWorker::receive(std::uint16_t most) noexcept {
     unsigned frames = 0;
     for (Receiver& receiver : receivers_) {
-        frames += receiver.turn(*intake_);
+        frames += receiver.turn(*intake_, most);
     }
     if (frames > 0) {
-        const judge::ReceiveTally& tally = intake_->totals().received;
+        const judge::ReceiveTally& tally = intake_->received();
         live_.received.store(tally.received, std::memory_order_relaxed);
         live_.bad.store(tally.bad_checksum, std::memory_order_relaxed);
     }
     return frames;
+}
+
+unsigned LoadWorker::answer(std::uint16_t most) noexcept {
+    if (responder_ == nullptr) {
+        return 0;
+    }
+    const std::size_t frames = responder_->serve(clock_, most);
+    if (frames > 0) {
+        live_.answered.store(responder_->responder().counts().answered, std::memory_order_relaxed);
+    }
+    return static_cast<unsigned>(frames);
 }
 
 unsigned LoadWorker::send(Tsc now) noexcept {
@@ -171,24 +202,49 @@ void LoadWorker::end_sending() noexcept {
 
 bool LoadWorker::drained(const TrialOrder& order, Tsc now) noexcept {
     if (receivers_.empty()) {
-        return true;
+        return responder_ == nullptr || !(board_.somebody_sends() || board_.somebody_listens());
     }
     if (board_.somebody_sends()) {
         return false;
     }
-    if (drain_end_ == 0) {
-        const Nanoseconds drain = stopped_ ? std::min(order.drain, kShortDrain) : order.drain;
-        drain_end_ = now + static_cast<Tsc>(clock_.tsc.cycles(drain));
+    if (drain_from_ == 0) {
+        drain_from_ = came_at_ = now;
+        came_ = intake_->received().answers;
+        drain_end_ = now + static_cast<Tsc>(clock_.tsc.cycles(order.drain));
     }
-    if (now >= drain_end_) {
-        return true;
+    live_.arrived.store(intake_->arrived(), std::memory_order_release);
+    if (stopped_) {
+        drain_end_ = std::min(drain_end_, now + static_cast<Tsc>(clock_.tsc.cycles(kShortDrain)));
     }
-    live_.unique.store(unique_of(intake_->totals()), std::memory_order_release);
-    if (order.drain_end != TrialOrder::DrainEnd::kWhenAllArrived || !everything_arrived()) {
-        return false;
+    if (order.drain_end == TrialOrder::DrainEnd::kWhenAllArrived && everything_arrived()) {
+        drain_end_ = std::min(drain_end_, now + static_cast<Tsc>(clock_.tsc.cycles(order.settle)));
+    } else if (!stopped_ && order.put_off.by.count() > 0) {
+        put_off(order, now);
     }
-    drain_end_ = std::min(drain_end_, now + static_cast<Tsc>(clock_.tsc.cycles(order.settle)));
-    return order.settle.count() == 0;
+    return now >= drain_end_;
+}
+
+void LoadWorker::put_off(const TrialOrder& order, Tsc now) noexcept {
+    const auto cycles = [this](Nanoseconds time) {
+        return static_cast<Tsc>(clock_.tsc.cycles(time));
+    };
+    const std::uint64_t came = intake_->received().answers;
+    if (came != came_) {
+        came_ = came;
+        came_at_ = now;
+    }
+    if (now + cycles(kPutOff) < drain_end_) {
+        return;
+    }
+    std::uint64_t answered = 0;
+    for (const auto& worker : all_) {
+        answered += worker->live().answered.load(std::memory_order_relaxed);
+    }
+    const bool more = now - came_at_ < cycles(order.put_off.by / 2) ||
+                      (came < answered && now - came_at_ < cycles(kPatience));
+    if (more && now - drain_from_ < cycles(order.put_off.most)) {
+        drain_end_ = now + cycles(order.put_off.by);
+    }
 }
 
 bool LoadWorker::everything_arrived() const noexcept {
@@ -196,7 +252,7 @@ bool LoadWorker::everything_arrived() const noexcept {
     std::uint64_t arrived = 0;
     for (const auto& worker : all_) {
         sent += worker->live().sent.load(std::memory_order_relaxed);
-        arrived += worker->live().unique.load(std::memory_order_acquire);
+        arrived += worker->live().arrived.load(std::memory_order_acquire);
     }
     return arrived >= sent;
 }
@@ -220,22 +276,25 @@ void LoadWorker::note_look(Tsc apart) noexcept {
     time_.looked_squared += cycles * cycles;
 }
 
-// Sleeps a little if nobody is harmed by it; says whether it may have.
-bool LoadWorker::idle(const TrialOrder& order, Tsc now) noexcept {
+// When there will be something to do, as far as that is known.
+Tsc LoadWorker::wake(Tsc now) const noexcept {
+    Tsc wake = !sending_ && drain_from_ != 0 ? drain_end_ : now + kNoDeadline;
     if (sending_) {
-        Tsc wake = now + kNoDeadline;
         for (const Sender& sender : senders_) {
             wake = std::min(wake, sender.wake());
         }
-        napper_.nap(wake);
-        return true;
     }
+    return responder_ == nullptr ? wake : std::min(wake, responder_->next_due(clock_, wake));
+}
+
+// Sleeps a little if nobody is harmed by it; says whether it may have.
+bool LoadWorker::idle(const TrialOrder& order, Tsc now) noexcept {
     const bool calm = order.frames_per_second > 0 && order.frames_per_second <= kNapRate;
-    if (calm || drain_end_ != 0) {
-        napper_.nap(drain_end_ != 0 ? drain_end_ : now + kNoDeadline);
-        return true;
+    if (!sending_ && !calm && drain_from_ == 0 && responder_ == nullptr) {
+        return false;
     }
-    return false;
+    napper_.nap(wake(now));
+    return true;
 }
 
 }  // namespace pathproof::load

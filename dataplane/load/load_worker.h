@@ -37,14 +37,17 @@ class LoadWorker {
     // All of the engine's workers, for the question whether everything has arrived.
     using List = std::vector<std::unique_ptr<LoadWorker>>;
 
-    LoadWorker(unsigned number, const traffic::RunClock& clock, TrialBoard& board, const List& all);
+    LoadWorker(unsigned number, const LoadPlan& plan, const traffic::RunClock& clock,
+               TrialBoard& board, const List& all);
     void add(Sender sender) { senders_.push_back(std::move(sender)); }
     void add(const Receiver& receiver) { receivers_.push_back(receiver); }
-    // Needed before the first trial by a worker with receivers.
+    // One of these is needed before the first trial by a worker with receivers.
     void set_intake(TrackedIntake intake, Returns returns) {
-        intake_.emplace(std::move(intake));
+        intake_ = &tracked_.emplace(std::move(intake));
         returns_.emplace(std::move(returns));
     }
+    void set_intake(Intake& intake) { intake_ = &intake; }
+    void set_responder(traffic::RespondWorker& responder) { responder_ = &responder; }
     // Once all workers are there: lets the senders see what comes back anywhere.
     void watch_returns();
 
@@ -53,10 +56,13 @@ class LoadWorker {
 
     unsigned number() const noexcept { return number_; }
     const std::vector<Sender>& senders() const noexcept { return senders_; }
-    // Null: it receives nothing. For other threads between trials only.
-    TrackedIntake* intake() noexcept { return intake_ ? &*intake_ : nullptr; }
+    const Intake* intake() const noexcept { return intake_; }
+    // Null: it receives nothing, or not by stamps. For other threads between trials only.
+    TrackedIntake* tracked() noexcept { return tracked_ ? &*tracked_ : nullptr; }
     const WorkerTime& time() const noexcept { return time_; }
     const LiveCounts& live() const noexcept { return live_; }
+    // Frames from before the trial.
+    std::uint64_t emptied() const noexcept { return emptied_; }
     // The trial ended before its time.
     bool stopped() const noexcept { return stopped_; }
 
@@ -64,25 +70,33 @@ class LoadWorker {
     void run(const Trial& trial) noexcept;
     void begin(const TrialOrder& order, Tsc start) noexcept;
     void loop(const Trial& trial) noexcept;
-    unsigned receive() noexcept;
+    std::uint16_t room(Tsc now) const noexcept;
+    unsigned receive(std::uint16_t most) noexcept;
+    unsigned answer(std::uint16_t most) noexcept;
     unsigned send(Tsc now) noexcept;
     bool all_sent(Tsc now) const noexcept;
     void end_sending() noexcept;
     bool pushed_out(Tsc now) noexcept;
     bool drained(const TrialOrder& order, Tsc now) noexcept;
+    void put_off(const TrialOrder& order, Tsc now) noexcept;
     bool everything_arrived() const noexcept;
+    Tsc wake(Tsc now) const noexcept;
     void account(Tsc began, Tsc now, unsigned moved) noexcept;
     void note_look(Tsc apart) noexcept;
     bool idle(const TrialOrder& order, Tsc now) noexcept;
 
     const unsigned number_;
+    const bool punctual_;
+    const unsigned at_once_;  // frames of one departure
     traffic::RunClock clock_;
     TrialBoard& board_;
     const List& all_;
     std::vector<Sender> senders_;
     std::vector<Receiver> receivers_;
-    std::optional<TrackedIntake> intake_;
-    std::optional<Returns> returns_;  // beside the intake
+    Intake* intake_ = nullptr;
+    std::optional<TrackedIntake> tracked_;
+    std::optional<Returns> returns_;  // beside it
+    traffic::RespondWorker* responder_ = nullptr;
     LiveCounts live_;
     WorkerTime time_;
     traffic::Napper napper_;
@@ -90,8 +104,12 @@ class LoadWorker {
     bool stopped_ = false;
     Tsc stall_cycles_;
     Tsc busy_stall_cycles_;
-    Tsc push_end_ = 0;   // what waits in a driver then stays there; 0: not known yet
-    Tsc drain_end_ = 0;  // 0: not known yet
+    Tsc push_end_ = 0;  // what waits in a driver then stays there; 0: not known yet
+    std::uint64_t emptied_ = 0;
+    Tsc drain_from_ = 0;  // when all was sent; 0: not known yet
+    Tsc drain_end_ = 0;
+    std::uint64_t came_ = 0;  // tracked frames, when there was one more last
+    Tsc came_at_ = 0;
 };
 
 }  // namespace pathproof::load

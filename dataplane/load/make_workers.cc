@@ -8,31 +8,43 @@
 namespace pathproof::load {
 namespace {
 
-LoadWorker& worker_of(unsigned number, const traffic::RunClock& clock, TrialBoard& board,
-                      LoadWorker::List& workers) {
+LoadWorker& worker_of(unsigned number, const LoadPlan& plan, const traffic::RunClock& clock,
+                      TrialBoard& board, LoadWorker::List& workers) {
     const auto there = std::ranges::find_if(
         workers, [number](const auto& one) { return one->number() == number; });
     if (there != workers.end()) {
         return **there;
     }
-    workers.push_back(std::make_unique<LoadWorker>(number, clock, board, workers));
+    workers.push_back(std::make_unique<LoadWorker>(number, plan, clock, board, workers));
     return *workers.back();
 }
 
+Meeting meeting_of(const LoadPlan& plan, unsigned number, TrialBoard& board) {
+    if (!plan.together) {
+        return {};
+    }
+    const auto& warm_up = plan.together->warm_up[number];
+    return {.with = &board.rendezvous(),
+            .leads = number == 0,
+            .skew = plan.together->skew,
+            .warm_up = warm_up ? &*warm_up : nullptr};
+}
+
 Result<Sender> make_sender(const Roles& roles, unsigned number, const LoadPlan& plan,
-                           const traffic::RunClock& clock) {
+                           const traffic::RunClock& clock, TrialBoard& board) {
     const Roles::Queue& role = roles.senders[number];
     const auto senders = static_cast<unsigned>(roles.senders.size());
     auto source = TRY(make_source(plan, number, senders));
     TRY(check_frames(*source, plan.source.spec, *role.port));
-    const bool pairs = plan.source.pairing == SourcePlan::Pairing::kPairs;
     return Sender({.port = role.port,
                    .queue = role.queue,
                    .number = number,
                    .senders = senders,
                    .burst = plan.burst,
-                   .frames_in_unit = pairs ? 2u : 1u,
+                   .frames_in_unit = plan.together ? 1 : plan.frames_in_unit(),
                    .pair_skew = plan.pair_skew,
+                   .punctual = plan.punctual,
+                   .meeting = meeting_of(plan, number, board),
                    .timeout = plan.intake.late_after},
                   std::move(source), clock);
 }
@@ -40,6 +52,9 @@ Result<Sender> make_sender(const Roles& roles, unsigned number, const LoadPlan& 
 Status add_receiver(const Roles::Queue& role, const Roles& roles, const LoadPlan& plan,
                     const RunPorts& ports, const traffic::RunClock& clock, LoadWorker& worker) {
     worker.add(Receiver(*role.port, role.queue, ports.number(*role.port), clock));
+    if (plan.intake_instead != nullptr) {
+        worker.set_intake(*plan.intake_instead);
+    }
     if (worker.intake() != nullptr) {
         return {};
     }
@@ -66,6 +81,9 @@ std::set<unsigned> workers_of(const std::vector<Roles::Queue>& queues) {
 std::set<unsigned> workers_of(const Roles& roles) {
     std::set<unsigned> workers = workers_of(roles.senders);
     workers.merge(workers_of(roles.receivers));
+    for (const Roles::Responder& role : roles.responders) {
+        workers.insert(role.worker);
+    }
     return workers;
 }
 
@@ -85,12 +103,15 @@ Result<std::unique_ptr<Source>> make_source(const LoadPlan& plan, unsigned sende
 Status make_workers(const Roles& roles, const LoadPlan& plan, const RunPorts& ports,
                     const traffic::RunClock& clock, TrialBoard& board, LoadWorker::List& workers) {
     for (unsigned number = 0; number < roles.senders.size(); ++number) {
-        auto sender = TRY(make_sender(roles, number, plan, clock));
-        worker_of(roles.senders[number].worker, clock, board, workers).add(std::move(sender));
+        auto sender = TRY(make_sender(roles, number, plan, clock, board));
+        worker_of(roles.senders[number].worker, plan, clock, board, workers).add(std::move(sender));
     }
     for (const Roles::Queue& role : roles.receivers) {
-        LoadWorker& worker = worker_of(role.worker, clock, board, workers);
+        LoadWorker& worker = worker_of(role.worker, plan, clock, board, workers);
         TRY(add_receiver(role, roles, plan, ports, clock, worker));
+    }
+    for (const Roles::Responder& role : roles.responders) {
+        worker_of(role.worker, plan, clock, board, workers).set_responder(*role.responder);
     }
     for (const auto& worker : workers) {
         worker->watch_returns();

@@ -19,7 +19,47 @@ constexpr double kLowestRate = 1e-3;  // a frame in 17 minutes
 constexpr double kOnTheWire = 4 + 20;
 
 bool pairs(const LoadPlan& plan) {
-    return plan.source.pairing == SourcePlan::Pairing::kPairs;
+    return plan.frames_in_unit() == 2;
+}
+
+Status check_responders(const Roles& roles, unsigned workers) {
+    std::set<unsigned> taken;
+    for (const Roles::Responder& role : roles.responders) {
+        if (role.worker >= workers || !taken.insert(role.worker).second) {
+            return fail(ErrorCode::kBadInput, "a responder on worker {} of {}: {}", role.worker,
+                        workers,
+                        role.worker >= workers ? "it does not exist" : "it has another already");
+        }
+    }
+    return {};
+}
+
+// Two that wait for each other cannot be one lcore.
+Status check_together(const LoadPlan& plan, const Roles& roles) {
+    if (!plan.together) {
+        return {};
+    }
+    const bool two =
+        roles.senders.size() == 2 && roles.senders[0].worker != roles.senders[1].worker;
+    if (!two || !pairs(plan) || !plan.punctual || plan.pair_skew.count() > 0) {
+        return fail(ErrorCode::kBadInput,
+                    "senders that leave together are two, on workers of their own, punctual, with "
+                    "pairs and the skew of Together alone");
+    }
+    return {};
+}
+
+// Of an intake that is not made for each lcore.
+Status check_intake(const LoadPlan& plan, const Roles& roles) {
+    std::set<unsigned> workers;
+    for (const Roles::Queue& role : roles.receivers) {
+        workers.insert(role.worker);
+    }
+    if (plan.intake_instead != nullptr && workers.size() > 1) {
+        return fail(ErrorCode::kBadInput,
+                    "an intake of the run's own belongs to one worker, not {}", workers.size());
+    }
+    return {};
 }
 
 Status check_queues(const std::vector<Roles::Queue>& roles, unsigned workers, const char* what,
@@ -92,7 +132,7 @@ Status check_outstanding(const TrialOrder& order, const LoadPlan& plan, const Ro
                     plan.make_source ? "frames of a capture carry no number" : "nobody receives",
                     order.outstanding);
     }
-    const std::size_t each = pairs(plan) ? 2 : 1;
+    const std::size_t each = plan.frames_in_unit();
     if (order.outstanding < roles.senders.size() * each) {
         return fail(ErrorCode::kBadInput,
                     "a limit of {} frames under way is too low: each of the sending queues ({}) "
@@ -110,11 +150,14 @@ Status check_roles(const Roles& roles, unsigned workers) {
                     frame::kMostStreams);
     }
     TRY(check_queues(roles.senders, workers, "sender", &port::PortConfig::tx_queues));
-    return check_queues(roles.receivers, workers, "receiver", &port::PortConfig::rx_queues);
+    TRY(check_queues(roles.receivers, workers, "receiver", &port::PortConfig::rx_queues));
+    return check_responders(roles, workers);
 }
 
-Status check_plan(const LoadPlan& plan) {
-    const unsigned least = pairs(plan) ? 2 : 1;
+Status check_plan(const LoadPlan& plan, const Roles& roles) {
+    TRY(check_together(plan, roles));
+    TRY(check_intake(plan, roles));
+    const unsigned least = plan.frames_in_unit();
     if (plan.burst < least || plan.burst > kMostInBurst) {
         return fail(ErrorCode::kBadInput, "a burst of {} frames is not in {}..{}", plan.burst,
                     least, kMostInBurst);

@@ -5,10 +5,10 @@
 
 namespace pathproof::load {
 
-// Of a run, all but its frames: who sends and who listens, burst and skew. `workers`: that the EAL
-// has.
+// Of a run, all but its frames: who sends, listens and answers, burst and skew. `workers`: that the
+// EAL has.
 Status check_roles(const Roles& roles, unsigned workers);
-Status check_plan(const LoadPlan& plan);
+Status check_plan(const LoadPlan& plan, const Roles& roles);
 
 // Of one sender's frames: too long for its port or for its buffers, offloads that were not asked of
 // the port.

@@ -6,9 +6,9 @@
 
 namespace pathproof::load {
 
-std::uint16_t Receiver::turn(TrackedIntake& intake) noexcept {
+std::uint16_t Receiver::turn(Intake& intake, std::uint16_t most) noexcept {
     std::array<rte_mbuf*, kBurst> frames;
-    const std::uint16_t count = port_->rx_burst(queue_, frames.data(), kBurst);
+    const std::uint16_t count = port_->rx_burst(queue_, frames.data(), most);
     if (count == 0) {
         return 0;
     }

@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "dataplane/load/tracked_intake.h"
+#include "dataplane/load/intake.h"
 #include "dataplane/port/port.h"
 #include "dataplane/traffic/pace.h"
 
@@ -19,11 +19,11 @@ class Receiver {
              const traffic::RunClock& clock)
         : port_(&port), queue_(queue), number_(number), clock_(clock) {}
 
-    // Frees what waits in the queue, so that a trial sees no frame from before it.
-    void empty() noexcept { port_->empty(queue_); }
-    // One look at the queue; says how many frames there were. The time that counts for them is
-    // read right after they were.
-    std::uint16_t turn(TrackedIntake& intake) noexcept;
+    // Frees what waits in the queue, so that a trial sees no frame from before it. Says how many.
+    std::uint64_t empty() noexcept { return port_->empty(queue_); }
+    // One look at the queue, at most kBurst frames; says how many there were. The time that counts
+    // for them is read right after they were.
+    std::uint16_t turn(Intake& intake, std::uint16_t most) noexcept;
 
   private:
     port::Port* port_;

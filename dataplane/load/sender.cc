@@ -4,6 +4,7 @@
 #include <rte_mbuf.h>
 
 #include <algorithm>
+#include <limits>
 
 namespace pathproof::load {
 namespace {
@@ -13,10 +14,25 @@ constexpr std::int64_t kLateNs = 10'000;
 constexpr Nanoseconds kCatchUp{100'000};
 // A driver is called stuck after so many attempts, too: the sender itself may have lost its CPU.
 constexpr unsigned kStuckAttempts = 100;
-// The partner of a pair is waited for in place when it is so near.
+// The partner of a pair is waited for in place when it is so near, unless all departures are.
 constexpr Nanoseconds kPartnerSpin{20'000};
+// Between naming an instant and leaving at it: the time the other lcore needs to hear of it.
+constexpr Nanoseconds kNotice{3'000};
+
+// The earlier one's time before the other.
+Nanoseconds lead_of(const Meeting& meeting) {
+    return meeting.with == nullptr ? Nanoseconds(0) : std::max(Nanoseconds(0), -meeting.skew);
+}
+
+// Frames of all senders that leave at one deadline.
+unsigned at_once(const SenderSetup& setup) {
+    return setup.meeting.with == nullptr ? setup.frames_in_unit : setup.senders;
+}
 
 std::uint64_t most_behind(const SenderSetup& setup, double frames_per_second) {
+    if (setup.punctual) {
+        return std::numeric_limits<std::uint64_t>::max();
+    }
     const double own = frames_per_second / setup.senders / setup.frames_in_unit;
     const auto in_time =
         static_cast<std::uint64_t>(own * static_cast<double>(kCatchUp.count()) / 1e9);
@@ -33,15 +49,21 @@ std::uint64_t own_outstanding(std::uint64_t frames, const SenderSetup& setup) {
 
 Sender::Sender(const SenderSetup& setup, std::unique_ptr<Source> source,
                const traffic::RunClock& clock)
-    : setup_(setup), source_(std::move(source)), clock_(clock) {}
+    : setup_(setup),
+      source_(std::move(source)),
+      clock_(clock),
+      spin_(clock.tsc.cycles(setup.punctual ? traffic::kSpin : kPartnerSpin)),
+      ahead_(setup.punctual
+                 ? static_cast<Tsc>(clock.tsc.cycles(traffic::kSpin + lead_of(setup.meeting)))
+                 : 0) {}
 
 void Sender::begin(const TrialOrder& order, Tsc start) noexcept {
-    const unsigned in_unit = setup_.frames_in_unit;
-    pacer_ = Pacer({.units_per_second = order.frames_per_second / in_unit,
-                    .units = order.frames / in_unit,
+    const bool meets = setup_.meeting.with != nullptr;
+    pacer_ = Pacer({.units_per_second = order.frames_per_second / at_once(setup_),
+                    .units = order.frames / at_once(setup_),
                     .duration = order.duration,
-                    .sender = setup_.number,
-                    .senders = setup_.senders,
+                    .sender = meets ? 0 : setup_.number,
+                    .senders = meets ? 1 : setup_.senders,
                     .most_behind = most_behind(setup_, order.frames_per_second)},
                    clock_.tsc, start);
     windows_ = pacer_.paced()
@@ -55,7 +77,7 @@ void Sender::begin(const TrialOrder& order, Tsc start) noexcept {
     tally_ = {};
     made_before_ = source_->made();
     source_from_ns_ = source_->next_due_ns();
-    source_ended_ = false;
+    source_ended_ = called_off_ = false;
     start_ = start;
     made_ = offered_ = 0;
     attempts_ = 0;
@@ -66,11 +88,16 @@ void Sender::begin(const TrialOrder& order, Tsc start) noexcept {
 }
 
 std::uint16_t Sender::turn(Tsc now) noexcept {
-    if (offered_ == made_ && !make(now)) {
-        return 0;
+    if (one_by_one()) {
+        return send_one_by_one(now);
     }
-    if (setup_.pair_skew.count() > 0) {
-        return send_pair(now);
+    if (offered_ == made_) {
+        const std::size_t wanted = due(now);
+        due_at_ = deadline();
+        if (wanted == 0 || !make(wanted, now)) {
+            return 0;
+        }
+        note_lateness(now);
     }
     if (!fresh_) {
         source_->restamp(waiting(), static_cast<std::uint64_t>(clock_.at_ns(now)));
@@ -80,7 +107,10 @@ std::uint16_t Sender::turn(Tsc now) noexcept {
 
 // How many frames may be made; at most a burst.
 std::size_t Sender::due(Tsc now) noexcept {
-    const std::uint64_t units = pacer_.due(now);
+    std::uint64_t units = pacer_.due(now);
+    if (units == 0 && ahead_ > 0) {
+        units = std::min<std::uint64_t>(1, pacer_.due(now + ahead_));
+    }
     if (units == 0 || source_ended_) {
         return 0;
     }
@@ -92,8 +122,7 @@ std::size_t Sender::due(Tsc now) noexcept {
 
 // Units that a burst, and the window of a closed loop, have room for.
 std::uint64_t Sender::fitting(Tsc now) noexcept {
-    const std::uint64_t in_burst =
-        setup_.pair_skew.count() > 0 ? 1 : setup_.burst / setup_.frames_in_unit;
+    const std::uint64_t in_burst = one_by_one() ? 1 : setup_.burst / setup_.frames_in_unit;
     if (!window_) {
         return in_burst;
     }
@@ -125,22 +154,17 @@ std::size_t Sender::fill(std::span<rte_mbuf*> burst, Tsc now) noexcept {
     return filled;
 }
 
-bool Sender::make(Tsc now) noexcept {
-    const std::size_t wanted = due(now);
-    if (wanted == 0) {
-        return false;
-    }
+bool Sender::make(std::size_t frames, Tsc now) noexcept {
     rte_mempool* pool = setup_.port->pool();
     const auto buffers = reinterpret_cast<void**>(burst_.data());
-    if (rte_mempool_get_bulk(pool, buffers, static_cast<unsigned>(wanted)) != 0) {
+    if (rte_mempool_get_bulk(pool, buffers, static_cast<unsigned>(frames)) != 0) {
         ++tally_.no_buffer;
         note_failure(now);
         return false;
     }
-    note_lateness(now);
-    const std::size_t filled = fill({burst_.data(), wanted}, now);
-    if (filled < wanted) {
-        rte_mempool_put_bulk(pool, buffers + filled, static_cast<unsigned>(wanted - filled));
+    const std::size_t filled = fill({burst_.data(), frames}, now);
+    if (filled < frames) {
+        rte_mempool_put_bulk(pool, buffers + filled, static_cast<unsigned>(frames - filled));
         source_ended_ = source_ended_ || !source_from_ns_;
     }
     pacer_.take(filled / setup_.frames_in_unit);
@@ -154,37 +178,91 @@ void Sender::note_lateness(Tsc now) noexcept {
     if (!pacer_.paced() && !source_from_ns_) {
         return;
     }
-    const std::int64_t late = clock_.tsc.nanoseconds(deadline(), now);
+    const std::int64_t late = clock_.tsc.nanoseconds(due_at_, now);
     tally_.departures.late += late > kLateNs ? 1 : 0;
     tally_.departures.worst_late_ns = std::max(tally_.departures.worst_late_ns, late);
 }
 
-std::uint16_t Sender::send_pair(Tsc now) noexcept {
-    std::uint16_t taken = 0;
-    if (offered_ == 0) {
-        if (!fresh_) {
-            source_->restamp(waiting(), static_cast<std::uint64_t>(clock_.at_ns(now)));
+// A unit in one burst, or the members of a pair one behind the other.
+std::uint16_t Sender::send_one_by_one(Tsc now) noexcept {
+    if (called_off_ || (offered_ == made_ && !prepare(now))) {
+        return 0;
+    }
+    const bool apart = setup_.pair_skew.count() > 0;
+    std::uint16_t first = 0;
+    if (offered_ == 0 || !apart) {
+        first = leave(now, apart ? std::uint16_t{1} : static_cast<std::uint16_t>(made_ - offered_));
+        if (first == 0 || !apart) {
+            return first;
         }
-        const Tsc instant = rte_rdtsc();
-        taken = offer(now, instant, 1);
-        if (taken == 0) {
-            return 0;
-        }
-        first_of_pair_ = instant;
-        partner_at_ = instant + static_cast<Tsc>(clock_.tsc.cycles(setup_.pair_skew));
+        first_of_pair_ = last_departure_;
+        leave_at_ = first_of_pair_ + static_cast<Tsc>(clock_.tsc.cycles(setup_.pair_skew));
         fresh_ = true;
     }
-    const Tsc at = fresh_ ? partner_at_ : std::max(partner_at_, now);
-    if (static_cast<std::int64_t>(at - now) > clock_.tsc.cycles(kPartnerSpin)) {
-        return taken;
-    }
-    source_->restamp(waiting(), static_cast<std::uint64_t>(clock_.at_ns(at)));
-    const Tsc instant = traffic::spin_until(at);
-    const std::uint16_t second = offer(at, instant, 1);
+    const std::uint16_t second = leave(now, 1);
     if (second > 0) {
-        note_skew(instant);
+        note_skew(last_departure_);
     }
-    return static_cast<std::uint16_t>(taken + second);
+    return static_cast<std::uint16_t>(first + second);
+}
+
+// Makes the next unit if it is time to, and settles when it leaves.
+bool Sender::prepare(Tsc now) noexcept {
+    const std::size_t wanted = due(now);
+    due_at_ = deadline();
+    const std::uint64_t unit = pacer_.taken();
+    if (wanted == 0 || !make(wanted, now)) {
+        return false;
+    }
+    leave_at_ = due_at_;
+    stamped_ = now;
+    return setup_.meeting.with == nullptr || meet(unit);
+}
+
+bool Sender::meet(std::uint64_t unit) noexcept {
+    const Meeting& meeting = setup_.meeting;
+    warm_up();
+    const auto notice = static_cast<Tsc>(clock_.tsc.cycles(kNotice + lead_of(meeting)));
+    const std::optional<Tsc> instant =
+        meeting.leads ? meeting.with->lead(unit, leave_at_, notice) : meeting.with->follow(unit);
+    called_off_ = !instant;
+    const Nanoseconds behind = meeting.leads ? Nanoseconds(0) : meeting.skew;
+    const auto skew = static_cast<Tsc>(clock_.tsc.cycles(behind));
+    due_at_ += skew;
+    leave_at_ = instant.value_or(0) + skew;
+    return !called_off_;
+}
+
+void Sender::warm_up() noexcept {
+    const frame::FrameTemplate* made = setup_.meeting.warm_up;
+    rte_mbuf* frame = made == nullptr ? nullptr : rte_pktmbuf_alloc(setup_.port->pool());
+    if (frame == nullptr) {
+        return;
+    }
+    char* start = rte_pktmbuf_append(frame, static_cast<std::uint16_t>(made->size()));
+    made->render(reinterpret_cast<std::uint8_t*>(start), {});
+    if (setup_.port->tx_burst(setup_.queue, &frame, 1) == 1) {
+        ++tally_.warm_ups;
+        return;
+    }
+    rte_pktmbuf_free(frame);
+}
+
+// Hands over what is to leave at leave_at_; nothing before the counter is near it.
+std::uint16_t Sender::leave(Tsc now, std::uint16_t frames) noexcept {
+    const Tsc at = fresh_ && offered_ > 0 ? leave_at_ : std::max(leave_at_, now);
+    if (static_cast<std::int64_t>(at - now) > spin_) {
+        return 0;
+    }
+    if (at != stamped_) {
+        source_->restamp(waiting(), static_cast<std::uint64_t>(clock_.at_ns(at)));
+        stamped_ = at;
+    }
+    const Tsc instant = traffic::spin_until(at);
+    if (fresh_ && offered_ == 0) {
+        note_lateness(instant);
+    }
+    return offer(at, instant, frames);
 }
 
 // `stamp`: what the frames say of their departure.
@@ -215,6 +293,7 @@ void Sender::note_departure(Tsc instant, Tsc after, std::uint16_t frames) noexce
     } else {
         tally_.departures.gaps.add(clock_.tsc.nanoseconds(last_departure_, instant));
     }
+    source_->left(frames, static_cast<std::uint64_t>(clock_.at_ns(instant)));
     windows_.note(instant, frames);
     last_departure_ = instant;
     done_ = after;
@@ -241,13 +320,16 @@ void Sender::note_failure(Tsc now) noexcept {
 }
 
 bool Sender::finished(Tsc now) const noexcept {
-    if (tally_.stuck || now > give_up_) {
+    if (tally_.stuck || called_off_ || now > give_up_) {
         return true;
     }
     return offered_ == made_ && (source_ended_ || pacer_.finished(now));
 }
 
 void Sender::end() noexcept {
+    if (setup_.meeting.with != nullptr) {
+        setup_.meeting.with->call_off();
+    }
     const auto rest = waiting();
     if (!rest.empty()) {
         tally_.taken_back = rest.size();
@@ -264,10 +346,11 @@ void Sender::end() noexcept {
 
 Tsc Sender::wake() const noexcept {
     if (offered_ == made_) {
-        return deadline();
+        const auto early = static_cast<std::int64_t>(ahead_) - spin_;
+        return deadline() - static_cast<Tsc>(std::max<std::int64_t>(early, 0));
     }
     // A frame that the driver refused is offered again at once.
-    return setup_.pair_skew.count() > 0 && offered_ == 1 ? partner_at_ : 0;
+    return one_by_one() && fresh_ ? leave_at_ : 0;
 }
 
 ClassCounts Sender::sent_by_class() const noexcept {

@@ -10,6 +10,7 @@
 
 #include "dataplane/load/load_run.h"
 #include "dataplane/load/pacer.h"
+#include "dataplane/load/rendezvous.h"
 #include "dataplane/load/source.h"
 #include "dataplane/load/under_way.h"
 #include "dataplane/traffic/pace.h"
@@ -22,6 +23,14 @@ inline constexpr Nanoseconds kStuckAfter = std::chrono::milliseconds(100);
 // What a trial that ends with its duration waits for the driver to take the last frames.
 inline constexpr Nanoseconds kLastFrames = std::chrono::milliseconds(1);
 
+// A sender's part in leaving together with another.
+struct Meeting {
+    Rendezvous* with = nullptr;  // null: it leaves alone
+    bool leads = false;
+    Nanoseconds skew{0};  // between the two
+    const frame::FrameTemplate* warm_up = nullptr;
+};
+
 struct SenderSetup {
     port::Port* port = nullptr;
     std::uint16_t queue = 0;
@@ -30,6 +39,8 @@ struct SenderSetup {
     std::uint16_t burst = 32;
     unsigned frames_in_unit = 1;  // 2: pairs
     Nanoseconds pair_skew{0};
+    bool punctual = false;
+    Meeting meeting;
     Nanoseconds timeout{0};  // of a closed loop
 };
 
@@ -40,6 +51,7 @@ struct SenderTally {
     std::uint64_t refused = 0;     // not taken by the driver at the first attempt
     std::uint64_t taken_back = 0;  // made, and never taken by the driver
     std::uint64_t no_buffer = 0;   // bursts for which the pool had no buffers
+    std::uint64_t warm_ups = 0;    // frames that were sent before a departure, of no unit
     bool stuck = false;            // the driver took nothing for kStuckAfter
     std::int64_t first_ns = 0;     // departures, in the run's clock
     std::int64_t last_ns = 0;
@@ -74,14 +86,19 @@ class Sender {
     const SenderSetup& setup() const noexcept { return setup_; }
 
   private:
-    bool make(Tsc now) noexcept;
+    bool one_by_one() const noexcept { return setup_.punctual || setup_.pair_skew.count() > 0; }
+    bool make(std::size_t frames, Tsc now) noexcept;
     std::size_t due(Tsc now) noexcept;
     std::uint64_t fitting(Tsc now) noexcept;
     Tsc deadline() const noexcept;
     std::size_t fill(std::span<rte_mbuf*> burst, Tsc now) noexcept;
     void note_lateness(Tsc now) noexcept;
     std::uint16_t offer(Tsc stamp, Tsc instant, std::uint16_t most) noexcept;
-    std::uint16_t send_pair(Tsc now) noexcept;
+    std::uint16_t send_one_by_one(Tsc now) noexcept;
+    bool prepare(Tsc now) noexcept;
+    bool meet(std::uint64_t unit) noexcept;
+    void warm_up() noexcept;
+    std::uint16_t leave(Tsc now, std::uint16_t frames) noexcept;
     void note_departure(Tsc instant, Tsc after, std::uint16_t frames) noexcept;
     void note_skew(Tsc instant) noexcept;
     void note_failure(Tsc now) noexcept;
@@ -106,8 +123,14 @@ class Sender {
     bool fresh_ = false;       // the next attempt with them is the first
     unsigned attempts_ = 0;    // in a row that came to nothing
     Tsc failing_since_ = 0;
+    Tsc due_at_ = 0;  // of what was made last
+    // Of a sender that sends one unit at a time.
+    std::int64_t spin_ = 0;  // a departure that is so near is waited for in place
+    Tsc ahead_ = 0;          // a unit is made so long before it is due
+    Tsc leave_at_ = 0;       // when what waits is to leave
+    Tsc stamped_ = 0;        // what the frames that wait say of that
     Tsc first_of_pair_ = 0;
-    Tsc partner_at_ = 0;  // with a skew: when the second of a pair is to leave
+    bool called_off_ = false;  // by the sender that this one leaves together with
     Tsc last_departure_ = 0;
     Tsc done_ = 0;
     Tsc give_up_ = 0;  // no frame leaves later

@@ -22,6 +22,9 @@ class Source {
     // fewer than asked for when there are no more, and the rest is as it was. No allocation.
     virtual std::size_t fill(std::span<rte_mbuf*> burst, std::uint64_t sent_ns) noexcept = 0;
 
+    // Of the frames that fill() made, in their order, the next `frames` left at `at_ns`.
+    virtual void left(std::size_t /*frames*/, std::uint64_t /*at_ns*/) noexcept {}
+
     // Puts another time into frames that fill() made and that have not left yet.
     virtual void restamp(std::span<rte_mbuf*> burst, std::uint64_t sent_ns) noexcept = 0;
 

@@ -584,6 +584,14 @@ std::vector<WrongFrame> TrackedIntake::take_wrong_frames() {
     return std::exchange(impl_->wrong, {});
 }
 
+std::uint64_t TrackedIntake::arrived() const noexcept {
+    std::uint64_t arrived = 0;
+    for (const ClassTotals& of_class : totals().classes) {
+        arrived += of_class.unique + of_class.damaged;
+    }
+    return arrived;
+}
+
 void TrackedIntake::reset(std::uint64_t began_ns) noexcept {
     Impl& impl = *impl_;
     std::vector<judge::SequenceTotals> streams = std::move(impl.totals.streams);

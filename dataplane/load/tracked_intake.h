@@ -19,10 +19,9 @@
 #include "dataplane/judge/latency.h"
 #include "dataplane/judge/sequence_ledger.h"
 #include "dataplane/load/allowance.h"
+#include "dataplane/load/intake.h"
 #include "dataplane/load/load_plan.h"
 #include "dataplane/load/under_way.h"
-
-struct rte_mbuf;
 
 namespace pathproof::load {
 
@@ -115,16 +114,19 @@ struct IntakeTotals {
     std::vector<WrongField> wrong_fields;        // by name, in no order; those with 0 too
 };
 
-class TrackedIntake {
+class TrackedIntake final : public Intake {
   public:
     static Result<TrackedIntake> make(const IntakePlan& plan);
     TrackedIntake(TrackedIntake&&) noexcept;
     TrackedIntake& operator=(TrackedIntake&&) noexcept;
-    ~TrackedIntake();
+    ~TrackedIntake() override;
 
-    // Takes a burst that port `port` received at `now_ns` of the run's clock; the caller frees it.
     // No allocation but for the first bad frames and anomalies.
-    void take(std::span<rte_mbuf* const> burst, std::size_t port, std::uint64_t now_ns) noexcept;
+    void take(std::span<rte_mbuf* const> burst, std::size_t port,
+              std::uint64_t now_ns) noexcept override;
+    const judge::ReceiveTally& received() const noexcept override { return totals().received; }
+    // Different frames that came, with a wrong checksum too.
+    std::uint64_t arrived() const noexcept override;
 
     // As of the last burst; cheap enough to be asked after each. The lcore's own: for a progress
     // line it has to be copied.

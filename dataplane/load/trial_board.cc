@@ -5,8 +5,8 @@
 
 namespace pathproof::load {
 
-TrialBoard::TrialBoard(std::size_t workers, std::size_t senders)
-    : workers_(workers), senders_(senders) {}
+TrialBoard::TrialBoard(std::size_t workers, std::size_t senders, std::size_t listeners)
+    : workers_(workers), senders_(senders), listeners_(listeners) {}
 
 void TrialBoard::publish(const Trial& trial) {
     trial_ = trial;
@@ -14,6 +14,8 @@ void TrialBoard::publish(const Trial& trial) {
     arrived_.store(0, std::memory_order_relaxed);
     start_.store(0, std::memory_order_relaxed);
     sending_.store(senders_, std::memory_order_relaxed);
+    listening_.store(listeners_, std::memory_order_relaxed);
+    rendezvous_.reset();
     done_seen_ = 0;
     generation_.fetch_add(1, std::memory_order_release);
     generation_.notify_all();
@@ -58,6 +60,10 @@ Tsc TrialBoard::arrive(Tsc lead) noexcept {
 
 void TrialBoard::sending_is_over() noexcept {
     sending_.fetch_sub(1, std::memory_order_acq_rel);
+}
+
+void TrialBoard::listening_is_over() noexcept {
+    listening_.fetch_sub(1, std::memory_order_acq_rel);
 }
 
 }  // namespace pathproof::load

@@ -9,6 +9,7 @@
 
 #include "dataplane/load/load_run.h"
 #include "dataplane/load/pacer.h"
+#include "dataplane/load/rendezvous.h"
 
 namespace pathproof::load {
 
@@ -21,11 +22,12 @@ struct Trial {
 struct alignas(64) LiveCounts {
     std::atomic<std::uint64_t> sent = 0;
     std::atomic<std::uint64_t> received = 0;
-    std::atomic<std::uint64_t> unique = 0;  // kept up to date in the drain only
+    std::atomic<std::uint64_t> arrived = 0;  // kept up to date in the drain only
     std::atomic<std::uint64_t> bad = 0;
+    std::atomic<std::uint64_t> answered = 0;  // by the worker's responder
 
     void clear() noexcept {
-        for (auto* count : {&sent, &received, &unique, &bad}) {
+        for (auto* count : {&sent, &received, &arrived, &bad, &answered}) {
             count->store(0, std::memory_order_relaxed);
         }
     }
@@ -33,8 +35,8 @@ struct alignas(64) LiveCounts {
 
 class TrialBoard {
   public:
-    // `workers` take part in each trial, `senders` of them send.
-    TrialBoard(std::size_t workers, std::size_t senders);
+    // `workers` take part in each trial, `senders` of them send, `listeners` receive.
+    TrialBoard(std::size_t workers, std::size_t senders, std::size_t listeners);
 
     // The controlling thread: hands a trial out; waits at most `time` and says whether all workers
     // are done; sends the workers home for good.
@@ -49,7 +51,14 @@ class TrialBoard {
     // Waits for the other workers. All get the same start, a little later than now.
     Tsc arrive(Tsc lead) noexcept;
     void sending_is_over() noexcept;
+    void listening_is_over() noexcept;
     bool somebody_sends() const noexcept { return sending_.load(std::memory_order_acquire) > 0; }
+    // Or will listen, once all was sent.
+    bool somebody_listens() const noexcept {
+        return listening_.load(std::memory_order_acquire) > 0;
+    }
+    // Of the two senders that leave together, where the plan says so.
+    Rendezvous& rendezvous() noexcept { return rendezvous_; }
     bool called_off() const noexcept {
         return called_off_.load(std::memory_order_relaxed) ||
                trial_.stop->load(std::memory_order_relaxed);
@@ -59,6 +68,7 @@ class TrialBoard {
   private:
     const std::size_t workers_;
     const std::size_t senders_;
+    const std::size_t listeners_;
     Trial trial_;
     std::atomic<std::uint64_t> generation_ = 0;
     std::atomic<bool> quit_ = false;
@@ -66,6 +76,8 @@ class TrialBoard {
     std::atomic<std::size_t> arrived_ = 0;
     std::atomic<Tsc> start_ = 0;
     std::atomic<std::size_t> sending_ = 0;
+    std::atomic<std::size_t> listening_ = 0;
+    Rendezvous rendezvous_;
     std::size_t done_seen_ = 0;
     std::counting_semaphore<1024> done_{0};
 };

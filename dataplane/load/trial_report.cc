@@ -41,6 +41,7 @@ void add_sender(TrialReport& report, Span& span, judge::LatencyHistogram& hand_o
     report.handed.refused += tally.refused;
     report.handed.taken_back += tally.taken_back;
     report.handed.no_buffer += tally.no_buffer;
+    report.handed.warm_ups += tally.warm_ups;
     report.handed.stuck += tally.stuck ? 1 : 0;
     report.partial = report.partial || tally.stuck;
     const ClassCounts by_class = sender.sent_by_class();
@@ -105,7 +106,11 @@ TrialReport assemble(const LoadWorker::List& workers, const traffic::RunClock& c
     unsigned in_unit = 1;
     double look_ns = 0;
     unsigned lookers = 0;
+    report.began_ns = std::numeric_limits<std::int64_t>::max();
     for (const auto& worker : workers) {
+        report.began_ns = std::min(report.began_ns, clock.at_ns(worker->time().began));
+        report.ended_ns = std::max(report.ended_ns, clock.at_ns(worker->time().ended));
+        report.emptied += worker->emptied();
         report.partial = report.partial || worker->stopped();
         for (const Sender& sender : worker->senders()) {
             add_sender(report, span, hand_over, sender);
@@ -113,7 +118,7 @@ TrialReport assemble(const LoadWorker::List& workers, const traffic::RunClock& c
             in_unit = sender.setup().frames_in_unit;
             ++senders;
         }
-        if (const TrackedIntake* intake = worker->intake(); intake != nullptr) {
+        if (const TrackedIntake* intake = worker->tracked(); intake != nullptr) {
             add(report.intake, intake->totals());
             look_ns += look_interval_ns(worker->time(), clock.tsc);
             ++lookers;

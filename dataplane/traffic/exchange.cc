@@ -19,7 +19,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr std::uint16_t kBurst = 32;
+constexpr std::uint16_t kExchangeBurst = 32;
 constexpr std::chrono::milliseconds kBufferPatience{500};
 // A port that sends more than was asked for is seen to do so, and fills no memory.
 constexpr std::size_t kSpareFrames = 4096;
@@ -112,7 +112,7 @@ class Exchange {
     int run() {
         for (std::uint32_t index = 0; index < plan_.frames.size(); ++index) {
             send(index);
-            if (index % kBurst == kBurst - 1) {
+            if (index % kExchangeBurst == kExchangeBurst - 1) {
                 receive_until(Clock::now() + std::chrono::milliseconds(5), Until::kEmpty);
             }
         }
@@ -161,8 +161,8 @@ class Exchange {
     }
 
     std::uint16_t receive() {
-        std::array<rte_mbuf*, kBurst> frames;
-        const std::uint16_t got = to_.rx_any(frames.data(), kBurst);
+        std::array<rte_mbuf*, kExchangeBurst> frames;
+        const std::uint16_t got = to_.rx_any(frames.data(), kExchangeBurst);
         for (std::uint16_t i = 0; i < got; ++i) {
             if (report_.arrived.size() < plan_.frames.size() * 64 + kSpareFrames) {
                 report_.arrived.push_back(read_mbuf(*frames[i]));

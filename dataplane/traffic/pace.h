@@ -2,12 +2,12 @@
 // so that the DUT, which shares our CPUs in the built-in lab, gets them; near it, it spins.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
-
-#include "dataplane/traffic/pair_plan.h"
 
 namespace pathproof::traffic {
 
+using Nanoseconds = std::chrono::nanoseconds;
 using Tsc = std::uint64_t;
 
 // The counter now, in cycles. Invariant and the same on all CPUs of the machines we support.

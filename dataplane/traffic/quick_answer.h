@@ -14,7 +14,7 @@
 #include "dataplane/frame/dns_wire.h"
 #include "dataplane/frame/view.h"
 #include "dataplane/judge/expectation.h"
-#include "dataplane/traffic/pair_plan.h"
+#include "dataplane/traffic/answer_rule.h"
 
 namespace pathproof::traffic {
 

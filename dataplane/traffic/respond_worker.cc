@@ -62,8 +62,8 @@ std::size_t RespondWorker::receive(std::uint16_t queue, std::uint16_t most,
 void RespondWorker::take(rte_mbuf* mbuf, std::int64_t now_ns) noexcept {
     if (!can_be_changed(*mbuf)) {
         std::array<std::uint8_t, 9216> scratch;
-        const Received received(mbuf);
-        responder_.take(received.bytes(scratch), now_ns);
+        responder_.take(as_on_the_wire(mbuf, scratch), now_ns);
+        rte_pktmbuf_free(mbuf);
         return;
     }
     const Turned turned =

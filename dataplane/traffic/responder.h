@@ -15,7 +15,7 @@
 #include "dataplane/judge/expectation.h"
 #include "dataplane/judge/intake.h"
 #include "dataplane/matrix/random.h"
-#include "dataplane/traffic/pair_plan.h"
+#include "dataplane/traffic/answer_rule.h"
 #include "dataplane/traffic/quick_answer.h"
 
 namespace pathproof::traffic {

@@ -51,7 +51,7 @@ bool take_one(std::uint64_t& budget) {
 
 class Joiner {
   public:
-    Joiner(const traffic::PairPlan& plan, const judge::PairReport& report, const DutRecord& dut,
+    Joiner(const pairs::PairPlan& plan, const judge::PairReport& report, const DutRecord& dut,
            std::chrono::nanoseconds delay)
         : plan_(plan), report_(report), dut_(dut), delay_ns_(delay.count()) {
         index_events();
@@ -316,7 +316,7 @@ class Joiner {
         return found == by_client_.end() ? none : found->second;
     }
 
-    const traffic::PairPlan& plan_;
+    const pairs::PairPlan& plan_;
     const judge::PairReport& report_;
     const DutRecord& dut_;
     const std::int64_t delay_ns_;
@@ -379,7 +379,7 @@ std::uint64_t PairFindings::with(unsigned bits) const {
     return sum;
 }
 
-PairFindings join_pairs(const traffic::PairPlan& plan, const judge::PairReport& report,
+PairFindings join_pairs(const pairs::PairPlan& plan, const judge::PairReport& report,
                         const DutRecord& dut, std::chrono::nanoseconds delay) {
     return Joiner(plan, report, dut, delay).join();
 }

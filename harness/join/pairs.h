@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "dataplane/judge/pair_report.h"
-#include "dataplane/traffic/pair_plan.h"
+#include "dataplane/pairs/pair_plan.h"
 #include "harness/drops/link_watch.h"
 #include "harness/drops/summary.h"
 #include "harness/netfilter/entry.h"
@@ -106,7 +106,7 @@ struct PairFindings {
 // `delay`: how long the responder waited with each answer. No more queries get a cause that the
 // kernel counts than it counted. With `log.overruns` events are missing and the caller must not
 // judge by them.
-PairFindings join_pairs(const traffic::PairPlan& plan, const judge::PairReport& report,
+PairFindings join_pairs(const pairs::PairPlan& plan, const judge::PairReport& report,
                         const DutRecord& dut, std::chrono::nanoseconds delay);
 
 }  // namespace pathproof::join

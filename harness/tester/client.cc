@@ -18,7 +18,7 @@ using std::chrono::milliseconds;
 // EAL start-up, allocation of the report and its way through the socket, on a busy machine.
 constexpr milliseconds kMargin = std::chrono::seconds(60);
 
-milliseconds longest_run(const traffic::PairPlan& plan,
+milliseconds longest_run(const pairs::PairPlan& plan,
                          const std::optional<traffic::ResponderPlan>& responder) {
     traffic::Nanoseconds delay{0};
     for (const traffic::AnswerRule& rule :
@@ -85,7 +85,7 @@ bool Client::alive() const {
     return impl_->rpc.alive();
 }
 
-Result<judge::PairReport> Client::run_pairs(const traffic::PairPlan& plan,
+Result<judge::PairReport> Client::run_pairs(const pairs::PairPlan& plan,
                                             const std::optional<traffic::ResponderPlan>& responder,
                                             const std::string& evidence_path) {
     return impl_->ask_for<judge::PairReport>(longest_run(plan, responder), "run_pairs", plan,

@@ -9,11 +9,12 @@
 
 #include "dataplane/base/result.h"
 #include "dataplane/judge/pair_report.h"
+#include "dataplane/pairs/pair_plan.h"
 #include "dataplane/port/port.h"
 #include "dataplane/softnic/nic_link.h"
 #include "dataplane/softnic/wire.h"
+#include "dataplane/traffic/answer_rule.h"
 #include "dataplane/traffic/exchange.h"
-#include "dataplane/traffic/pair_plan.h"
 #include "dataplane/traffic/recorder.h"
 
 namespace pathproof::tester {
@@ -63,7 +64,7 @@ class Client {
     // Runs the plan to its end (pairs / rate + delays + drain) and reports. Without a responder the
     // answers come from elsewhere. With `evidence_path`, bad and misdelivered frames are written
     // there as pcapng.
-    Result<judge::PairReport> run_pairs(const traffic::PairPlan& plan,
+    Result<judge::PairReport> run_pairs(const pairs::PairPlan& plan,
                                         const std::optional<traffic::ResponderPlan>& responder,
                                         const std::string& evidence_path = "");
     // Makes a run_pairs() that another thread waits for end soon, with an objection in its report.

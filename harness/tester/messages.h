@@ -3,9 +3,9 @@
 #pragma once
 
 #include "dataplane/judge/pair_report.h"
+#include "dataplane/pairs/pair_plan.h"
 #include "dataplane/port/port.h"
 #include "dataplane/softnic/wire.h"
-#include "dataplane/traffic/pair_plan.h"
 #include "harness/message/archive.h"
 #include "harness/tester/client.h"
 
@@ -29,24 +29,29 @@ PACKED_FIELDS(OffloadRequest, mbuf_flags, port_offloads, outer_l2_len, outer_l3_
 
 }  // namespace pathproof::frame
 
-namespace pathproof::traffic {
+namespace pathproof::pairs {
 
 ENUM_VALUES(Departure, 3)
+
+FIELDS(VxlanCarrier, vni, source_mac, destination_mac, source, destination, udp_checksum)
+FIELDS(PairMember, port, source_mac, destination_mac, first_client, source_port_offset, qtype,
+       carrier)
+FIELDS(PairPlan, pairs, pairs_per_second, departure, skew, members, service, warm_up, suffix,
+       first_source_port, source_ports, answer_timeout, drain, late_share_allowed, seed,
+       keep_bad_frames)
+
+}  // namespace pathproof::pairs
+
+namespace pathproof::traffic {
 
 PACKED_FIELDS(ExchangeFrame, bytes, request, vlan_tci, buffers)
 FIELDS(ExchangePlan, from, to, frames, quiet)
 FIELDS(FrameRefusal, index, reason)
 PACKED_FIELDS(ArrivedFrame, bytes, mbuf_flags, packet_type, vlan_tci)
 FIELDS(ExchangeReport, sent, refusals, arrived, from, to, objections)
-FIELDS(VxlanCarrier, vni, source_mac, destination_mac, source, destination, udp_checksum)
-FIELDS(PairMember, port, source_mac, destination_mac, first_client, source_port_offset, qtype,
-       carrier)
 FIELDS(RecordPlan, port, most_frames, most_bytes)
 FIELDS(RecordEnd, expected, quiet, longest)
 FIELDS(Recording, frames, received, left_out, cut, tester_lost)
-FIELDS(PairPlan, pairs, pairs_per_second, departure, skew, members, service, warm_up, suffix,
-       first_source_port, source_ports, answer_timeout, drain, late_share_allowed, seed,
-       keep_bad_frames)
 FIELDS(AnswerRule, suffix, qtype, rcode, addresses, cname, delay, loss, truncated)
 FIELDS(ResponderPlan, port, rules, seed)
 

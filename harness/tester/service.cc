@@ -7,11 +7,11 @@
 #include <thread>
 
 #include "dataplane/base/clock.h"
+#include "dataplane/pairs/pair_run.h"
 #include "dataplane/port/capture.h"
 #include "dataplane/port/device.h"
 #include "dataplane/port/eal.h"
 #include "dataplane/softnic/nic_stand.h"
-#include "dataplane/traffic/pair_run.h"
 #include "dataplane/traffic/recorder.h"
 #include "harness/message/calls.h"
 #include "harness/tester/messages.h"
@@ -105,7 +105,7 @@ Result<port::Port> open_port(const PortRequest& request, const std::string& devi
 class Service {
   public:
     Result<Opened> open(const TesterOptions& options);
-    Result<judge::PairReport> run_pairs(const traffic::PairPlan& plan,
+    Result<judge::PairReport> run_pairs(const pairs::PairPlan& plan,
                                         const std::optional<traffic::ResponderPlan>& responder,
                                         const std::string& evidence);
     Status start_wire(const softnic::WirePlan& plan);
@@ -203,7 +203,7 @@ Status Service::check_ready() const {
     return {};
 }
 
-Result<judge::PairReport> Service::run_pairs(const traffic::PairPlan& plan,
+Result<judge::PairReport> Service::run_pairs(const pairs::PairPlan& plan,
                                              const std::optional<traffic::ResponderPlan>& responder,
                                              const std::string& evidence) {
     TRY(check_ready());
@@ -211,7 +211,7 @@ Result<judge::PairReport> Service::run_pairs(const traffic::PairPlan& plan,
     cancelled_ = false;
     // The run's own time 0 comes a moment later, once its memory is set aside.
     const std::int64_t began = realtime_ns();
-    auto report = TRY(traffic::run_pairs(*eal_, ports_, plan, responder, cancelled_));
+    auto report = TRY(pairs::run_pairs(*eal_, ports_, plan, responder, cancelled_));
     // Without room for the evidence the figures stay; whoever lists it finds it missing.
     static_cast<void>(write_pairs(evidence, report, began));
     return report;

@@ -25,7 +25,7 @@ const frame::Endpoint kClientB = at("198.18.128.2:10000");
 
 // One pair: both halves from one client, or from two with the same port.
 struct Bench {
-    traffic::PairPlan plan;
+    pairs::PairPlan plan;
     judge::PairReport report;
     join::DutRecord dut;
     std::chrono::nanoseconds delay{0};

@@ -1,9 +1,11 @@
 #include "dataplane/load/load_run.h"
 
+#include <array>
 #include <boost/test/unit_test.hpp>
 #include <numeric>
 #include <thread>
 
+#include "dataplane/load/frame_source.h"
 #include "tests/load/loop_port.h"
 #include "tests/port/eal_fixture.h"
 #include "tests/port/ring_ports.h"
@@ -77,6 +79,40 @@ bool objects(const TrialReport& report, const std::string& words) {
         }
     }
     return false;
+}
+
+// Frames of one member of the pairs, and when each left.
+Result<std::unique_ptr<Source>> noting(const SourcePlan& part,
+                                       std::array<std::vector<std::int64_t>, 2>& departures) {
+    struct Noting final : Source {
+        Noting(FrameSource the_frames, std::vector<std::int64_t>& the_times)
+            : frames(std::move(the_frames)), times(the_times) {}
+        std::size_t fill(std::span<rte_mbuf*> burst, std::uint64_t sent_ns) noexcept override {
+            return frames.fill(burst, sent_ns);
+        }
+        void left(std::size_t count, std::uint64_t at_ns) noexcept override {
+            times.insert(times.end(), count, static_cast<std::int64_t>(at_ns));
+        }
+        void restamp(std::span<rte_mbuf*> burst, std::uint64_t sent_ns) noexcept override {
+            frames.restamp(burst, sent_ns);
+        }
+        std::optional<std::uint64_t> next_due_ns() const noexcept override { return std::nullopt; }
+        const ClassCounts& made() const noexcept override { return frames.made(); }
+        void take_back(std::span<rte_mbuf* const> burst) noexcept override {
+            frames.take_back(burst);
+        }
+        std::uint16_t longest_frame() const noexcept override { return frames.longest_frame(); }
+        double mean_frame_bytes() const noexcept override { return frames.mean_frame_bytes(); }
+        std::uint64_t port_offloads() const noexcept override { return 0; }
+
+        FrameSource frames;
+        std::vector<std::int64_t>& times;
+    };
+    SourcePlan single = part;
+    single.pairing = SourcePlan::Pairing::kSingle;
+    auto frames = TRY(FrameSource::make(single));
+    return std::unique_ptr<Source>(
+        std::make_unique<Noting>(std::move(frames), departures[part.stream]));
 }
 
 void check_whole(const TrialReport& report, std::uint64_t frames) {
@@ -167,6 +203,120 @@ BOOST_AUTO_TEST_CASE(the_second_of_a_pair_leaves_no_earlier_than_its_skew) {
         BOOST_TEST(report.skew.pairs == 300u);
         BOOST_TEST(report.skew.min_ns > static_cast<double>(skew.count()) - 1);
     }
+}
+
+BOOST_AUTO_TEST_CASE(members_of_a_pair_leave_two_lcores_together) {
+    LoadPlan together = plan();
+    together.source.pairing = SourcePlan::Pairing::kPairs;
+    together.punctual = true;
+    for (const Nanoseconds skew : {Nanoseconds(0), Nanoseconds(300'000), Nanoseconds(-300'000)}) {
+        together.together = Together{.skew = skew};
+        std::array<std::vector<std::int64_t>, 2> departures;
+        together.make_source = [&](const SourcePlan& part) { return noting(part, departures); };
+        const auto run = start(two_workers(loop()), together);
+        for (int n = 0; n < 2; ++n) {
+            departures = {};
+            const TrialReport report = trial(*run, {.frames_per_second = 2'000, .frames = 400});
+            BOOST_TEST(report.sent == 400u);
+            BOOST_TEST(report.sender_port.tx_packets == 400u);
+            BOOST_REQUIRE(departures[0].size() == 200u);
+            BOOST_REQUIRE(departures[1].size() == 200u);
+            std::vector<std::int64_t> apart;
+            for (std::size_t pair = 0; pair < 200; ++pair) {
+                apart.push_back(departures[1][pair] - departures[0][pair] - skew.count());
+                const std::int64_t due =
+                    report.began_ns + static_cast<std::int64_t>(pair) * 1'000'000;
+                // To the nanosecond that the counter's tick is cut to.
+                BOOST_TEST(departures[0][pair] >= due - 1);
+                BOOST_TEST(departures[1][pair] >= due + skew.count() - 2);
+            }
+            std::ranges::sort(apart);
+            BOOST_TEST(std::abs(apart[100]) <
+                       2'000);  // a busy machine takes CPUs away now and then
+        }
+    }
+}
+
+BOOST_AUTO_TEST_CASE(a_punctual_sender_leaves_nothing_out_behind_a_stall) {
+    const auto late_by_one_stall = [](const LoadPlan& of) {
+        const auto run = start(one_worker(ends().port), of);
+        std::atomic<bool> over = false;
+        // A ring that takes 1023 frames and is emptied 30 ms later: the sender stands still.
+        std::thread far([&over] {
+            std::this_thread::sleep_for(50ms);
+            while (!over) {
+                ends().end.left();
+            }
+        });
+        TrialReport report =
+            trial(*run, {.frames_per_second = 50'000, .duration = 100ms, .drain = 1ms});
+        over = true;
+        far.join();
+        ends().end.left();
+        return report;
+    };
+    LoadPlan exact = plan();
+    exact.punctual = true;
+    const TrialReport all = late_by_one_stall(exact);
+    BOOST_TEST(all.handed.left_out == 0u);
+    BOOST_TEST(all.sent == 5'000u);
+    BOOST_TEST(all.departures.late > 100u);
+    BOOST_TEST(late_by_one_stall(plan()).handed.left_out > 100u);
+}
+
+BOOST_AUTO_TEST_CASE(a_drain_is_put_off_while_frames_still_come) {
+    const auto drained = [](const TrialOrder::PutOff& put_off) {
+        const auto run = start(one_worker(ends().port), plan());
+        std::atomic<bool> over = false;
+        std::thread far([&over] {
+            std::vector<std::vector<std::uint8_t>> held;
+            while (!over) {
+                for (auto& frame : ends().end.left()) {
+                    held.push_back(std::move(frame));
+                }
+                if (held.size() > 1) {  // one comes back every 20 ms; the last never
+                    ends().end.arrive(held.back());
+                    held.pop_back();
+                }
+                std::this_thread::sleep_for(20ms);
+            }
+        });
+        const TrialReport report = trial(
+            *run, {.frames_per_second = 100'000, .frames = 16, .drain = 50ms, .put_off = put_off});
+        over = true;
+        far.join();
+        return report;
+    };
+    BOOST_TEST(drained({}).unique() < 10u);
+    const TrialReport all = drained({.by = 100ms, .most = 10s});
+    BOOST_TEST(all.unique() == 15u);
+    BOOST_TEST(all.ended_ns - all.began_ns < 2'000'000'000);
+    const TrialReport bounded = drained({.by = 100ms, .most = 120ms});
+    BOOST_TEST(bounded.unique() < 15u);
+    BOOST_TEST(bounded.ended_ns - bounded.began_ns < 500'000'000);
+}
+
+BOOST_AUTO_TEST_CASE(an_intake_of_the_run_s_own_gets_every_frame_and_ends_the_drain) {
+    struct Counting final : Intake {
+        void take(std::span<rte_mbuf* const> burst, std::size_t port,
+                  std::uint64_t) noexcept override {
+            tally.received += burst.size();
+            elsewhere += port == 0 ? 0 : burst.size();
+        }
+        const judge::ReceiveTally& received() const noexcept override { return tally; }
+        std::uint64_t arrived() const noexcept override { return tally.received; }
+        judge::ReceiveTally tally;
+        std::size_t elsewhere = 0;
+    };
+    Counting own;
+    LoadPlan mine = plan();
+    mine.intake_instead = &own;
+    const auto run = start(one_worker(loop()), mine);
+    const TrialReport report = trial(*run, {.frames = 5'000, .drain = 30s});
+    BOOST_TEST(own.tally.received == 5'000u);
+    BOOST_TEST(own.elsewhere == 0u);
+    BOOST_TEST(report.intake.received.received == 0u);
+    BOOST_TEST(report.ended_ns - report.began_ns < 10'000'000'000);
 }
 
 BOOST_AUTO_TEST_CASE(frames_that_do_not_come_back_are_missing_and_all_others_are_not) {
@@ -338,6 +488,24 @@ BOOST_AUTO_TEST_CASE(what_makes_no_sense_is_refused_before_anything_is_sent) {
             plan.source.mix = {{}, {.traffic = TrafficClass::kUdp}};
         },
         "no mix");
+    const auto together = [](LoadPlan& plan) {
+        plan.source.pairing = SourcePlan::Pairing::kPairs;
+        plan.punctual = true;
+        plan.together = Together{};
+    };
+    refused(fine, together, "leave together are two");
+    refused({.senders = {{0, &loop(), 0}, {0, &loop(), 1}}}, together, "workers of their own");
+    refused({.senders = {{0, &loop(), 0}}, .responders = {{3, nullptr}}}, nothing,
+            "a responder on worker 3 of 2: it does not exist");
+    refused({.senders = {{0, &loop(), 0}}, .responders = {{1, nullptr}, {1, nullptr}}}, nothing,
+            "it has another already");
+    refused(
+        two_workers(loop()),
+        [](LoadPlan& plan) {
+            static TrackedIntake intake = TrackedIntake::make(plan.intake).value();
+            plan.intake_instead = &intake;
+        },
+        "belongs to one worker, not 2");
     refused(
         fine, [](LoadPlan& plan) { plan.source.mix[0].frame_bytes = 4'000; }, "4004 bytes");
     refused(

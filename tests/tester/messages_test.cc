@@ -30,25 +30,24 @@ T there_and_back(const T& value) {
 }
 
 // Each field differs from its default, so that one left out shows.
-traffic::PairPlan a_plan() {
-    traffic::PairPlan plan;
+pairs::PairPlan a_plan() {
+    pairs::PairPlan plan;
     plan.pairs = 12345678901;
     plan.pairs_per_second = 0.1;
-    plan.departure = traffic::Departure::kInTurn;
+    plan.departure = pairs::Departure::kInTurn;
     plan.skew = -250ns;
-    plan.members[0] = {
-        .port = 1,
-        .source_mac = mac("02:00:00:00:00:01"),
-        .destination_mac = mac("02:00:00:00:00:02"),
-        .first_client = ip("198.18.0.7"),
-        .source_port_offset = 3,
-        .qtype = 28,
-        .carrier = traffic::VxlanCarrier{.vni = 42,
-                                         .source_mac = mac("02:00:00:00:00:03"),
-                                         .destination_mac = mac("02:00:00:00:00:04"),
-                                         .source = endpoint("198.51.100.1:5000"),
-                                         .destination = endpoint("198.51.100.2:4789"),
-                                         .udp_checksum = false}};
+    plan.members[0] = {.port = 1,
+                       .source_mac = mac("02:00:00:00:00:01"),
+                       .destination_mac = mac("02:00:00:00:00:02"),
+                       .first_client = ip("198.18.0.7"),
+                       .source_port_offset = 3,
+                       .qtype = 28,
+                       .carrier = pairs::VxlanCarrier{.vni = 42,
+                                                      .source_mac = mac("02:00:00:00:00:03"),
+                                                      .destination_mac = mac("02:00:00:00:00:04"),
+                                                      .source = endpoint("198.51.100.1:5000"),
+                                                      .destination = endpoint("198.51.100.2:4789"),
+                                                      .udp_checksum = false}};
     plan.members[1] = {.port = 2, .first_client = ip("2001:db8::7"), .qtype = 1};
     plan.service = endpoint("[2001:db8::10]:53");
     plan.suffix = "other.test";
@@ -203,7 +202,7 @@ BOOST_AUTO_TEST_CASE(a_recording_goes_there_and_back) {
 
 BOOST_AUTO_TEST_CASE(plans_and_options_come_back_as_they_were_sent) {
     BOOST_TEST((there_and_back(a_plan()) == a_plan()));
-    BOOST_TEST((there_and_back(traffic::PairPlan()) == traffic::PairPlan()));
+    BOOST_TEST((there_and_back(pairs::PairPlan()) == pairs::PairPlan()));
     const traffic::ResponderPlan responder{
         .port = 2,
         .rules = {{.suffix = "x.test",
@@ -297,7 +296,7 @@ BOOST_AUTO_TEST_CASE(messages_that_do_not_fit_are_refused_with_a_reason) {
     const auto refused = [](const char* field, const json& value) {
         json message = encode(a_plan());
         message[field] = value;
-        const auto plan = decode<traffic::PairPlan>(message);
+        const auto plan = decode<pairs::PairPlan>(message);
         BOOST_REQUIRE(!plan);
         BOOST_TEST((plan.error().code == ErrorCode::kBadInput));
         return plan.error().message;
@@ -312,8 +311,8 @@ BOOST_AUTO_TEST_CASE(messages_that_do_not_fit_are_refused_with_a_reason) {
     refused("pairs_per_second", nullptr);
     json message = encode(a_plan());
     message.erase("seed");
-    BOOST_TEST(!decode<traffic::PairPlan>(message));
-    BOOST_TEST(!decode<traffic::PairPlan>(json::array()));
+    BOOST_TEST(!decode<pairs::PairPlan>(message));
+    BOOST_TEST(!decode<pairs::PairPlan>(json::array()));
     BOOST_TEST(!decode<judge::PairReport>(json(7)));
     json wire = encode(a_wire_report());
     wire["kept"][0]["bytes"] = "0g";

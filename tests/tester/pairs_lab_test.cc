@@ -44,11 +44,11 @@ class Cable {
     std::unique_ptr<Client> client_;
 };
 
-traffic::PairPlan plan(const std::vector<port::PortInfo>& ports, std::uint64_t pairs) {
-    traffic::PairPlan plan;
+pairs::PairPlan plan(const std::vector<port::PortInfo>& ports, std::uint64_t pairs) {
+    pairs::PairPlan plan;
     plan.pairs = pairs;
     plan.pairs_per_second = 1000;
-    plan.departure = traffic::Departure::kOneBurst;
+    plan.departure = pairs::Departure::kOneBurst;
     for (std::size_t member = 0; member < 2; ++member) {
         plan.members[member].source_mac = ports[0].mac;
         plan.members[member].destination_mac = ports[1].mac;
@@ -83,7 +83,7 @@ BOOST_AUTO_TEST_CASE(every_query_is_answered_and_the_ports_lose_nothing) {
 
 BOOST_AUTO_TEST_CASE(a_plan_that_makes_no_sense_is_refused_by_the_tester) {
     Cable cable;
-    traffic::PairPlan wrong = plan(cable.client().ports(), 10);
+    pairs::PairPlan wrong = plan(cable.client().ports(), 10);
     wrong.members[0].port = 9;
     const auto refused = cable.client().run_pairs(wrong, kAnswers);
     BOOST_REQUIRE(!refused);

@@ -1,14 +1,9 @@
 #include "dataplane/traffic/pace.h"
 
-#include <atomic>
 #include <boost/test/unit_test.hpp>
 #include <chrono>
-#include <memory>
-#include <thread>
 
 #include "dataplane/port/counter_rate.h"
-#include "dataplane/traffic/departures.h"
-#include "dataplane/traffic/rendezvous.h"
 
 BOOST_AUTO_TEST_SUITE(pace)
 
@@ -69,46 +64,6 @@ BOOST_AUTO_TEST_CASE(a_nap_never_passes_the_spin_before_its_end) {
         }
     }
     BOOST_TEST(early > 25);
-}
-
-BOOST_AUTO_TEST_CASE(the_last_named_pair_goes_even_when_it_is_called_off_at_once) {
-    for (int round = 0; round < 3000; ++round) {
-        Rendezvous rendezvous;
-        bool went = false;
-        bool went_again = true;
-        std::thread follower([&] {
-            went = rendezvous.follow(0).has_value();
-            went_again = rendezvous.follow(1).has_value();
-        });
-        rendezvous.lead(0, 0, 0);
-        rendezvous.call_off();
-        follower.join();
-        BOOST_REQUIRE(went);
-        BOOST_REQUIRE(!went_again);
-    }
-}
-
-BOOST_AUTO_TEST_CASE(both_sides_learn_the_same_instant_no_earlier_than_the_notice) {
-    Rendezvous rendezvous;
-    std::optional<Tsc> followed;
-    std::thread follower([&] { followed = rendezvous.follow(0); });
-    const Tsc before = tsc_now();
-    const Tsc led = rendezvous.lead(0, before, 5000);
-    follower.join();
-    BOOST_TEST((followed == led));
-    BOOST_TEST(led >= before + 5000);
-}
-
-BOOST_AUTO_TEST_CASE(departures_are_summed_up_exactly) {
-    const std::vector<std::int64_t> deadlines = {0, 0, 100'000, 100'000, 200'000, 200'000};
-    const std::vector<std::int64_t> sent = {5, 25, 110'001, 109'901, kNeverSent, 200'000};
-    const auto summary = summarize_departures(sent, deadlines, 1);
-    BOOST_TEST(summary.sent == 5u);
-    BOOST_TEST(summary.refused == 1u);
-    BOOST_TEST(summary.late == 1u);
-    BOOST_TEST(summary.worst_late_ns == 10'001);
-    BOOST_TEST(summary.skew_p50_ns == -100);
-    BOOST_TEST(summary.skew_p99_ns == 20);
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -3,8 +3,8 @@
 #include <boost/test/unit_test.hpp>
 #include <thread>
 
+#include "tests/pairs/middle.h"
 #include "tests/port/eal_fixture.h"
-#include "tests/traffic/middle.h"
 
 BOOST_AUTO_TEST_SUITE(respond)
 
@@ -16,8 +16,14 @@ namespace {
 
 const AnswerRule kAddress{.addresses = {ip_of("192.0.2.53"), ip_of("2001:db8::53")}};
 
-// Two queues each way; made once for the process, and not closed: the EAL is gone when static
-// objects are.
+// Holds one frame less.
+constexpr unsigned kRingSize = 2048;
+
+// Made once for the process, and not closed: the EAL is gone when static objects are.
+port::RingPort& one_queue() {
+    static auto* port = new port::RingPort(port::RingPort::make("oneq", kRingSize));
+    return *port;
+}
 port::RingPort& two_queues() {
     static auto* port = new port::RingPort(port::RingPort::make("twoq", kRingSize, 2));
     return *port;
@@ -45,17 +51,15 @@ RespondReport run_beside(port::Port& port, const RespondPlan& plan,
 }  // namespace
 
 BOOST_AUTO_TEST_CASE(the_responder_alone_answers_until_it_is_told_to_stop) {
-    ring_ports();
-    server_end().left();
     Frames answers;
     const RespondReport report =
-        run_beside(ring_ports()[2],
+        run_beside(one_queue().port,
                    plan({{.suffix = "q00000007.pathproof.test", .delay = 5s}, kAddress}), [&] {
                        for (std::uint32_t n = 0; n < 40; ++n) {
-                           server_end().arrive(query_frame(plain_spec(), frame::kDnsTypeA, n));
+                           one_queue().end.arrive(query_frame(plain_spec(), frame::kDnsTypeA, n));
                        }
                        std::this_thread::sleep_for(100ms);
-                       answers = server_end().left();
+                       answers = one_queue().end.left();
                    });
     BOOST_TEST(report.objections.empty());
     BOOST_TEST(report.queries.queries == 40u);
@@ -70,7 +74,7 @@ BOOST_AUTO_TEST_CASE(the_responder_alone_ends_after_its_duration) {
     const std::atomic<bool> stop = false;
     RespondPlan short_plan = plan({kAddress});
     short_plan.duration = 50ms;
-    const auto report = run_responder(port::eal(), ring_ports()[2], short_plan, stop);
+    const auto report = run_responder(port::eal(), one_queue().port, short_plan, stop);
     BOOST_REQUIRE(report);
     BOOST_TEST(report->seconds >= 0.05);
     BOOST_TEST(report->seconds < 0.3);
@@ -109,7 +113,7 @@ BOOST_AUTO_TEST_CASE(one_lcore_serves_all_queues) {
 
 BOOST_AUTO_TEST_CASE(more_lcores_than_queues_or_workers_are_refused) {
     const std::atomic<bool> stop = false;
-    const auto queues = run_responder(port::eal(), ring_ports()[2], plan({kAddress}, 2), stop);
+    const auto queues = run_responder(port::eal(), one_queue().port, plan({kAddress}, 2), stop);
     BOOST_REQUIRE(!queues);
     BOOST_TEST(queues.error().message.find("1 receive and 1 transmit queues") != std::string::npos);
     const auto lcores = run_responder(port::eal(), two_queues().port, plan({kAddress}, 3), stop);

@@ -51,7 +51,7 @@ Result<std::vector<MeasuredCell>> run_late_answer(Context& context, NatBench& be
             continue;
         }
         context.progress.step(cell.id);
-        traffic::PairPlan plan =
+        pairs::PairPlan plan =
             bench.same_tuple_plan(cell.again ? std::min(pairs, kFewLatePairs) : pairs);
         plan.pairs_per_second = kPairsPerSecond;
         if (cell.role == Role::kCure) {

@@ -45,8 +45,7 @@ bool starved(const judge::PairReport& report, std::chrono::nanoseconds delay) {
 
 // Why this is no result: the tester was starved or lost frames, the listener lost events, totals do
 // not balance.
-std::vector<std::string> objections_of(const traffic::PairPlan& plan,
-                                       const judge::PairReport& report,
+std::vector<std::string> objections_of(const pairs::PairPlan& plan, const judge::PairReport& report,
                                        const netfilter::EventLog& log,
                                        std::chrono::nanoseconds delay) {
     std::vector<std::string> all = report.objections;
@@ -74,7 +73,7 @@ std::vector<std::string> objections_of(const traffic::PairPlan& plan,
 }  // namespace
 
 struct NatBench::Run {
-    traffic::PairPlan plan;
+    pairs::PairPlan plan;
     judge::PairReport report;
     join::DutRecord dut;
     std::string capture;  // path of bad and misdelivered frames; not written when there was none
@@ -145,7 +144,7 @@ unsigned NatBench::last_cpu() const {
 // By pairs in VXLAN, which take most of the DUT. Empty: it was carried whole, and in time.
 Result<std::string> NatBench::trouble_at(double load) {
     constexpr std::uint16_t kOuter = 5000;
-    traffic::PairPlan plan = carried_plan(0, kOuter, kOuter);
+    pairs::PairPlan plan = carried_plan(0, kOuter, kOuter);
     plan.pairs = std::max(kFewestOfTrial, static_cast<std::uint64_t>(load * kSecondsOfTrial));
     plan.pairs_per_second = load;
     plan.drain = 300ms;
@@ -191,9 +190,9 @@ Status NatBench::find_load() {
     return {};
 }
 
-traffic::PairPlan NatBench::same_tuple_plan(std::uint64_t pairs) const {
+pairs::PairPlan NatBench::same_tuple_plan(std::uint64_t pairs) const {
     const lab::NatBoxNames& names = lab_->names();
-    traffic::PairPlan plan;
+    pairs::PairPlan plan;
     plan.pairs = pairs;
     if (load_ < kCellPairsPerSecond && !context_.options.has("pairs")) {
         plan.pairs = std::min(pairs, static_cast<std::uint64_t>(load_ * kMostSecondsOfCell));
@@ -204,7 +203,7 @@ traffic::PairPlan NatBench::same_tuple_plan(std::uint64_t pairs) const {
     // The race is judged pair by pair; lateness is reported as a measure.
     plan.late_share_allowed = 1;
     for (std::size_t half = 0; half < 2; ++half) {
-        traffic::PairMember& member = plan.members[half];
+        pairs::PairMember& member = plan.members[half];
         member.port = half;
         member.source_mac = names.tester_client_mac[half];
         member.destination_mac = names.dut_client_mac[half];
@@ -214,34 +213,34 @@ traffic::PairPlan NatBench::same_tuple_plan(std::uint64_t pairs) const {
     return plan;
 }
 
-traffic::PairPlan NatBench::one_port_plan(std::uint64_t pairs) const {
-    traffic::PairPlan plan = same_tuple_plan(pairs);
-    plan.departure = traffic::Departure::kOneBurst;
+pairs::PairPlan NatBench::one_port_plan(std::uint64_t pairs) const {
+    pairs::PairPlan plan = same_tuple_plan(pairs);
+    plan.departure = pairs::Departure::kOneBurst;
     plan.members[1].port = plan.members[0].port;
     plan.members[1].source_mac = plan.members[0].source_mac;
     plan.members[1].destination_mac = plan.members[0].destination_mac;
     return plan;
 }
 
-traffic::PairPlan NatBench::two_clients_plan(std::uint64_t pairs) const {
-    traffic::PairPlan plan = same_tuple_plan(pairs);
+pairs::PairPlan NatBench::two_clients_plan(std::uint64_t pairs) const {
+    pairs::PairPlan plan = same_tuple_plan(pairs);
     plan.members[1].first_client = lab_->names().first_client[1];
     plan.members[1].qtype = kTypeA;
     return plan;
 }
 
-traffic::PairPlan NatBench::carried_plan(std::uint64_t pairs, std::uint16_t first_outer,
-                                         std::uint16_t second_outer) const {
+pairs::PairPlan NatBench::carried_plan(std::uint64_t pairs, std::uint16_t first_outer,
+                                       std::uint16_t second_outer) const {
     const lab::NatBoxNames& names = lab_->names();
-    traffic::PairPlan plan = same_tuple_plan(pairs);
-    plan.departure = traffic::Departure::kOneBurst;
+    pairs::PairPlan plan = same_tuple_plan(pairs);
+    plan.departure = pairs::Departure::kOneBurst;
     for (std::size_t half = 0; half < 2; ++half) {
-        traffic::PairMember& member = plan.members[half];
+        pairs::PairMember& member = plan.members[half];
         member.port = 0;
         member.source_mac = names.carried_tester_mac;
         member.destination_mac = names.carried_dut_mac;
         member.first_client = names.first_carried_client;
-        member.carrier = traffic::VxlanCarrier{
+        member.carrier = pairs::VxlanCarrier{
             .vni = names.vni,
             .source_mac = names.tester_client_mac[0],
             .destination_mac = names.dut_client_mac[0],
@@ -252,7 +251,7 @@ traffic::PairPlan NatBench::carried_plan(std::uint64_t pairs, std::uint16_t firs
     return plan;
 }
 
-Result<MeasuredCell> NatBench::measure(const RaceCell& what, const traffic::PairPlan& plan,
+Result<MeasuredCell> NatBench::measure(const RaceCell& what, const pairs::PairPlan& plan,
                                        Look look) {
     auto done = TRY(run(what, plan, look));
     const judge::PairReport& report = done.report;
@@ -282,8 +281,7 @@ Result<MeasuredCell> NatBench::measure(const RaceCell& what, const traffic::Pair
     return cell;
 }
 
-Result<NatBench::Run> NatBench::run(const RaceCell& what, const traffic::PairPlan& plan,
-                                    Look look) {
+Result<NatBench::Run> NatBench::run(const RaceCell& what, const pairs::PairPlan& plan, Look look) {
     Run run{.plan = plan};
     run.plan.pairs_per_second = std::min(plan.pairs_per_second, load_);
     run.plan.drain = look == Look::kAll ? 300ms : 20ms;
@@ -366,8 +364,8 @@ traffic::ResponderPlan NatBench::answering(std::chrono::milliseconds delay) cons
     return responder;
 }
 
-Result<MapPoint> NatBench::point(const traffic::PairPlan& asked) {
-    traffic::PairPlan plan = asked;
+Result<MapPoint> NatBench::point(const pairs::PairPlan& asked) {
+    pairs::PairPlan plan = asked;
     plan.drain = 100ms;  // a responder that had to wait for its CPU is no loss
     plan.suffix = fmt::format("r{}.pathproof.test", runs_++);
     MapPoint point{.offered = plan.pairs_per_second, .asked_ns = plan.skew.count()};

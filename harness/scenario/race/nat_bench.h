@@ -30,14 +30,14 @@ class NatBench {
     // more, and where it is less than planned none lasts long, unless its pairs were asked for.
     Status find_load();
     // Two halves from two ports on two lcores, one 5-tuple.
-    traffic::PairPlan same_tuple_plan(std::uint64_t pairs) const;
+    pairs::PairPlan same_tuple_plan(std::uint64_t pairs) const;
     // Both halves in VXLAN, in one burst of one port; the outer source ports are given.
-    traffic::PairPlan carried_plan(std::uint64_t pairs, std::uint16_t first_outer,
-                                   std::uint16_t second_outer) const;
+    pairs::PairPlan carried_plan(std::uint64_t pairs, std::uint16_t first_outer,
+                                 std::uint16_t second_outer) const;
     // Both halves in one burst of one port.
-    traffic::PairPlan one_port_plan(std::uint64_t pairs) const;
+    pairs::PairPlan one_port_plan(std::uint64_t pairs) const;
     // Two clients with different addresses and one source port.
-    traffic::PairPlan two_clients_plan(std::uint64_t pairs) const;
+    pairs::PairPlan two_clients_plan(std::uint64_t pairs) const;
 
     // Sends the plan's pairs, with the server answering as late as the cell says, while conntrack's
     // events and counters, the kernel's drops and the devices' links are recorded; then empties the
@@ -45,10 +45,10 @@ class NatBench {
     // frames, or which it had no CPU time for, says nothing of the DUT: it is made again at half
     // the rate, up to three times in all.
     // Keeps the evidence of what is not clean.
-    Result<MeasuredCell> measure(const RaceCell& what, const traffic::PairPlan& plan,
+    Result<MeasuredCell> measure(const RaceCell& what, const pairs::PairPlan& plan,
                                  Look look = Look::kAll);
     // A point of the exposure map: pairs like those, at once, answered at once.
-    Result<MapPoint> point(const traffic::PairPlan& plan);
+    Result<MapPoint> point(const pairs::PairPlan& plan);
     // Has the way told what the kernel dropped in between.
     Status start_watch();
     Status stop_watch(MapWay& way);
@@ -69,7 +69,7 @@ class NatBench {
     explicit NatBench(Context& context);
     Status open_ports();
     Result<std::string> trouble_at(double load);
-    Result<Run> run(const RaceCell& what, const traffic::PairPlan& plan, Look look);
+    Result<Run> run(const RaceCell& what, const pairs::PairPlan& plan, Look look);
     Status record(const RaceCell& what, Look look, Run& run);
     traffic::ResponderPlan answering(std::chrono::milliseconds delay) const;
     verdict::Proof tell(const Run& run, std::uint32_t pair) const;

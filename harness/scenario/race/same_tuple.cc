@@ -164,7 +164,7 @@ class SameTuple {
     Status map(const Case& which, MapWay& way);
     template <typename Work>
     Status in_setting(const Case& which, std::vector<std::string>& hindrances, const Work& work);
-    Result<traffic::PairPlan> plan_of(const Case& which, std::vector<std::string>& hindrances);
+    Result<pairs::PairPlan> plan_of(const Case& which, std::vector<std::string>& hindrances);
     Result<OuterPorts> ports_of_two_cpus(std::vector<std::string>& hindrances);
     std::string mask_of(Steering steering) const;
 
@@ -212,9 +212,9 @@ Result<OuterPorts> SameTuple::ports_of_two_cpus(std::vector<std::string>& hindra
     return best;
 }
 
-Result<traffic::PairPlan> SameTuple::plan_of(const Case& which,
-                                             std::vector<std::string>& hindrances) {
-    traffic::PairPlan plan =
+Result<pairs::PairPlan> SameTuple::plan_of(const Case& which,
+                                           std::vector<std::string>& hindrances) {
+    pairs::PairPlan plan =
         bench_.same_tuple_plan(which.cell.again ? std::min(pairs_, kFewSameTuplePairs) : pairs_);
     switch (which.way) {
         case Way::kTwoPorts: return plan;
@@ -224,8 +224,8 @@ Result<traffic::PairPlan> SameTuple::plan_of(const Case& which,
             break;
         }
         case Way::kInTurn:
-            plan.pairs = std::min(pairs_, kFewSameTuplePairs);
-            plan.departure = traffic::Departure::kInTurn;
+            plan = bench_.one_port_plan(std::min(pairs_, kFewSameTuplePairs));
+            plan.departure = pairs::Departure::kInTurn;
             plan.skew = std::chrono::milliseconds(2);
             plan.pairs_per_second = 400;
             return plan;
@@ -276,7 +276,7 @@ Result<MeasuredCell> SameTuple::measure(const Case& which) {
 
 // The highest load that is carried whole, then all loads and skews below it.
 Status SameTuple::map(const Case& which, MapWay& way) {
-    traffic::PairPlan plan = TRY(plan_of(which, way.hindrances));
+    pairs::PairPlan plan = TRY(plan_of(which, way.hindrances));
     const auto one = [&](double load, std::chrono::nanoseconds skew,
                          std::uint64_t most) -> Result<MapPoint> {
         plan.pairs_per_second = load;
@@ -284,7 +284,7 @@ Status SameTuple::map(const Case& which, MapWay& way) {
         plan.pairs = std::min(most, static_cast<std::uint64_t>(load * kSecondsOfPoint));
         if (is_carried(which.way)) {
             plan.departure =
-                skew.count() == 0 ? traffic::Departure::kOneBurst : traffic::Departure::kInTurn;
+                skew.count() == 0 ? pairs::Departure::kOneBurst : pairs::Departure::kInTurn;
         }
         return bench_.point(plan);
     };

@@ -1,12 +1,9 @@
-// Runs a pair plan to its end on ports that are open, and follows every query of it.
+// Runs a pair plan to its end on ports that are open, and follows every query of it: a run of the
+// load engine (load/load_run.h) with a source, an intake and a responder of its own.
 //
 // Worker 0 sends the first member's queries (all of them unless the plan says kTwoPorts) and reads
 // every client port; worker 1 sends the second member's and plays the responder. With one worker it
 // does both. Each queue thus belongs to one lcore, and no record has two writers.
-//
-// Not a source of the load run (load/load_run.h), with which it shares clock, pace, ports and judges: there
-// each sender keeps to its own schedule, and is late alone. The two lcores of a pair agree on each departure,
-// so that a pair leaves together on a busy machine too, and what is kept is a record of every query.
 #pragma once
 
 #include <atomic>
@@ -15,14 +12,15 @@
 
 #include "dataplane/base/result.h"
 #include "dataplane/judge/pair_report.h"
+#include "dataplane/pairs/pair_plan.h"
 #include "dataplane/port/port.h"
-#include "dataplane/traffic/pair_plan.h"
+#include "dataplane/traffic/answer_rule.h"
 
 namespace pathproof::port {
 class Eal;
 }
 
-namespace pathproof::traffic {
+namespace pathproof::pairs {
 
 // Occupies one or two idle workers of `eal` and queue 0 of the ports that the plan names; returns
 // when the last query has left and the longest answer delay and the plan's drain have passed, or
@@ -35,11 +33,11 @@ namespace pathproof::traffic {
 // kept for.
 Result<judge::PairReport> run_pairs(port::Eal& eal, std::span<port::Port> ports,
                                     const PairPlan& plan,
-                                    const std::optional<ResponderPlan>& responder,
+                                    const std::optional<traffic::ResponderPlan>& responder,
                                     const std::atomic<bool>& stop);
 
 // What is wrong with the plan for so many ports and workers; nothing is sent.
-Status check_plan(const PairPlan& plan, const std::optional<ResponderPlan>& responder,
+Status check_plan(const PairPlan& plan, const std::optional<traffic::ResponderPlan>& responder,
                   std::size_t ports, std::size_t workers);
 
-}  // namespace pathproof::traffic
+}  // namespace pathproof::pairs

@@ -14,12 +14,12 @@
 
 #include "dataplane/base/result.h"
 #include "dataplane/frame/template.h"
-#include "dataplane/traffic/pair_plan.h"
+#include "dataplane/pairs/pair_plan.h"
 
-namespace pathproof::traffic {
+namespace pathproof::pairs {
 
 // The warm-up frame of one member. Nothing for IPv6, where the kernel drops such a source before
 // conntrack (ip6_rcv_core).
 Result<std::optional<frame::FrameTemplate>> warm_up_frame(const PairPlan& plan, std::size_t member);
 
-}  // namespace pathproof::traffic
+}  // namespace pathproof::pairs

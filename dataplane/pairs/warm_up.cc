@@ -1,10 +1,10 @@
-#include "dataplane/traffic/warm_up.h"
+#include "dataplane/pairs/warm_up.h"
 
 #include <utility>
 
-#include "dataplane/traffic/query_frames.h"
+#include "dataplane/pairs/query_frames.h"
 
-namespace pathproof::traffic {
+namespace pathproof::pairs {
 namespace {
 
 // As long as a query's message; a DNS response without question, which no responder takes for a
@@ -30,4 +30,4 @@ Result<std::optional<frame::FrameTemplate>> warm_up_frame(const PairPlan& plan,
     return std::optional(std::move(made));
 }
 
-}  // namespace pathproof::traffic
+}  // namespace pathproof::pairs

@@ -1,14 +1,15 @@
-#define BOOST_TEST_MODULE traffic_lab
+#define BOOST_TEST_MODULE pairs_lab
 #include <atomic>
 #include <boost/test/unit_test.hpp>
 #include <optional>
 
+#include "dataplane/pairs/pair_run.h"
 #include "dataplane/port/eal.h"
-#include "dataplane/traffic/pair_run.h"
 #include "harness/tester/client.h"
-#include "tests/traffic/nat_box.h"
+#include "tests/pairs/nat_box.h"
 
 using namespace pathproof;
+using namespace pathproof::pairs;
 using namespace pathproof::traffic;
 using judge::PairReport;
 using judge::QueryState;

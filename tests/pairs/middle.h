@@ -9,11 +9,14 @@
 #include <thread>
 #include <vector>
 
-#include "dataplane/traffic/pair_run.h"
+#include "dataplane/pairs/pair_run.h"
 #include "tests/port/ring_ports.h"
 #include "tests/traffic/frames.h"
 
-namespace pathproof::traffic {
+namespace pathproof::pairs {
+
+using traffic::Frame;
+using traffic::Frames;
 
 enum class Way { kToServer, kToClient };
 
@@ -25,10 +28,6 @@ inline constexpr unsigned kRingSize = 2048;
 
 // Ports 0 and 1 are clients, port 2 the server; made once for the process.
 std::span<port::Port> ring_ports();
-
-// The test's end of port 0, for tests that do without a middle.
-port::RingEnd& first_client_end();
-port::RingEnd& server_end();
 
 class Middle {
   public:
@@ -49,8 +48,9 @@ Frames unchanged(Way, const Frame& frame);
 // Ten pairs in a hundredth of a second, from ports 0 and 1, to 203.0.113.2:53, as a start for a
 // test's own plan.
 PairPlan small_plan();
-ResponderPlan small_responder();
+traffic::ResponderPlan small_responder();
 
-judge::PairReport run(const PairPlan& plan, const ResponderPlan& responder, const Hook& hook);
+judge::PairReport run(const PairPlan& plan, const traffic::ResponderPlan& responder,
+                      const Hook& hook);
 
-}  // namespace pathproof::traffic
+}  // namespace pathproof::pairs

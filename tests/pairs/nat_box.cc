@@ -1,4 +1,4 @@
-#include "tests/traffic/nat_box.h"
+#include "tests/pairs/nat_box.h"
 
 #include <unistd.h>
 
@@ -8,7 +8,7 @@
 #include "harness/process/netns.h"
 #include "tests/process/shell.h"
 
-namespace pathproof::traffic {
+namespace pathproof::pairs {
 namespace {
 
 // Locally administered; the last byte tells the device.
@@ -88,10 +88,10 @@ PairPlan NatBox::plan(std::uint64_t pairs) const {
     return plan;
 }
 
-ResponderPlan NatBox::responder() const {
+traffic::ResponderPlan NatBox::responder() const {
     return {.port = 2,
             .rules = {{.addresses = {frame::parse_ip("192.0.2.53").value(),
                                      frame::parse_ip("2001:db8::53").value()}}}};
 }
 
-}  // namespace pathproof::traffic
+}  // namespace pathproof::pairs

@@ -1,8 +1,6 @@
-#include "dataplane/traffic/query_frames.h"
+#include "dataplane/pairs/query_frames.h"
 
-#include <rte_mbuf.h>
-
-namespace pathproof::traffic {
+namespace pathproof::pairs {
 namespace {
 
 // SplitMix64's last step: neighbouring numbers give ids that have nothing in common.
@@ -57,16 +55,4 @@ frame::FrameSpec frame_spec(const PairMember& member, const frame::Endpoint& ser
     return spec;
 }
 
-void write_query(rte_mbuf& mbuf, const frame::FrameTemplate& frame, std::uint64_t number,
-                 const judge::QueryFacts& query) noexcept {
-    char* start = rte_pktmbuf_append(&mbuf, static_cast<std::uint16_t>(frame.size()));
-    frame.render(reinterpret_cast<std::uint8_t*>(start),
-                 {.source = query.client.address,
-                  .source_port = query.client.port,
-                  .dns = frame::FramePatch::Dns{query.id, static_cast<std::uint32_t>(number)}});
-    if (frame.offload().any()) {
-        frame::apply_offload(mbuf, frame.offload());
-    }
-}
-
-}  // namespace pathproof::traffic
+}  // namespace pathproof::pairs

@@ -1,16 +1,14 @@
-// Queries by number, and their frames: a template, and what changes from one to the next.
+// Queries by number, and what their frames look like.
 #pragma once
 
 #include <cstdint>
 
 #include "dataplane/base/result.h"
-#include "dataplane/frame/template.h"
+#include "dataplane/frame/frame_spec.h"
 #include "dataplane/judge/ledger.h"
-#include "dataplane/traffic/pair_plan.h"
+#include "dataplane/pairs/pair_plan.h"
 
-struct rte_mbuf;
-
-namespace pathproof::traffic {
+namespace pathproof::pairs {
 
 // The DNS id of a query: drawn from the seed, and the same in every run with it.
 std::uint16_t query_id(std::uint64_t seed, std::uint64_t number) noexcept;
@@ -34,9 +32,4 @@ class PairBook : public judge::QueryBook {
 // What a member's frames look like, but for what changes from query to query.
 frame::FrameSpec frame_spec(const PairMember& member, const frame::Endpoint& service);
 
-// Writes the frame of query `number` into an empty mbuf, offload requests included. `frame` is its
-// member's, made by FrameTemplate::make_dns().
-void write_query(rte_mbuf& mbuf, const frame::FrameTemplate& frame, std::uint64_t number,
-                 const judge::QueryFacts& query) noexcept;
-
-}  // namespace pathproof::traffic
+}  // namespace pathproof::pairs

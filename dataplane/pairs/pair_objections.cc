@@ -1,6 +1,8 @@
-#include "dataplane/traffic/pair_objections.h"
+#include "dataplane/pairs/pair_objections.h"
 
-namespace pathproof::traffic {
+#include "dataplane/pairs/departures.h"
+
+namespace pathproof::pairs {
 
 using judge::PairReport;
 
@@ -23,12 +25,23 @@ void object_to_ports(std::span<port::Port> ports, PairReport& report) {
     }
 }
 
-void object_to_departures(const PairPlan& plan, const PairWorkerCounts& counts,
-                          PairReport& report) {
+void object_to_departures(const PairPlan& plan, const load::HandOver& handed, PairReport& report) {
     const judge::Departures& left = report.departures;
-    if (counts.pairs < plan.pairs) {
+    std::uint64_t pairs = 0;
+    std::uint64_t split = 0;
+    for (std::size_t n = 0; n + 1 < report.records.size(); n += 2) {
+        const std::int64_t first = report.records[n].sent_ns;
+        const std::int64_t second = report.records[n + 1].sent_ns;
+        pairs += first != kNeverSent || second != kNeverSent ? 1 : 0;
+        split += first != second ? 1 : 0;
+    }
+    if (pairs < plan.pairs) {
+        report.objections.push_back(fmt::format("stopped after {} of {} pairs", pairs, plan.pairs));
+    }
+    if (handed.stuck > 0) {
         report.objections.push_back(
-            fmt::format("stopped after {} of {} pairs", counts.pairs, plan.pairs));
+            "a client port sent nothing for 100 ms: its driver took no frame, or its buffers had "
+            "run out");
     }
     if (static_cast<double>(left.late) > plan.late_share_allowed * static_cast<double>(left.sent)) {
         report.objections.push_back(
@@ -38,15 +51,15 @@ void object_to_departures(const PairPlan& plan, const PairWorkerCounts& counts,
     }
     if (left.refused > 0) {
         report.objections.push_back(
-            fmt::format("the driver refused {} queries for a millisecond each", left.refused));
+            fmt::format("{} queries were made, and the driver did not take them", left.refused));
     }
-    if (counts.split > 0) {
+    if (plan.departure == Departure::kOneBurst && split > 0) {
         report.objections.push_back(
-            fmt::format("{} bursts of two were taken one frame at a time", counts.split));
+            fmt::format("{} bursts of two were taken one frame at a time", split));
     }
 }
 
-void object_to_responder(const ResponderCounts& counts, PairReport& report) {
+void object_to_responder(const traffic::ResponderCounts& counts, PairReport& report) {
     if (counts.no_room > 0) {
         report.objections.push_back(
             fmt::format("the responder had no room for {} answers", counts.no_room));
@@ -69,4 +82,4 @@ void object_to_account(const PortAccount& port, std::uint64_t received, std::uin
     }
 }
 
-}  // namespace pathproof::traffic
+}  // namespace pathproof::pairs

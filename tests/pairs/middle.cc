@@ -1,11 +1,16 @@
-#include "tests/traffic/middle.h"
+#include "tests/pairs/middle.h"
 
 #include <boost/test/unit_test.hpp>
 #include <chrono>
 
 #include "tests/port/eal_fixture.h"
 
-namespace pathproof::traffic {
+namespace pathproof::pairs {
+
+using traffic::endpoint;
+using traffic::ip_of;
+using traffic::ResponderPlan;
+
 namespace {
 
 struct Rings {
@@ -31,13 +36,6 @@ Rings& rings() {
 
 std::span<port::Port> ring_ports() {
     return rings().ports;
-}
-
-port::RingEnd& first_client_end() {
-    return rings().ends[0];
-}
-port::RingEnd& server_end() {
-    return rings().ends[2];
 }
 
 Middle::Middle(Hook hook) : hook_(std::move(hook)) {
@@ -109,4 +107,4 @@ judge::PairReport run(const PairPlan& plan, const ResponderPlan& responder, cons
     return std::move(*report);
 }
 
-}  // namespace pathproof::traffic
+}  // namespace pathproof::pairs

@@ -10,10 +10,11 @@
 #include <vector>
 
 #include "dataplane/frame/dns.h"
+#include "dataplane/pairs/pair_plan.h"
 #include "dataplane/port/port.h"
-#include "dataplane/traffic/pair_plan.h"
+#include "dataplane/traffic/answer_rule.h"
 
-namespace pathproof::traffic {
+namespace pathproof::pairs {
 
 // Makes the namespaces and enters the tester's; to be made before the EAL starts.
 class NatBox {
@@ -31,7 +32,7 @@ class NatBox {
     // Pairs from one socket by c0 and c1 (ports 0 and 1) to the service; answers come to c0.
     PairPlan plan(std::uint64_t pairs) const;
     // On s0 (port 2).
-    ResponderPlan responder() const;
+    traffic::ResponderPlan responder() const;
 
   private:
     std::string tester_;
@@ -40,4 +41,4 @@ class NatBox {
 
 inline const std::array<std::string, 3> kTesterPorts = {"c0", "c1", "s0"};
 
-}  // namespace pathproof::traffic
+}  // namespace pathproof::pairs

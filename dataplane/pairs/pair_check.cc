@@ -1,9 +1,9 @@
 #include <algorithm>
 
-#include "dataplane/traffic/pair_run.h"
+#include "dataplane/pairs/pair_run.h"
 #include "dataplane/traffic/responder.h"
 
-namespace pathproof::traffic {
+namespace pathproof::pairs {
 namespace {
 
 // Records of so many queries still fit the memory of a lab machine (about 150 bytes each).
@@ -83,18 +83,18 @@ Status check_departure(const PairPlan& plan, std::size_t workers) {
             }
             return {};
         case Departure::kInTurn:
-            if (plan.skew < Nanoseconds(0)) {
-                return fail(
-                    ErrorCode::kBadInput,
-                    "in turn, the second query cannot leave before the first: skew must not "
-                    "be negative");
+            if (!one_port || plan.skew <= Nanoseconds(0)) {
+                return fail(ErrorCode::kBadInput,
+                            "in turn, the second query leaves by the same port, some time after "
+                            "the first: both members need that port, and skew must be positive");
             }
             return {};
     }
     return {};
 }
 
-Status check_responder(const PairPlan& plan, const ResponderPlan& responder, std::size_t ports) {
+Status check_responder(const PairPlan& plan, const traffic::ResponderPlan& responder,
+                       std::size_t ports) {
     if (responder.port >= ports) {
         return fail(ErrorCode::kBadInput, "the responder is on port {}, but there are {}",
                     responder.port, ports);
@@ -105,13 +105,13 @@ Status check_responder(const PairPlan& plan, const ResponderPlan& responder, std
         return fail(ErrorCode::kBadInput,
                     "port {} cannot be a client's and the responder's at once", responder.port);
     }
-    TRY(expectations(responder.rules));
+    TRY(traffic::expectations(responder.rules));
     return {};
 }
 
 }  // namespace
 
-Status check_plan(const PairPlan& plan, const std::optional<ResponderPlan>& responder,
+Status check_plan(const PairPlan& plan, const std::optional<traffic::ResponderPlan>& responder,
                   std::size_t ports, std::size_t workers) {
     if (workers == 0) {
         return fail(ErrorCode::kBadInput, "no worker lcore: the EAL was started without one");
@@ -123,4 +123,4 @@ Status check_plan(const PairPlan& plan, const std::optional<ResponderPlan>& resp
     return responder ? check_responder(plan, *responder, ports) : Status();
 }
 
-}  // namespace pathproof::traffic
+}  // namespace pathproof::pairs

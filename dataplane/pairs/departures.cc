@@ -1,9 +1,9 @@
-#include "dataplane/traffic/departures.h"
+#include "dataplane/pairs/departures.h"
 
 #include <algorithm>
 #include <cmath>
 
-namespace pathproof::traffic {
+namespace pathproof::pairs {
 namespace {
 
 std::int64_t quantile(std::vector<std::int64_t>& values, double share) {
@@ -30,6 +30,20 @@ std::vector<std::int64_t> skews(std::span<const std::int64_t> sent_ns) {
 
 }  // namespace
 
+std::vector<std::int64_t> deadlines(const PairPlan& plan, std::int64_t began_ns,
+                                    std::span<const std::int64_t> sent_ns) {
+    std::vector<std::int64_t> due(sent_ns.size());
+    for (std::size_t pair = 0; 2 * pair + 1 < due.size(); ++pair) {
+        const double behind = static_cast<double>(pair) * 1e9 / plan.pairs_per_second;
+        const std::int64_t first = began_ns + static_cast<std::int64_t>(behind);
+        const std::int64_t left = sent_ns[2 * pair];
+        const bool in_turn = plan.departure == Departure::kInTurn && left != kNeverSent;
+        due[2 * pair] = first;
+        due[2 * pair + 1] = (in_turn ? left : first) + plan.skew.count();
+    }
+    return due;
+}
+
 judge::Departures summarize_departures(std::span<const std::int64_t> sent_ns,
                                        std::span<const std::int64_t> deadline_ns,
                                        std::uint64_t refused) {
@@ -50,4 +64,4 @@ judge::Departures summarize_departures(std::span<const std::int64_t> sent_ns,
     return summary;
 }
 
-}  // namespace pathproof::traffic
+}  // namespace pathproof::pairs

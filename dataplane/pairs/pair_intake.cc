@@ -1,38 +1,28 @@
-#include "dataplane/traffic/client_side.h"
+#include "dataplane/pairs/pair_intake.h"
 
-#include <rte_mbuf.h>
-
-#include <algorithm>
 #include <array>
 
 #include "dataplane/traffic/received.h"
 
-namespace pathproof::traffic {
+namespace pathproof::pairs {
 
-ClientSide::ClientSide(std::vector<NumberedPort> ports, judge::Ledger& ledger, judge::Intake intake,
+PairIntake::PairIntake(std::vector<std::size_t> ports, judge::Ledger& ledger, judge::Intake intake,
                        std::uint32_t keep_misdelivered)
     : ports_(std::move(ports)),
       ledger_(ledger),
       intake_(std::move(intake)),
       misdelivered_(keep_misdelivered) {}
 
-std::size_t ClientSide::poll(const RunClock& clock, std::uint16_t most) noexcept {
-    std::array<rte_mbuf*, kMostInBurst> burst;
+void PairIntake::take(std::span<rte_mbuf* const> burst, std::size_t port,
+                      std::uint64_t now_ns) noexcept {
     std::array<std::uint8_t, 9216> scratch;
-    std::size_t count = 0;
-    for (const NumberedPort& from : ports_) {
-        const std::int64_t now_ns = clock.now_ns();
-        const std::uint16_t got = from.port->rx_any(burst.data(), std::min(most, kMostInBurst));
-        for (std::uint16_t i = 0; i < got; ++i) {
-            const Received received(burst[i]);
-            take(received.bytes(scratch), from.number, now_ns);
-        }
-        count += got;
+    for (rte_mbuf* mbuf : burst) {
+        take(traffic::as_on_the_wire(mbuf, scratch), ports_[port],
+             static_cast<std::int64_t>(now_ns));
     }
-    return count;
 }
 
-void ClientSide::take(frame::Bytes frame, std::size_t port, std::int64_t now_ns) noexcept {
+void PairIntake::take(frame::Bytes frame, std::size_t port, std::int64_t now_ns) noexcept {
     const auto view = intake_.admit(frame, port, now_ns);
     if (!view) {
         return;
@@ -54,4 +44,4 @@ void ClientSide::take(frame::Bytes frame, std::size_t port, std::int64_t now_ns)
     }
 }
 
-}  // namespace pathproof::traffic
+}  // namespace pathproof::pairs
