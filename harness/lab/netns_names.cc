@@ -165,6 +165,10 @@ Status note_netns_mount(const std::string& directory) {
 std::optional<std::string> undo_netns_mount(const std::string& directory) {
     const std::string note = directory + kMountNote;
     const auto before = read_file(note);
+    if (before && access(kNetnsFolder, F_OK) != 0 && errno == ENOENT) {
+        unlink(note.c_str());  // of a run that ended before it came to the mount
+        return std::nullopt;
+    }
     if (!before || !is_empty_folder(kNetnsFolder)) {
         return std::nullopt;  // not ours, or in use by others: the note stays for the next time
     }

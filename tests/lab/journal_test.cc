@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <stdexcept>
 
+#include "harness/lab/netns_names.h"
 #include "harness/lab/undo.h"
 #include "harness/lab/veth_lab.h"
 #include "harness/process/child.h"
@@ -495,6 +496,16 @@ BOOST_AUTO_TEST_CASE(a_kept_lab_outlives_its_run_and_the_next_ones_until_it_is_t
     BOOST_TEST((take_down("beef").error().code == ErrorCode::kNotFound));
     BOOST_TEST((take_down("../" + run_id).error().code == ErrorCode::kNotFound));
     BOOST_REQUIRE(take_down(run_id));
+    check_nothing_left();
+}
+
+BOOST_AUTO_TEST_CASE(a_note_of_a_mount_that_a_run_never_came_to_goes) {
+    const TempFolder folder;
+    const std::string note = folder.path() + "/netns-mount";
+    BOOST_REQUIRE(note_netns_mount(folder.path()));
+    BOOST_TEST(std::filesystem::exists(note));
+    BOOST_TEST(!undo_netns_mount(folder.path()).has_value());
+    BOOST_TEST(!std::filesystem::exists(note));
     check_nothing_left();
 }
 
