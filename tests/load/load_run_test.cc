@@ -249,7 +249,7 @@ BOOST_AUTO_TEST_CASE(a_punctual_sender_leaves_nothing_out_behind_a_stall) {
             }
         });
         TrialReport report =
-            trial(*run, {.frames_per_second = 50'000, .duration = 100ms, .drain = 1ms});
+            trial(*run, {.frames_per_second = 50'000, .frames = 5'000, .drain = 1ms});
         over = true;
         far.join();
         ends().end.left();
@@ -288,9 +288,9 @@ BOOST_AUTO_TEST_CASE(a_drain_is_put_off_while_frames_still_come) {
         return report;
     };
     BOOST_TEST(drained({}).unique() < 10u);
-    const TrialReport all = drained({.by = 100ms, .most = 10s});
+    const TrialReport all = drained({.by = 400ms, .most = 20s});
     BOOST_TEST(all.unique() == 15u);
-    BOOST_TEST(all.ended_ns - all.began_ns < 2'000'000'000);
+    BOOST_TEST(all.ended_ns - all.began_ns < 10'000'000'000);
     const TrialReport bounded = drained({.by = 100ms, .most = 120ms});
     BOOST_TEST(bounded.unique() < 15u);
     BOOST_TEST(bounded.ended_ns - bounded.began_ns < 500'000'000);
