@@ -7,6 +7,7 @@
 #include <set>
 #include <utility>
 
+#include "dataplane/load/make_workers.h"
 #include "dataplane/load/sender.h"
 #include "dataplane/port/device.h"
 
@@ -51,10 +52,7 @@ Status check_together(const LoadPlan& plan, const Roles& roles) {
 
 // Of an intake that is not made for each lcore.
 Status check_intake(const LoadPlan& plan, const Roles& roles) {
-    std::set<unsigned> workers;
-    for (const Roles::Queue& role : roles.receivers) {
-        workers.insert(role.worker);
-    }
+    const std::set<unsigned> workers = workers_of(roles.receivers);
     if (plan.intake_instead != nullptr && workers.size() > 1) {
         return fail(ErrorCode::kBadInput,
                     "an intake of the run's own belongs to one worker, not {}", workers.size());

@@ -26,7 +26,6 @@ using traffic::RespondWorker;
 
 // Answers that wait at one time: 660 bytes each.
 constexpr std::uint64_t kMostPending = 400'000;
-
 // Once each query has had its answer nothing but a second one could come.
 constexpr Nanoseconds kAfterTheLast = std::chrono::milliseconds(100);
 

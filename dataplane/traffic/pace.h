@@ -34,29 +34,6 @@ class TscClock {
     double hz_;
 };
 
-// Deadline number n is start + n / rate, computed from n and not by adding up, so that no error
-// grows and a late departure does not move the ones after it.
-class Schedule {
-  public:
-    Schedule(Tsc start, const TscClock& clock, double per_second)
-        : start_(start), cycles_apart_(clock.hz() / per_second) {}
-
-    Tsc deadline(std::uint64_t n) const noexcept {
-        return start_ + static_cast<Tsc>(static_cast<double>(n) * cycles_apart_);
-    }
-    // How many deadlines lie at or before `now`.
-    std::uint64_t due(Tsc now) const noexcept {
-        if (now < start_) {
-            return 0;
-        }
-        return static_cast<std::uint64_t>(static_cast<double>(now - start_) / cycles_apart_) + 1;
-    }
-
-  private:
-    Tsc start_;
-    double cycles_apart_;
-};
-
 // The run's own clock: nanoseconds since its start.
 struct RunClock {
     TscClock tsc;
