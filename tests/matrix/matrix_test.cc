@@ -111,8 +111,19 @@ BOOST_AUTO_TEST_CASE(rules_say_why_a_row_is_infeasible) {
                     .tunnel_port = TunnelPort::kTwo}) == "feasible");
     BOOST_TEST(why({.network = InnerNetwork::kIpv6, .transport = InnerTransport::kUdpZero})
                    .find("RFC 8200") != std::string::npos);
+    BOOST_TEST(
+        why({.transport = InnerTransport::kUnknown, .length = Length::k0}).find("RFC 2675") !=
+        std::string::npos);
     BOOST_TEST(why({.rx_input = RxInput::kBadInnerIp}).find("meant to be good") !=
                std::string::npos);
+    const Row no_mistake{.encap = Encap::kIpInIp,
+                         .transport = InnerTransport::kTcp,
+                         .values = PayloadValues::kSumsToZero,
+                         .rx_input = RxInput::kBadOuterIp,
+                         .rx_mistake = RxMistake::kZero};
+    BOOST_TEST(objection(no_mistake, software_nic_limits(), Direction::kReceive)
+                   .value_or("feasible")
+                   .find("in the place of a sum of 0") != std::string::npos);
 }
 
 BOOST_AUTO_TEST_CASE(a_row_is_its_values_and_back) {
