@@ -44,30 +44,58 @@ std::vector<std::string> names_of(std::size_t dimension, ValueSet set) {
     return names;
 }
 
-// With the shorter of the two lists: what it is, or what it is not.
-std::string constraint(std::size_t dimension, ValueSet failing, ValueSet others) {
+// What a dimension has in failing rows, with the shorter of two lists: what it is, or what it is
+// not.
+struct Constraint {
+    std::size_t dimension;
+    std::size_t values;  // that are named
+    std::string text;
+};
+
+Constraint constraint(std::size_t dimension, ValueSet failing, ValueSet others) {
     const auto inside = names_of(dimension, failing);
     const auto outside = names_of(dimension, others & ~failing);
     const char* name = matrix::name(static_cast<Dimension>(dimension));
-    if (outside.size() < inside.size()) {
-        return fmt::format("{} other than {}", name, fmt::join(outside, ", "));
-    }
-    return fmt::format("{} {}", name, fmt::join(inside, " or "));
+    return outside.size() < inside.size()
+               ? Constraint{dimension, outside.size(),
+                            fmt::format("{} other than {}", name, fmt::join(outside, ", "))}
+               : Constraint{dimension, inside.size(),
+                            fmt::format("{} {}", name, fmt::join(inside, " or "))};
 }
 
-// The dimension whose failing values keep out most of the rows that still stand.
-std::size_t sharpest(const Sets& failing, const std::vector<Row>& standing, std::size_t& kept_out) {
-    std::size_t best = kDimensions;
-    kept_out = 0;
+// The dimensions whose failing values keep out most of the rows that still stand, and the same of
+// them: none can be told from the others by these rows.
+std::vector<std::size_t> sharpest(const Sets& failing, const std::vector<Row>& standing) {
+    std::vector<std::size_t> best;
+    std::vector<bool> most(standing.size(), false);
     for (std::size_t i = 0; i < kDimensions; ++i) {
-        const auto out = static_cast<std::size_t>(std::ranges::count_if(
-            standing, [&](const Row& row) { return !is_in(row, i, failing[i]); }));
-        if (out > kept_out) {
-            kept_out = out;
-            best = i;
+        std::vector<bool> out;
+        for (const Row& row : standing) {
+            out.push_back(!is_in(row, i, failing[i]));
+        }
+        if (std::ranges::count(out, true) > std::ranges::count(most, true)) {
+            most = out;
+            best = {i};
+        } else if (!best.empty() && out == most) {
+            best.push_back(i);
         }
     }
     return best;
+}
+
+// The plainest of the constraints, and which dimensions would do as well.
+std::string one_of(std::vector<Constraint> constraints) {
+    const auto plainest = std::ranges::min_element(constraints, {}, &Constraint::values);
+    std::string text = std::move(plainest->text);
+    constraints.erase(plainest);
+    if (!constraints.empty()) {
+        std::vector<const char*> names;
+        for (const Constraint& other : constraints) {
+            names.push_back(matrix::name(static_cast<Dimension>(other.dimension)));
+        }
+        text += fmt::format(" (these rows do not tell it from {})", fmt::join(names, ", "));
+    }
+    return text;
 }
 
 }  // namespace
@@ -81,19 +109,24 @@ std::string locate(std::span<const Row> failing, std::span<const Row> passing) {
     std::vector<Row> standing(passing.begin(), passing.end());
     std::vector<std::string> constraints;
     while (!standing.empty()) {
-        std::size_t kept_out = 0;
-        const std::size_t dimension = sharpest(wrong, standing, kept_out);
-        if (kept_out == 0) {
+        const std::vector<std::size_t> dimensions = sharpest(wrong, standing);
+        if (dimensions.empty()) {
             break;
         }
-        constraints.push_back(constraint(dimension, wrong[dimension], right[dimension]));
-        std::erase_if(standing,
-                      [&](const Row& row) { return !is_in(row, dimension, wrong[dimension]); });
+        std::vector<Constraint> alike;
+        for (const std::size_t i : dimensions) {
+            alike.push_back(constraint(i, wrong[i], right[i]));
+        }
+        constraints.push_back(one_of(std::move(alike)));
+        std::erase_if(standing, [&](const Row& row) {
+            return !is_in(row, dimensions.front(), wrong[dimensions.front()]);
+        });
     }
     std::string text =
         constraints.empty() ? "everywhere" : fmt::format("{}", fmt::join(constraints, ", "));
     if (!standing.empty()) {
-        text += fmt::format(" ({} rows with such values pass)", standing.size());
+        text += fmt::format(" ({} row{} with such values pass{})", standing.size(),
+                            standing.size() == 1 ? "" : "s", standing.size() == 1 ? "es" : "");
     }
     return text;
 }

@@ -27,9 +27,24 @@ BOOST_AUTO_TEST_CASE(two_dimensions_are_named_where_one_does_not_do) {
     BOOST_TEST(where == "VLAN one, length 1");
 }
 
+BOOST_AUTO_TEST_CASE(dimensions_that_tell_the_same_rows_apart_are_all_named_the_plainest_first) {
+    const std::vector<Row> failing = {
+        {.length = matrix::Length::k171, .values = matrix::PayloadValues::kTunnelLike},
+        {.length = matrix::Length::k256, .values = matrix::PayloadValues::kTunnelLike}};
+    const std::vector<Row> passing = {
+        {.length = matrix::Length::k1, .values = matrix::PayloadValues::kAllOnes},
+        {.length = matrix::Length::k2, .values = matrix::PayloadValues::kRandom}};
+    BOOST_TEST(offload::locate(failing, passing) ==
+               "payload tunnel-like (these rows do not tell it from length)");
+    // A row that only one of them keeps out tells them apart.
+    std::vector<Row> more = passing;
+    more.push_back({.length = matrix::Length::k171, .values = matrix::PayloadValues::kRandom});
+    BOOST_TEST(offload::locate(failing, more) == "payload tunnel-like");
+}
+
 BOOST_AUTO_TEST_CASE(what_nothing_tells_apart_is_said_to_pass_as_well) {
     const std::vector<Row> same = {{}};
-    BOOST_TEST(offload::locate(same, same) == "everywhere (1 rows with such values pass)");
+    BOOST_TEST(offload::locate(same, same) == "everywhere (1 row with such values passes)");
     BOOST_TEST(offload::locate(same, {}) == "everywhere");
 }
 
