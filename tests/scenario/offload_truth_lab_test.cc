@@ -249,6 +249,24 @@ BOOST_AUTO_TEST_CASE(a_healthy_device_is_not_accused_of_what_its_far_end_or_the_
     }
 }
 
+// In the middle of it: what is dropped on the device's own side the kernel tells its sender.
+BOOST_AUTO_TEST_CASE(a_path_that_loses_the_first_full_frame_carries_full_frames) {
+    const Cable cable(Cable::Between::kNamespace);
+    // br_netfilter, where it is loaded, cuts paddings off.
+    run({"sh", "-c",
+         "ip link add br0 type bridge mcast_snooping 0 && ip link set m0 master br0 && "
+         "ip link set m1 master br0 && ip link set br0 up && "
+         "for hook in /proc/sys/net/bridge/bridge-nf-call-ip*tables; do "
+         "test ! -f $hook || echo 0 >$hook; done && "
+         "nft 'table netdev lossy { chain in { type filter hook ingress device m0 priority 0; "
+         "ip length 1500 numgen inc mod 1000000 == 0 drop; }; }'"},
+        cable.middle);
+    const PathRun done = check_over(cable, path_environment("as made"));
+    const std::string headline = done.scenario["headline"];
+    BOOST_TEST(done.status == 0, headline);
+    BOOST_TEST(measure(cell_named(done.scenario, "path"), "mtu") == 1500, headline);
+}
+
 BOOST_AUTO_TEST_CASE(a_path_that_drops_frames_is_named_at_once_and_nothing_is_said_of_the_device) {
     const Cable cable(Cable::Between::kNothing);
     PathEnvironment wrong_port{
