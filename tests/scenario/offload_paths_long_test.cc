@@ -20,7 +20,7 @@ namespace {
 // A fault of the calibration's list, the cell that must show it, and how the judge calls it.
 struct Planted {
     const char* fault;
-    const char* cell;  // of tx.as-found
+    const char* cell;  // of tx.as-found; empty: itself, for it is the matrix's to say which
     const char* name;
     bool hides = false;  // it writes over addresses, and then no frame may come
 };
@@ -33,7 +33,7 @@ const std::vector<Faults>& planted() {
          {"tx.plain.l4.VLAN_START@vlan==1", ".vlan", "VLAN_START"},
          {"tx.inner.l4.TUNNEL_START@encap", ".tunnel-inner", "NO_OUTER_LENGTHS", true},
          {"tx.innermost.seg.SEG_SEQ@tso", ".tso", "SEG_HDR"}},
-        {{"tx.innermost.l4.EXTHDR_START@exthdr", ".vlan", "EXTHDR_START"},
+        {{"tx.innermost.l4.EXTHDR_START@exthdr", "", "EXTHDR_START"},
          {"tx.inner.l4.PSEUDO@encap", ".tunnel-inner", "PSEUDO"},
          {"tx.innermost.seg.SEG_PSH@tso", ".tso", "SEG_HDR"}},
     };
