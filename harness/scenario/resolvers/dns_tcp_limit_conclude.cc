@@ -85,9 +85,7 @@ std::string held_text(const TcpLimitValues& seen) {
 }
 
 void add_measures(const TcpLimitCell& what, const TcpLimitValues& seen, verdict::Cell& cell) {
-    const auto lookups = [](const char* name, const char* label, std::uint64_t value) {
-        return count_of(name, label, value, "lookups");
-    };
+    const auto lookups = counts_in("lookups");
     cell.measures = {
         lookups("lookups", "lookups", seen.lookups),
         lookups("answered", "of them answered in time", seen.answered),

@@ -46,12 +46,8 @@ std::string clash_text(const NodelocalValues& seen) {
 }
 
 void add_measures(const NodelocalCell& what, const NodelocalValues& seen, verdict::Cell& cell) {
-    const auto pairs = [](const char* name, const char* label, std::uint64_t value) {
-        return count_of(name, label, value, "pairs");
-    };
-    const auto packets = [](const char* name, const char* label, std::uint64_t value) {
-        return count_of(name, label, value, "packets");
-    };
+    const auto pairs = counts_in("pairs");
+    const auto packets = counts_in("packets");
     cell.measures = {
         pairs("pairs", "pairs of lookups, A and AAAA", seen.pairs),
         pairs("answered", "of them answered in full", seen.answered),

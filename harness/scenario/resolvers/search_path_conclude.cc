@@ -180,9 +180,7 @@ verdict::Cell conclude(const SearchPathCell& what, const SearchPathValues& seen)
                                                      what.lost_copies > 1 ? ", twice each" : "")}},
         .role = what.role,
         .verdict = CellVerdict::kPass};
-    const auto of_lookups = [](const char* name, const char* label, std::uint64_t value) {
-        return count_of(name, label, value, "lookups");
-    };
+    const auto of_lookups = counts_in("lookups");
     cell.measures = {
         of_lookups("lookups", "lookups", seen.lookups),
         count_of("names", "names that a lookup asks for", seen.names),

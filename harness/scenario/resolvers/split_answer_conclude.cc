@@ -186,9 +186,7 @@ verdict::Cell conclude(const SplitAnswerCell& what, const SplitAnswerValues& see
                     {"family", what.family == resolver::Family::kIpv4 ? "AF_INET" : "AF_UNSPEC"}},
         .role = what.role,
         .verdict = CellVerdict::kPass};
-    const auto of_lookups = [](const char* name, const char* label, std::uint64_t value) {
-        return count_of(name, label, value, "lookups");
-    };
+    const auto of_lookups = counts_in("lookups");
     cell.measures = {
         of_lookups("lookups", "lookups", seen.lookups),
         of_lookups("resolved", "with an address", seen.resolved),

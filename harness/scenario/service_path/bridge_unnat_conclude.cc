@@ -96,9 +96,7 @@ verdict::Cell conclude(const BridgeCell& what, const BridgeValues& seen) {
                                    {"MASQUERADE", what.hairpin ? "on" : "off"}},
                        .role = what.role,
                        .verdict = CellVerdict::kPass};
-    const auto answers = [](const char* name, const char* label, std::uint64_t value) {
-        return count_of(name, label, value, "answers");
-    };
+    const auto answers = counts_in("answers");
     cell.measures = {
         count_of("lookups", "lookups (A and AAAA)", seen.lookups, "lookups"),
         count_of("failed", "of them without their answers", seen.failed(), "lookups"),

@@ -137,12 +137,8 @@ verdict::Cell conclude(const SegmentCell& what, const SegmentValues& seen) {
                                    {"answers", what.one_way ? "pass by" : "by the DUT"}},
                        .role = what.role,
                        .verdict = CellVerdict::kPass};
-    const auto connects = [](const char* name, const char* label, std::uint64_t value) {
-        return count_of(name, label, value, "connections");
-    };
-    const auto packets = [](const char* name, const char* label, std::uint64_t value) {
-        return count_of(name, label, value, "packets");
-    };
+    const auto connects = counts_in("connections");
+    const auto packets = counts_in("packets");
     cell.measures = {
         connects("connects", "connections", seen.connects),
         connects("broken", "of them that broke", seen.broken),

@@ -12,9 +12,7 @@ using Reuses = std::vector<ConcludedReuse>;
 constexpr const char* kReuseCure = "`sysctl -w net.ipv4.vs.conn_reuse_mode=0`";
 
 void add_measures(const ReuseValues& seen, verdict::Cell& cell) {
-    const auto connects = [](const char* name, const char* label, std::uint64_t value) {
-        return count_of(name, label, value, "connects");
-    };
+    const auto connects = counts_in("connects");
     cell.measures = {
         connects("connects", "made", seen.connects),
         connects("failed", "failed", seen.failed),

@@ -204,9 +204,7 @@ verdict::Cell conclude(const EndpointCell& what, const EndpointValues& seen) {
                     {"IP", what.family == frame::Family::kIpv4 ? "4" : "6"}},
         .role = what.role,
         .verdict = CellVerdict::kPass};
-    const auto connects = [](const char* name, const char* label, std::uint64_t value) {
-        return count_of(name, label, value, "connects");
-    };
+    const auto connects = counts_in("connects");
     const double chance = what.named() == 0 ? 0
                                             : static_cast<double>(what.dead.size()) /
                                                   static_cast<double>(what.named());

@@ -53,9 +53,7 @@ const char* then_text(AfterChange then) {
 }
 
 void add_measures(const StaleUdpValues& seen, verdict::Cell& cell) {
-    const auto datagrams = [](const char* name, const char* label, std::uint64_t value) {
-        return count_of(name, label, value, "datagrams");
-    };
+    const auto datagrams = counts_in("datagrams");
     cell.measures = {
         datagrams("sent_before", "sent before the change", seen.sent_before),
         datagrams("reached_before", "of them at the endpoint", seen.reached_before),

@@ -43,9 +43,7 @@ std::string evicted_text(const TableValues& seen) {
 }
 
 void add_measures(const TableValues& seen, verdict::Cell& cell) {
-    const auto packets = [](const char* name, const char* label, std::uint64_t value) {
-        return count_of(name, label, value, "packets");
-    };
+    const auto packets = counts_in("packets");
     cell.measures = {
         count_of("maximum", "entries that the table takes", seen.maximum, "entries"),
         count_of("entries", "entries before the new flows", seen.entries, "entries"),
