@@ -272,6 +272,23 @@ std::string not_shown(const Cell* cure, bool again, Naming naming = Naming::kRea
                     : "";
 }
 
+// A cure as it was tried in this run.
+struct TriedCure {
+    std::string text;
+    bool shown = false;
+    std::string cell = {};  // with it, where it is shown
+};
+
+// A cure is shown. The first one stands beside the cell that failed without it.
+template <typename Cell>
+void show_cure(const Cell& failed, const Cell& cure, verdict::ScenarioResult& result) {
+    result.cure_shown = true;
+    if (result.after_cell.empty()) {
+        result.before_cell = failed.cell.id;
+        result.after_cell = cure.cell.id;
+    }
+}
+
 // Whether a cure is shown: a cell with it passes (`after`, or null), none with one fails (`failed`
 // names them), and without it the failure was seen again. If it is not, says of the cure why.
 template <typename Cell>

@@ -273,12 +273,7 @@ std::string cause_text(const Paths& cells) {
         some_of(named, refused));
 }
 
-struct PathCure {
-    bool shown = false;
-    std::string text;
-};
-
-PathCure cure_of(const Paths& cells, const ConcludedPath& first) {
+TriedCure cure_of(const Paths& cells, const ConcludedPath& first) {
     const std::string name = "`sysctl -w net.ipv4.tcp_timestamps=2` on the clients";
     const ConcludedPath* cure = cure_for(cells, first.what().full_range);
     const ConcludedPath* again = first_of(cells, [](const ConcludedPath& each) {
@@ -287,15 +282,17 @@ PathCure cure_of(const Paths& cells, const ConcludedPath& first) {
     const std::string why =
         not_shown(cure, first.what().full_range || again != nullptr, Naming::kCellAndReason);
     if (!why.empty()) {
-        return {false, fmt::format("{} ({})", name, why)};
+        return {fmt::format("{} ({})", name, why)};
     }
     const std::string with = fmt::format("with it {} slow although {} SYNs met a TIME_WAIT",
                                          slow_of(*cure), cure->seen().found.met);
     if (first.what().full_range) {
-        return {true, fmt::format("{} ({}, without it {})", name, with, slow_of(first))};
+        return {fmt::format("{} ({}, without it {})", name, with, slow_of(first)), true,
+                cure->cell.id};
     }
-    return {true, fmt::format("{} ({}, without it again {} and {} SYNs refused)", name, with,
-                              slow_of(*again), refusals(again->seen()))};
+    return {fmt::format("{} ({}, without it again {} and {} SYNs refused)", name, with,
+                        slow_of(*again), refusals(again->seen())),
+            true, cure->cell.id};
 }
 
 void explain_shares(const Paths& cells, verdict::ScenarioResult& result) {
@@ -361,14 +358,14 @@ void conclude_failure(const Paths& cells, const Clauses& hindered,
         if (first == nullptr || !hindered.empty()) {
             continue;
         }
-        const PathCure cure = cure_of(cells, *first);
+        const TriedCure cure = cure_of(cells, *first);
         any_harmed = true;
         cured &= cure.shown;
         result.cure += fmt::format("{}{} ports: {}", result.cure.empty() ? "" : "\n",
                                    full_range ? "All" : ports_text(first->what()), cure.text);
         if (cure.shown && result.before_cell.empty()) {
             result.before_cell = first->cell.id;
-            result.after_cell = cure_for(cells, full_range)->cell.id;
+            result.after_cell = cure.cell;
         }
     }
     result.cure_shown = any_harmed && cured;

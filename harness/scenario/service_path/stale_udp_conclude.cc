@@ -79,13 +79,7 @@ bool stale_harmed(const ConcludedStale& each) {
            (each.cell.cause == "stale-entry" || each.cell.cause == "ipvs-nodest");
 }
 
-// A cure of one way that a service is served, as it was tried in this run.
-struct TriedCure {
-    std::string text;
-    bool shown = false;
-    std::string cell;
-};
-
+// Of one way that a service is served.
 TriedCure tried_cure(const Stales& cells, bool by_ipvs) {
     const ConcludedStale* cure = first_of(cells, [&](const auto& each) {
         return each.is(CellRole::kCure) && each.what().by_ipvs() == by_ipvs;
