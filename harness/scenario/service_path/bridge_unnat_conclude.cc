@@ -62,10 +62,8 @@ void tell_cures(const Bridges& cells, const ConcludedBridge& first,
                                       some_of(each.seen().failed(), each.seen().lookups),
                                       some_of(again->seen().failed(), again->seen().lookups))
                         : why));
-        if (why.empty() && !result.cure_shown) {
-            result.cure_shown = true;
-            result.before_cell = first.cell.id;
-            result.after_cell = each.cell.id;
+        if (why.empty()) {
+            show_cure(first, each, result);
         }
     }
     result.cure = cures.empty() ? "net.bridge.bridge-nf-call-iptables=1 (not tried in this run)"

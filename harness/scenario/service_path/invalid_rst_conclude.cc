@@ -96,10 +96,8 @@ void tell_cures(const SegmentRuns& cells, const ConcludedSegments& first,
                                       some_of(again->seen().broken, again->seen().connects))
                         : why,
             side_effect(cells, each.what())));
-        if (why.empty() && !result.cure_shown) {
-            result.cure_shown = true;
-            result.before_cell = first.cell.id;
-            result.after_cell = each.cell.id;
+        if (why.empty()) {
+            show_cure(first, each, result);
         }
     }
     result.cure = cures.empty()

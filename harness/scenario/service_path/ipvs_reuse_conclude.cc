@@ -49,10 +49,8 @@ void conclude_reuse(const Reuses& cells, const ConcludedReuse& first,
     const ConcludedReuse* cure = first_cure(cells);
     const ConcludedReuse* again = first_again(cells, shows_reuse);
     const std::string why = not_shown(cure, again != nullptr);
-    result.cure_shown = why.empty();
-    if (result.cure_shown) {
-        result.before_cell = first.cell.id;
-        result.after_cell = cure->cell.id;
+    if (why.empty()) {
+        show_cure(first, *cure, result);
     }
     result.cure = fmt::format(
         "{} on the DUT ({})", kReuseCure,

@@ -120,8 +120,7 @@ std::string pmtu_cures(const Pmtus& cells, const ConcludedPmtu& first,
         } else {
             lines.push_back(fmt::format("{} ({}; {})", cure.name, through_text(cell->seen()),
                                         sizes_text(cell->seen())));
-            result.cure_shown = true;
-            result.after_cell = result.after_cell.empty() ? cell->cell.id : result.after_cell;
+            show_cure(first, *cell, result);
         }
     }
     return in_a_row(lines, "\n");
@@ -150,9 +149,6 @@ void conclude_blackhole(const Pmtus& cells, const ConcludedPmtu& first,
         first.what().tunnel.mtu, first.what().tunnel.hop_mtu, sizes_text(first.seen()),
         in_a_row(causes, "; in "));
     result.cure = pmtu_cures(cells, first, result);
-    if (result.cure_shown) {
-        result.before_cell = first.cell.id;
-    }
 }
 
 }  // namespace

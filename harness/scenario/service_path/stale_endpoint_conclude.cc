@@ -87,15 +87,13 @@ void tell_cure(const EndpointRuns& cells, const ConcludedEndpoints& first,
     const ConcludedEndpoints* again = first_again(cells, connects_harmed);
     const std::string name =
         "have the node's proxy write the service's rules anew, of the endpoints that serve";
-    result.cure_shown = cure != nullptr && cure->passes() && again != nullptr;
-    if (!result.cure_shown) {
-        result.cure = fmt::format("{} ({})", name,
-                                  cure == nullptr ? "such rules were not tried in this run"
-                                                  : not_shown(cure, again != nullptr));
+    const std::string why = cure == nullptr ? "such rules were not tried in this run"
+                                            : not_shown(cure, again != nullptr);
+    if (!why.empty()) {
+        result.cure = fmt::format("{} ({})", name, why);
         return;
     }
-    result.before_cell = first.cell.id;
-    result.after_cell = cure->cell.id;
+    show_cure(first, *cure, result);
     result.cure = fmt::format(
         "{}: with rules of the {} that serve {} connects failed, with the old rules again {}", name,
         cure->what().named(), some_of(cure->seen().failed(), cure->seen().connects()),
