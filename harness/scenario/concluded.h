@@ -289,11 +289,21 @@ void show_cure(const Cell& failed, const Cell& cure, verdict::ScenarioResult& re
     }
 }
 
-// Whether a cure is shown: a cell with it passes (`after`, or null), none with one fails (`failed`
-// names them), and without it the failure was seen again. If it is not, says of the cure why.
-template <typename Cell>
-bool tell_cure(const std::string& cure, const Cell* after, const Clauses& failed, bool again,
-               verdict::ScenarioResult& result) {
+// Whether a cure is shown: a cell with it passes, none with one fails, and without it the failure was
+// seen again. Tells those that pass in the words of `text` (`passed`); if it is not shown, says of the
+// cure why.
+template <typename Cells, typename Text>
+bool tell_cure(const std::string& cure, const Cells& cells, const Text& text, bool again,
+               Clauses& passed, verdict::ScenarioResult& result) {
+    Clauses failed;
+    const auto* after =
+        first_of(cells, [](const auto& each) { return each.is(CellRole::kCure) && each.passes(); });
+    for (const auto& each : cells) {
+        if (each.is(CellRole::kCure)) {
+            (each.passes() ? passed : failed)
+                .push_back(each.passes() ? text(each) : each.cell.id + ": " + each.cell.reason);
+        }
+    }
     result.cure_shown = after != nullptr && failed.empty() && again;
     result.after_cell = result.cure_shown ? after->cell.id : "";
     if (!result.cure_shown) {
@@ -302,6 +312,16 @@ bool tell_cure(const std::string& cure, const Cell* after, const Clauses& failed
             failed.empty() ? not_shown(after, again) : "not shown: " + in_a_row(failed, "; "));
     }
     return result.cure_shown;
+}
+
+// The cells but for those that were skipped.
+template <typename Cells>
+Cells those_run(const Cells& cells) {
+    Cells run;
+    std::ranges::copy_if(cells, std::back_inserter(run), [](const auto& each) {
+        return each.cell.verdict != verdict::CellVerdict::kSkip;
+    });
+    return run;
 }
 
 // A bar of what should be none.
