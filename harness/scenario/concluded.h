@@ -314,6 +314,30 @@ bool tell_cure(const std::string& cure, const Cells& cells, const Text& text, bo
     return result.cure_shown;
 }
 
+// What the cures that are `wanted` came to, in the words of `text`, and the failure that was seen `again`
+// without them (empty: it was not). Takes `shown` away unless one of them passes, none fails, and it was.
+template <typename Cells, typename Wanted, typename Text>
+std::string tell_cures(const Cells& cells, const Wanted& wanted, const Text& text,
+                       const std::string& untried, const std::string& again, bool& shown) {
+    Clauses clauses;
+    bool one = false;
+    bool none_fails = true;
+    for (const auto& each : cells) {
+        if (each.is(CellRole::kCure) && wanted(each)) {
+            one |= each.passes();
+            none_fails &= each.passes() || each.cell.verdict == verdict::CellVerdict::kSkip;
+            clauses.push_back(text(each));
+        }
+    }
+    if (clauses.empty()) {
+        clauses.push_back(untried);
+    }
+    clauses.push_back(!again.empty() ? "without it again " + again
+                                     : "not shown: without it the failure was not seen again");
+    shown &= one && none_fails && !again.empty();
+    return in_a_row(clauses, "; ");
+}
+
 // The cells but for those that were skipped.
 template <typename Cells>
 Cells those_run(const Cells& cells) {

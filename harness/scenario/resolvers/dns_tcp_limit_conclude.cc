@@ -146,37 +146,24 @@ std::string cure_name(const TcpLimitCell& what) {
 }
 
 // The cures of one kind of load, and whether they were shown.
-std::string tell_cures(const Limits& cells, TcpLimitLoad load, bool& shown) {
-    Clauses clauses;
-    const auto* again = first_of(cells, [&](const ConcludedLimit& each) {
-        return each.what().again && each.what().load == load && own(each);
-    });
-    bool one = false;
-    bool none_fails = true;
-    for (const ConcludedLimit& each : cells) {
-        if (!each.is(CellRole::kCure) || each.what().load != load) {
-            continue;
-        }
-        one |= each.passes();
-        none_fails &= each.passes() || each.cell.verdict == CellVerdict::kSkip;
-        clauses.push_back(
-            cure_name(each.what()) + " (" +
-            (each.passes()
-                 ? fmt::format("then {} lookups were answered, the slowest after {:.0f} ms",
-                               some_of(each.seen().answered, each.seen().lookups),
-                               each.seen().slowest_ms)
-                 : "not shown: " + each.cell.reason) +
-            ")");
-    }
-    if (clauses.empty()) {
-        clauses.push_back(load == TcpLimitLoad::kForward ? "`dnsmasq --dns-forward-max`"
-                                                         : "`dnsmasq --max-tcp-connections`");
-        clauses.back() += " (not tried in this run)";
-    }
-    clauses.push_back(again != nullptr ? "without it again " + harm_text(again->seen())
-                                       : "not shown: without it the failure was not seen again");
-    shown &= one && none_fails && again != nullptr;
-    return in_a_row(clauses, "; ");
+std::string cures_of(const Limits& cells, TcpLimitLoad load, bool& shown) {
+    const auto of_load = [&](const ConcludedLimit& each) { return each.what().load == load; };
+    const auto text = [](const ConcludedLimit& each) {
+        return cure_name(each.what()) + " (" +
+               (each.passes()
+                    ? fmt::format("then {} lookups were answered, the slowest after {:.0f} ms",
+                                  some_of(each.seen().answered, each.seen().lookups),
+                                  each.seen().slowest_ms)
+                    : "not shown: " + each.cell.reason) +
+               ")";
+    };
+    const auto* again =
+        first_again(cells, [&](const ConcludedLimit& each) { return of_load(each) && own(each); });
+    return tell_cures(cells, of_load, text,
+                      load == TcpLimitLoad::kForward
+                          ? "`dnsmasq --dns-forward-max` (not tried in this run)"
+                          : "`dnsmasq --max-tcp-connections` (not tried in this run)",
+                      again == nullptr ? "" : harm_text(again->seen()), shown);
 }
 
 void conclude_reproduced(const Limits& cells, const ConcludedLimit& /*first*/,
@@ -198,7 +185,7 @@ void conclude_reproduced(const Limits& cells, const ConcludedLimit& /*first*/,
                               "beyond, at once; its log: \"{}\"",
                               each.cell.id, seen.forward_max, seen.forward_line)
                 : each.cell.id + ": " + held_text(seen));
-        cures.push_back(tell_cures(cells, each.what().load, result.cure_shown));
+        cures.push_back(cures_of(cells, each.what().load, result.cure_shown));
         result.before_cell = result.before_cell.empty() ? each.cell.id : result.before_cell;
         const auto* cure = first_of(cells, [&](const ConcludedLimit& other) {
             return other.is(CellRole::kCure) && other.passes() &&

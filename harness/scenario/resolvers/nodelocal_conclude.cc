@@ -132,40 +132,24 @@ Clauses prices(const Nodes& cells) {
 }
 
 void tell_cure(const Nodes& cells, verdict::ScenarioResult& result) {
-    const auto* again = first_again(cells, harmed);
-    Clauses clauses;
-    bool one = false;
-    bool none_fails = true;
-    for (const ConcludedNode& each : cells) {
-        if (!each.is(CellRole::kCure)) {
-            continue;
-        }
-        one |= each.passes();
-        none_fails &= each.passes();
-        result.after_cell =
-            result.after_cell.empty() && each.passes() ? each.cell.id : result.after_cell;
+    const auto text = [](const ConcludedNode& each) {
         const NodelocalValues& seen = each.seen();
-        clauses.push_back(
-            each.cell.id + ": " +
-            (each.passes()
-                 ? fmt::format("{} pairs answered, no entry of conntrack, the service's rule "
-                               "counted nothing and the raw rules {} packets",
-                               some_of(seen.answered, seen.pairs), seen.raw_hits)
-                 : "not shown: " + each.cell.reason));
-    }
-    if (clauses.empty()) {
-        clauses.push_back("not tried in this run");
-    }
-    clauses.push_back(again != nullptr ? "without it again " + harm_text(again->seen())
-                                       : "not shown: without it the failure was not seen again");
-    result.cure_shown = one && none_fails && again != nullptr;
-    if (!result.cure_shown) {
-        result.after_cell = "";
-    }
+        return each.cell.id + ": " +
+               (each.passes()
+                    ? fmt::format("{} pairs answered, no entry of conntrack, the service's rule "
+                                  "counted nothing and the raw rules {} packets",
+                                  some_of(seen.answered, seen.pairs), seen.raw_hits)
+                    : "not shown: " + each.cell.reason);
+    };
+    const auto* again = first_again(cells, harmed);
+    result.cure_shown = true;
     result.cure =
         "NodeLocal DNSCache on each node (here dnsmasq in the place of its CoreDNS, behind "
         "its own rules): " +
-        in_a_row(clauses, "; ");
+        tell_cures(
+            cells, [](const auto&) { return true; }, text, "not tried in this run",
+            again == nullptr ? "" : harm_text(again->seen()), result.cure_shown);
+    result.after_cell = result.cure_shown ? first_cure(cells)->cell.id : "";
     const Clauses costs = prices(cells);
     if (!costs.empty()) {
         result.cure += ". What it costs: " + in_a_row(costs, "; ");
