@@ -169,13 +169,12 @@ Status prove_received(TruthBench& bench, offload::RowSettings settings, PathFact
     settings.probes = 1;
     for (const auto patience : {settings.patience, std::chrono::milliseconds(kLongPatience)}) {
         settings.patience = patience;
-        const auto receipt =
-            TRY(offload::receive_by_kernel(bench.tester(), 0, bench.dut(), bench.device().name,
-                                           settings, [](std::size_t, std::size_t) {}));
+        const auto run = TRY(
+            offload::receive_by_kernel(bench.tester(), bench.dut(), bench.device().name, settings));
         const PathCount before = path.to_device;
         PathCount& count = path.to_device;
-        count = {.own_loss = receipt.run.objections.size()};
-        for (const offload::RxRow& row : receipt.run.received) {
+        count = {.own_loss = run.objections.size()};
+        for (const offload::RxRow& row : run.received) {
             const matrix::Deliveries& delivered = row.result.deliveries;
             count.sent += row.result.frames;
             count.right += row.result.frames - delivered.good_lost - delivered.bad_lost;

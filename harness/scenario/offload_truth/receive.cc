@@ -85,10 +85,9 @@ Status confirm_received(const Context& context, TruthBench& bench, const port::P
     for (const std::size_t row : rows) {
         settings.also_received.push_back(outcome.run.received[row].row);
     }
-    auto receipt =
-        TRY(offload::receive_by_kernel(bench.tester(), 0, bench.dut(), bench.device().name,
-                                       settings, [](std::size_t, std::size_t) {}));
-    const Findings again = offload::find_defects(receipt.run, device, {});
+    auto run =
+        TRY(offload::receive_by_kernel(bench.tester(), bench.dut(), bench.device().name, settings));
+    const Findings again = offload::find_defects(run, device, {});
     std::vector<offload::Defect> confirmed;
     for (offload::Defect& defect : outcome.findings.defects) {
         const bool shown = std::ranges::any_of(
@@ -99,23 +98,20 @@ Status confirm_received(const Context& context, TruthBench& bench, const port::P
     for (const offload::Defect& defect : outcome.once) {
         for (const std::size_t row : defect.rows) {
             const auto at = std::distance(rows.begin(), rows.find(row));
-            outcome.run.received[row].result =
-                receipt.run.received[static_cast<std::size_t>(at)].result;
+            outcome.run.received[row].result = run.received[static_cast<std::size_t>(at)].result;
             outcome.run.received[row].result.findings.clear();
         }
     }
     // A loss that was none the second time took nothing that is judged.
-    outcome.run.objections = std::move(receipt.run.objections);
+    outcome.run.objections = std::move(run.objections);
     return {};
 }
 
 Status measure(Context& context, TruthBench& bench, const TruthRun& run,
                const AddressedDevice* addressed, ReceiveOutcome& outcome) {
     context.progress.step(outcome.id());
-    auto receipt = TRY(offload::receive_by_kernel(bench.tester(), 0, bench.dut(),
-                                                  bench.device().name, receive_rows(context, bench),
-                                                  [](std::size_t, std::size_t) {}));
-    outcome.run = std::move(receipt.run);
+    outcome.run = TRY(offload::receive_by_kernel(bench.tester(), bench.dut(), bench.device().name,
+                                                 receive_rows(context, bench)));
     const port::PortInfo device = promises_of(run, outcome.taken);
     outcome.findings = offload::find_defects(outcome.run, device, {});
     outcome.silences = offload::take_silences(outcome.findings);
