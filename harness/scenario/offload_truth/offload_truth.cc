@@ -331,8 +331,7 @@ Result<TruthRun> judge_device(Context& context, TruthBench& bench, const Plan& p
                                     }};
     auto sent = TRY(run_part(bench, part));
     run.outcomes = std::move(sent.outcomes);
-    std::ranges::move(truth_cells(run, bench, context.options.out_dir),
-                      std::back_inserter(result.cells));
+    std::ranges::move(truth_cells(run, bench), std::back_inserter(result.cells));
     result.cells.push_back(sent.put_back);
     result.controls.push_back(control_cell(run));
     result.truth_tables.push_back(truth_table(run));

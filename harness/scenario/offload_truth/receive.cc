@@ -157,8 +157,7 @@ Cell cell_of(const ReceiveOutcome& outcome) {
 
 // The frames behind the defects of one condition, with every field explained.
 Cell failing_cell(const ReceiveOutcome& outcome, std::size_t condition,
-                  const std::vector<const offload::Defect*>& defects, TruthBench& bench,
-                  const std::string& out_dir) {
+                  const std::vector<const offload::Defect*>& defects, TruthBench& bench) {
     Cell cell{
         .id = outcome.id() + "." + offload::condition_word(condition),
         .toggles = {{"offloads", outcome.setting.title()},
@@ -189,12 +188,11 @@ Cell failing_cell(const ReceiveOutcome& outcome, std::size_t condition,
         cell.measures.push_back(words_of("specimen", "one such frame, as it was sent to the device",
                                          fmt::format("{:02x}", fmt::join(frames.front(), ""))));
     }
-    bench.keep(out_dir, frames, text, cell);
+    bench.keep(frames, text, cell);
     return cell;
 }
 
-void add_cells(const ReceiveRun& run, TruthBench& bench, const std::string& out_dir,
-               std::vector<Cell>& cells) {
+void add_cells(const ReceiveRun& run, TruthBench& bench, std::vector<Cell>& cells) {
     for (const ReceiveOutcome& outcome : run.outcomes) {
         cells.push_back(cell_of(outcome));
         for (std::size_t condition = 0; condition < offload::kConditions; ++condition) {
@@ -203,7 +201,7 @@ void add_cells(const ReceiveRun& run, TruthBench& bench, const std::string& out_
             if (defects.empty()) {
                 continue;
             }
-            cells.push_back(failing_cell(outcome, condition, defects, bench, out_dir));
+            cells.push_back(failing_cell(outcome, condition, defects, bench));
         }
     }
 }
@@ -418,7 +416,7 @@ Status judge_receipt(Context& context, TruthBench& bench, TruthRun& run,
                                                        addressed ? &*addressed : nullptr, outcome);
                                     }};
     const ReceiveRun received = TRY(run_part(bench, part));
-    add_cells(received, bench, context.options.out_dir, result.cells);
+    add_cells(received, bench, result.cells);
     result.truth_tables.push_back(claims_table(run, received));
     std::vector<Cell> counter_cells;
     result.truth_tables.push_back(
