@@ -102,7 +102,6 @@ Status add_knowledge(const Context& context, lab::Finish finish, TruthRun& run) 
 
 struct Plan {
     MatrixSize size = MatrixSize::kQuick;
-    matrix::DutLimits limits;
     matrix::ProbeMaker maker;
     ProbeSet set;
 };
@@ -118,7 +117,7 @@ Result<Plan> make_plan(const Context& context, const TruthBench& bench) {
     std::ranges::copy(plain_rows({.handover = matrix::Handover::kInner}, {matrix::RxInput::kGood}),
                       std::back_inserter(rows.rows));
     auto set = TRY(make_probes(maker, std::move(rows), full ? kProbesFull : kProbesQuick));
-    return Plan{size, limits, maker, std::move(set)};
+    return Plan{size, maker, std::move(set)};
 }
 
 std::vector<std::string> varied_features(const ProbeSet& set,

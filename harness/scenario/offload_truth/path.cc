@@ -27,11 +27,9 @@ const std::vector<std::string> kMerging = {"rx-gro", "rx-gro-hw", "rx-lro", "rx-
 
 std::vector<std::string> known_merging(const std::vector<agent::Feature>& features) {
     std::vector<std::string> names;
-    for (const std::string& name : kMerging) {
-        if (feature_named(features, name) != nullptr) {
-            names.push_back(name);
-        }
-    }
+    std::ranges::copy_if(kMerging, std::back_inserter(names), [&](const std::string& name) {
+        return feature_named(features, name) != nullptr;
+    });
     return names;
 }
 
