@@ -27,30 +27,12 @@ constexpr std::uint16_t kStreamPort = 7070;
 
 class PodChurnRun {
   public:
-    PodChurnRun(Context& context, const std::string& chain)
-        : context_(context), chain_(chain), prefix_(chain_prefix(context, chain)) {}
+    using Measured = MeasuredPodChurn;
 
-    std::vector<MeasuredPodChurn> run() {
-        std::vector<MeasuredPodChurn> cells;
-        const Status opened = open();
-        for (const PodChurnCell& what : pod_churn_plan(chain_, prefix_)) {
-            if (!asked_for(context_.options, what.id.substr(prefix_.size()))) {
-                continue;
-            }
-            context_.progress.step(what.id);
-            MeasuredPodChurn cell{.what = what};
-            if (!opened && opened.error().code == ErrorCode::kKernelLacks) {
-                cell.seen.lacks = opened.error().message;
-            } else if (const Status made = opened ? measure(what, cell.seen) : opened; !made) {
-                cell.seen.objections.push_back(made.error().message);
-            }
-            context_.measured.add(conclude(what, cell.seen), !what.churn);
-            cells.push_back(std::move(cell));
-        }
-        return cells;
-    }
+    PodChurnRun(Context& context, const std::string& chain) : context_(context), chain_(chain) {}
 
-  private:
+    static bool takes(const PodChurnCell& /*what*/) { return false; }
+
     Status open() {
         bench_ = TRY(PodBench::open(context_, chain_));
         TRY(bench_->attach(0, "a1"));
@@ -115,6 +97,7 @@ class PodChurnRun {
         return {};
     }
 
+  private:
     Status churn(PodChurnValues& seen) {
         lab::Pod pod = TRY(bench_->nodes().make_pod(0, "churn"));
         for (std::uint64_t i = context_.options.number("cycles", kPodsAsIs);
@@ -163,7 +146,6 @@ class PodChurnRun {
 
     Context& context_;
     std::string chain_;
-    std::string prefix_;
     std::unique_ptr<PodBench> bench_;
     frame::IpAddress to_;
 };
