@@ -114,8 +114,7 @@ class PodChurnRun {
         std::int64_t last_ns = 0;
         std::uint32_t highest = 0;
         for (const agent::CapturedFrame& frame : capture.frames) {
-            const frame::PacketView view =
-                frame::parse_frame(frame.bytes, std::span<const std::uint16_t>()).outer;
+            const frame::PacketView view = frame::parse_packet(frame.bytes);
             if (view.transport != frame::Transport::kUdp || view.destination_port != kStreamPort ||
                 view.destination != to_ || view.payload_length < 4) {
                 continue;

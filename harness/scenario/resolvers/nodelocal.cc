@@ -205,8 +205,7 @@ class NodelocalBench : public NatPathBench<NodelocalCell, NodelocalValues> {
             }
         }
         for (const agent::CapturedFrame& frame : capture.frames) {
-            const frame::PacketView view =
-                frame::parse_frame(frame.bytes, std::span<const std::uint16_t>()).outer;
+            const frame::PacketView view = frame::parse_packet(frame.bytes);
             const auto at = lacks.find(view.destination_port);
             if (view.transport == frame::Transport::kUdp && view.source_port == 53 &&
                 view.source != asked && at != lacks.end()) {

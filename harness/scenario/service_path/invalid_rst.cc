@@ -52,7 +52,7 @@ struct WireSegment {
 std::vector<WireSegment> tcp_of(const agent::Capture& capture) {
     std::vector<WireSegment> segments;
     for (const agent::CapturedFrame& frame : capture.frames) {
-        const auto view = frame::parse_frame(frame.bytes, std::span<const std::uint16_t>()).outer;
+        const frame::PacketView view = frame::parse_packet(frame.bytes);
         const auto tcp = frame::view<rte_tcp_hdr>(frame.bytes, view.transport_offset);
         if (view.transport == frame::Transport::kTcp && tcp) {
             segments.push_back({view, tcp->tcp_flags, rte_be_to_cpu_32(tcp->sent_seq),

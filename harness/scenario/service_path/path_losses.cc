@@ -20,7 +20,7 @@ std::uint64_t packets_of(const agent::Capture& capture, std::uint16_t port,
                          std::set<std::uint16_t>* sources) {
     std::uint64_t packets = 0;
     for (const agent::CapturedFrame& frame : capture.frames) {
-        const auto view = frame::parse_frame(frame.bytes, std::span<const std::uint16_t>()).outer;
+        const frame::PacketView view = frame::parse_packet(frame.bytes);
         if (!is_to(view, port)) {
             continue;
         }

@@ -88,8 +88,7 @@ class StaleUdpBench : public NatPathBench<StaleUdpCell, StaleUdpValues> {
         TRY(first_error(sent, capture));
         std::vector<std::uint64_t> at(names.endpoints.size());
         for (const agent::CapturedFrame& frame : capture->frames) {
-            const frame::PacketView view =
-                frame::parse_frame(frame.bytes, std::span<const std::uint16_t>()).outer;
+            const frame::PacketView view = frame::parse_packet(frame.bytes);
             const auto endpoint = std::ranges::find(names.endpoints, view.destination);
             if (view.transport == frame::Transport::kUdp && view.source_port == port &&
                 endpoint != names.endpoints.end()) {
