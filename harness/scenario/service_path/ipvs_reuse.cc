@@ -56,13 +56,8 @@ class ReuseBench : public NatPathBench<ReuseCell, ReuseValues> {
 
     static Result<std::vector<Segment>> syns(agent::Client& host, std::uint16_t to) {
         const auto capture = TRY(host.stop_capture());
-        std::vector<Segment> all;
-        for (const agent::CapturedFrame& frame : capture.frames) {
-            if (const auto segment = read_segment(frame);
-                segment && segment->syn && segment->destination_port == to) {
-                all.push_back(*segment);
-            }
-        }
+        std::vector<Segment> all = segments_to(capture, to);
+        std::erase_if(all, [](const Segment& segment) { return !segment.syn; });
         return all;
     }
 

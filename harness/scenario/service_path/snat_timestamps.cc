@@ -158,17 +158,6 @@ class PathBench : public NatPathBench<TimestampCell, TimestampValues> {
                          log->overruns, before, *after);
     }
 
-    static std::vector<Segment> segments_of(const agent::Capture& capture, std::uint16_t port) {
-        std::vector<Segment> segments;
-        for (const agent::CapturedFrame& frame : capture.frames) {
-            if (const auto segment = read_segment(frame);
-                segment && segment->destination_port == port) {
-                segments.push_back(*segment);
-            }
-        }
-        return segments;
-    }
-
     static TimestampValues values_of(const TimestampCell& what, std::uint16_t port,
                                      agent::ConnectsReport report,
                                      std::vector<netfilter::Event> births,
@@ -198,8 +187,8 @@ class PathBench : public NatPathBench<TimestampCell, TimestampValues> {
             .worst_late_ms = report.worst_late_ms};
         seen.found = follow_syns(
             {.connects = std::move(report.connects),
-             .before_nat = segments_of(sent, port),
-             .after_nat = segments_of(arrived, port),
+             .before_nat = segments_to(sent, port),
+             .after_nat = segments_to(arrived, port),
              .births = std::move(births),
              .server_closes = !what.without_time_wait(),
              .drawn_from = what.full_range && what.path.snat == PathSnat::kMasqueradeRandomFully

@@ -338,6 +338,17 @@ std::optional<Segment> read_segment(const agent::CapturedFrame& captured) {
     return segment;
 }
 
+std::vector<Segment> segments_to(const agent::Capture& capture, std::uint16_t port) {
+    std::vector<Segment> segments;
+    for (const agent::CapturedFrame& frame : capture.frames) {
+        if (const auto segment = read_segment(frame);
+            segment && segment->destination_port == port) {
+            segments.push_back(*segment);
+        }
+    }
+    return segments;
+}
+
 SynFindings follow_syns(const SynRecord& record) {
     return Trail(record).follow();
 }
