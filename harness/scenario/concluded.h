@@ -52,10 +52,12 @@ struct Measurement {
     std::optional<verdict::Proof> timeline = std::nullopt;
 };
 
-// Gives the roles that the ids say: "control.", "cure."; all others are of the matrix.
+// Gives what the ids say: the roles ("control.", "cure."; all others are of the matrix), and which cells
+// come again once their cure was taken away (".after-cure").
 template <typename What>
 std::vector<What> with_roles(std::vector<What> cells) {
     for (What& cell : cells) {
+        cell.again = has_part(cell.id, "after-cure");
         cell.role = cell.id.starts_with("control.") ? CellRole::kControl
                     : cell.id.starts_with("cure.")  ? CellRole::kCure
                                                     : CellRole::kMatrix;

@@ -238,7 +238,7 @@ std::vector<NodelocalCell> nodelocal_plan() {
          .cache = true,
          .link_local = false,
          .pairs = kPairs},
-        {.id = "no-cache.after-cure", .label = "after the cure", .pairs = kPairs, .again = true},
+        {.id = "no-cache.after-cure", .label = "after the cure", .pairs = kPairs},
         {.id = "tracked",
          .label = "cache, raw rules flushed",
          .cache = true,

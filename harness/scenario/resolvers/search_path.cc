@@ -302,16 +302,12 @@ std::vector<SearchPathCell> search_path_plan() {
          .one_each = true,
          .limit_ms = 11'000,
          .shows = PathShows::kNeverEnds},
-        {.id = "glibc.list-6.after-cure",
-         .label = "after the cure",
-         .one_each = true,
-         .again = true},
+        {.id = "glibc.list-6.after-cure", .label = "after the cure", .one_each = true},
         {.id = "musl.list-6.after-cure",
          .label = "musl, after the cure",
          .who = Kind::kMusl,
          .one_each = true,
-         .wait_ms = 2500,
-         .again = true},
+         .wait_ms = 2500},
     });
     for (SearchPathCell& cell : cells) {
         cell.role = cell.shows == PathShows::kNothing ? cell.role : CellRole::kDemonstration;

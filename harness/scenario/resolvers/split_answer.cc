@@ -309,13 +309,12 @@ std::vector<SplitAnswerCell> split_answer_plan() {
          .label = "cure: systemd-resolved, trailing dot",
          .who = kResolved,
          .dot = true},
-        {.id = "glibc.nx-cname.after-cure", .label = "after the cure", .again = true},
+        {.id = "glibc.nx-cname.after-cure", .label = "after the cure"},
         {.id = "musl.empty-empty.after-cure",
          .label = "musl, after the cure",
          .who = kMusl,
          .a = kEmpty,
-         .aaaa = kEmpty,
-         .again = true},
+         .aaaa = kEmpty},
     });
     for (SplitAnswerCell& cell : cells) {
         cell.role = cell.kind == SplitKind::kTable ? CellRole::kDemonstration : cell.role;

@@ -141,7 +141,7 @@ std::vector<BridgeCell> bridge_cells() {
         {.id = "control.other-host", .label = "control: other host", .asks = Asks::kOtherHost},
         {.id = "cure.bridge-nf-on", .label = "cure: =1", .filtered = true},
         {.id = "cure.masquerade", .label = "cure: MASQUERADE", .hairpin = true},
-        {.id = "bridge-nf-off.after-cure", .label = "after the cures", .again = true},
+        {.id = "bridge-nf-off.after-cure", .label = "after the cures"},
     });
 }
 

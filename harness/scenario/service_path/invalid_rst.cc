@@ -249,7 +249,7 @@ std::vector<SegmentCell> segment_cells() {
         {.id = "control.in-window", .label = "control: in the window", .sends = Sends::kInWindow},
         {.id = "cure.be-liberal", .label = "cure: be_liberal=1", .be_liberal = true},
         {.id = "cure.drop-invalid", .label = "cure: INVALID dropped", .drops = true},
-        {.id = "ahead.after-cure", .label = "after the cures", .again = true},
+        {.id = "ahead.after-cure", .label = "after the cures"},
         {.id = "control.one-way",
          .label = "control: one way",
          .sends = Sends::kNothing,

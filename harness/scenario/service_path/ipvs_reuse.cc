@@ -131,7 +131,7 @@ std::vector<ReuseCell> ipvs_reuse_plan() {
         {.id = "reuse", .label = "conn_reuse_mode=1"},
         {.id = "control.other-ports", .label = "control: other ports", .other_ports = true},
         {.id = "cure.reuse-mode-0", .label = "cure: conn_reuse_mode=0", .mode = 0},
-        {.id = "reuse.after-cure", .label = "after the cure", .again = true},
+        {.id = "reuse.after-cure", .label = "after the cure"},
     });
 }
 

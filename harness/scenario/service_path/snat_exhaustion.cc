@@ -213,11 +213,7 @@ std::vector<ExhaustionCell> snat_exhaustion_plan() {
     }
     cells.push_back(
         {.id = "cure.all-ports", .label = "cure: all ports", .from = 97, .all_ports = true});
-    cells.push_back({.id = "fill-99.after-cure",
-                     .label = "after the cure",
-                     .from = 97,
-                     .to = 99,
-                     .again = true});
+    cells.push_back({.id = "fill-99.after-cure", .label = "after the cure", .from = 97, .to = 99});
     cells.push_back({.id = "control.all-ports", .label = "all ports", .all_ports = true});
     cells.push_back({.id = "ipv6.fill-99",
                      .label = "IPv6, 97 to 99 % in use",

@@ -247,7 +247,6 @@ std::vector<TimestampCell> timestamp_cells() {
     cells[2].path.client_ports = kFewClientPorts;  // so that its 4-tuples come again too
     cells[3].closes_first = agent::Closer::kClient;
     cells[4].path.timestamps = 2;
-    cells[5].again = true;
     cells[8].path.timestamps = 0;
     cells[9].path.timestamps = 2;
     return cells;

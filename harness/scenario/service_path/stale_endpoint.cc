@@ -190,7 +190,7 @@ std::vector<EndpointCell> endpoint_cells() {
         {.id = "dead.each-way", .label = "each way", .serving = 5, .dead = each_way},
         {.id = "control.all-alive", .label = "control: all alive", .serving = 8, .dead = none},
         {.id = "cure.rules-of-the-living", .label = "cure: rules anew", .dead = none},
-        {.id = "dead.closed.after-cure", .label = "after the cure", .again = true},
+        {.id = "dead.closed.after-cure", .label = "after the cure"},
         {.id = "nft.dead.each-way", .label = "nftables, each way", .serving = 5, .dead = each_way},
         {.id = "control.nft.all-alive",
          .label = "control: nftables, all alive",

@@ -211,7 +211,7 @@ std::vector<StaleUdpCell> stale_udp_plan() {
          .then = AfterChange::kNewFlow},
         {.id = "control.silence", .label = "control: silence", .then = AfterChange::kSilent},
         {.id = "cure.delete-entry", .label = "cure: entry deleted", .then = AfterChange::kForgets},
-        {.id = "other-endpoint.after-cure", .label = "after the cure", .again = true},
+        {.id = "other-endpoint.after-cure", .label = "after the cure"},
         {.id = "ipv6.other-endpoint",
          .label = "IPv6, another endpoint",
          .family = frame::Family::kIpv6},
@@ -228,10 +228,7 @@ std::vector<StaleUdpCell> stale_udp_plan() {
          .label = "cure: expire_nodest_conn=1",
          .proxy = kIpvs,
          .expires_nodest = true},
-        {.id = "ipvs.other-endpoint.after-cure",
-         .label = "IPVS, after the cure",
-         .again = true,
-         .proxy = kIpvs},
+        {.id = "ipvs.other-endpoint.after-cure", .label = "IPVS, after the cure", .proxy = kIpvs},
     });
 }
 
