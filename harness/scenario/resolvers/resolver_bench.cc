@@ -158,6 +158,13 @@ Result<std::vector<LookupTrail>> ResolverHosts::round(const std::vector<AskedLoo
     return trails;
 }
 
+resolver::Kind resolver_in(const std::string& id) {
+    return has_part(id, "musl")       ? resolver::Kind::kMusl
+           : has_part(id, "go")       ? resolver::Kind::kGo
+           : has_part(id, "resolved") ? resolver::Kind::kResolved
+                                      : resolver::Kind::kGlibc;
+}
+
 std::string trail_text(const std::string& name, const LookupTrail& trail) {
     std::string text =
         fmt::format("{} {} {:.1f} ms {}\n", name, trail.outcome.word, trail.outcome.milliseconds,
