@@ -28,7 +28,6 @@ namespace {
 using namespace std::chrono_literals;
 using PairAsks = agent::DnsLoadOptions::Asks;
 
-constexpr std::uint32_t kPairs = 1000;
 // Where a socket overflowed, for want of CPU time to read it, the pairs are sent again, slower.
 constexpr double kPairsPerSecond[] = {1000, 250, 100};
 constexpr std::uint32_t kFewPairs = 40;
@@ -224,26 +223,18 @@ class NodelocalBench : public NatPathBench<NodelocalCell, NodelocalValues> {
 
 std::vector<NodelocalCell> nodelocal_plan() {
     auto cells = with_roles<NodelocalCell>({
-        {.id = "control.one-by-one",
-         .label = "control: A, then AAAA",
-         .together = false,
-         .pairs = kPairs},
-        {.id = "no-cache", .label = "without the cache", .pairs = kPairs},
-        {.id = "cure.link-local",
-         .label = "cure: cache, link-local",
-         .cache = true,
-         .pairs = kPairs},
+        {.id = "control.one-by-one", .label = "control: A, then AAAA", .together = false},
+        {.id = "no-cache", .label = "without the cache"},
+        {.id = "cure.link-local", .label = "cure: cache, link-local", .cache = true},
         {.id = "cure.service-address",
          .label = "cure: cache, service's address",
          .cache = true,
-         .link_local = false,
-         .pairs = kPairs},
-        {.id = "no-cache.after-cure", .label = "after the cure", .pairs = kPairs},
+         .link_local = false},
+        {.id = "no-cache.after-cure", .label = "after the cure"},
         {.id = "tracked",
          .label = "cache, raw rules flushed",
          .cache = true,
-         .rules = {.notrack = false},
-         .pairs = kPairs},
+         .rules = {.notrack = false}},
         {.id = "cache-down",
          .label = "cache down",
          .cache = true,

@@ -250,22 +250,13 @@ std::vector<SegmentCell> segment_cells() {
         {.id = "cure.be-liberal", .label = "cure: be_liberal=1", .be_liberal = true},
         {.id = "cure.drop-invalid", .label = "cure: INVALID dropped", .drops = true},
         {.id = "ahead.after-cure", .label = "after the cures"},
-        {.id = "control.one-way",
-         .label = "control: one way",
-         .sends = Sends::kNothing,
-         .one_way = true},
-        {.id = "be-liberal.one-way",
-         .label = "be_liberal=1, one way",
-         .sends = Sends::kNothing,
-         .be_liberal = true,
-         .one_way = true},
-        {.id = "drop-invalid.one-way",
-         .label = "INVALID dropped, one way",
-         .sends = Sends::kNothing,
-         .drops = true,
-         .one_way = true},
+        {.id = "control.one-way", .label = "control: one way"},
+        {.id = "be-liberal.one-way", .label = "be_liberal=1, one way", .be_liberal = true},
+        {.id = "drop-invalid.one-way", .label = "INVALID dropped, one way", .drops = true},
     });
     for (SegmentCell& cell : cells) {
+        cell.one_way = has_part(cell.id, "one-way");
+        cell.sends = cell.one_way ? Sends::kNothing : cell.sends;
         if (cell.one_way && cell.role == CellRole::kMatrix) {
             cell.role = CellRole::kDemonstration;
         }

@@ -208,9 +208,8 @@ std::vector<EndpointCell> endpoint_cells() {
         {.id = "nft.ipv6.dead.closed", .label = "nftables, IPv6, port closed"},
     });
     for (EndpointCell& cell : cells) {
-        const auto has = [&](const char* word) { return cell.id.find(word) != std::string::npos; };
-        cell.proxy = has("nft.") ? Proxy::kNftables : Proxy::kIptables;
-        cell.family = has("ipv6.") ? Family::kIpv6 : Family::kIpv4;
+        cell.proxy = has_part(cell.id, "nft") ? Proxy::kNftables : Proxy::kIptables;
+        cell.family = has_part(cell.id, "ipv6") ? Family::kIpv6 : Family::kIpv4;
     }
     return cells;
 }
