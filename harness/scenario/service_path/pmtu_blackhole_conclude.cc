@@ -186,41 +186,36 @@ verdict::Cell conclude(const PmtuCell& what, const PmtuValues& seen) {
 }
 
 verdict::ScenarioResult conclude(const std::vector<MeasuredPmtuCell>& measured) {
-    Pmtus cells = conclude_each(measured);
-    verdict::ScenarioResult result;
     verdict::Proof proof{
         .title = "What gets through, by the outer DF bit, ICMP and fragments",
         .columns = {"outer DF", "ICMP", "fragments", "tunnel MTU", "hop MTU", "MSS", "60000 bytes",
                     "packets pass up to", "cut", "fragments discarded", "too large",
-                    "ICMP filtered", "ICMP at the client"}};
-    for (const ConcludedPmtu& each : cells) {
-        const PmtuValues& seen = each.seen();
-        result.unexplained += unexplained(each.what(), seen) ? 1 : 0;
-        if (each.cell.verdict == CellVerdict::kError || each.what().again) {
-            continue;
-        }
-        std::vector<std::string> row;
-        for (const auto& toggle : each.cell.toggles) {
-            row.push_back(toggle.second);
-        }
-        row.push_back(seen.large ? "ok" : seen.hangs() ? "HANGS" : "fails");
-        for (const std::uint64_t value :
-             {std::uint64_t{seen.passes}, seen.cut, seen.fragments_dropped, seen.too_big,
-              seen.icmp_dropped, seen.icmp_seen}) {
-            row.push_back(std::to_string(value));
-        }
-        proof.rows.push_back(std::move(row));
-    }
-    conclude_from(cells, swallowed, first_of(cells, harmed_by_hop), conclude_blackhole,
-                  "Transfers got through the tunnel, whatever the router's ICMP and fragments met.",
-                  result);
-    if (!proof.rows.empty()) {
-        proof.conclusion =
+                    "ICMP filtered", "ICMP at the client"},
+        .conclusion =
             "Packets are those of ping inside of the tunnel; the counters are of the "
-            "router, of the rules and of the client.";
+            "router, of the rules and of the client."};
+    const auto harm_of = [&](const ConcludedPmtu& each, auto&) -> Harm {  // the table is its chart
+        const PmtuValues& seen = each.seen();
+        if (each.cell.verdict != CellVerdict::kError && !each.what().again) {
+            std::vector<std::string>& row = proof.rows.emplace_back();
+            for (const auto& toggle : each.cell.toggles) {
+                row.push_back(toggle.second);
+            }
+            row.push_back(seen.large ? "ok" : seen.hangs() ? "HANGS" : "fails");
+            for (const std::uint64_t value :
+                 {std::uint64_t{seen.passes}, seen.cut, seen.fragments_dropped, seen.too_big,
+                  seen.icmp_dropped, seen.icmp_seen}) {
+                row.push_back(std::to_string(value));
+            }
+        }
+        return {.unexplained = unexplained(each.what(), seen) ? 1U : 0U};
+    };
+    auto result = conclude_cells(
+        measured, "", harm_of, swallowed, conclude_blackhole,
+        "Transfers got through the tunnel, whatever the router's ICMP and fragments met.");
+    if (!proof.rows.empty()) {
         result.proofs.push_back(std::move(proof));
     }
-    finish(std::move(cells), {}, result);
     return result;
 }
 
