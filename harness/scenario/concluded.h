@@ -52,16 +52,19 @@ struct Measurement {
     std::optional<verdict::Proof> timeline = std::nullopt;
 };
 
-// Gives what the ids say: the roles ("control.", "cure."; all others are of the matrix), and which cells
-// come again once their cure was taken away (".after-cure").
+// Gives a cell what its id says: the role ("control.", "cure."; all others are of the matrix), and
+// whether it comes again once its cure was taken away (".after-cure").
+template <typename What>
+void give_role(What& cell) {
+    cell.again = has_part(cell.id, "after-cure");
+    cell.role = cell.id.starts_with("control.") ? CellRole::kControl
+                : cell.id.starts_with("cure.")  ? CellRole::kCure
+                                                : CellRole::kMatrix;
+}
+
 template <typename What>
 std::vector<What> with_roles(std::vector<What> cells) {
-    for (What& cell : cells) {
-        cell.again = has_part(cell.id, "after-cure");
-        cell.role = cell.id.starts_with("control.") ? CellRole::kControl
-                    : cell.id.starts_with("cure.")  ? CellRole::kCure
-                                                    : CellRole::kMatrix;
-    }
+    std::ranges::for_each(cells, give_role<What>);
     return cells;
 }
 

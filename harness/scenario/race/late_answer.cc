@@ -34,11 +34,9 @@ std::vector<RaceCell> late_answer_cells() {
         cell("cure.single-request-reopen", "cure: own sockets, 1.5 s", 1500ms),
         cell("late-answer.after-cure", "after the cure, 1.5 s", 1500ms),
     };
-    cells[3].role = Role::kCure;
     cells[3].way = "a socket for each query";
     cells[3].at_once = false;  // two flows: a backend for each is no race
-    cells[4].again = true;
-    return cells;
+    return with_roles(std::move(cells));
 }
 
 Result<std::vector<MeasuredCell>> run_late_answer(Context& context, NatBench& bench) {

@@ -54,7 +54,7 @@ std::vector<Case> cases() {
     constexpr const char* kPort = "two ports on two CPUs";
     constexpr const char* kCarrier = "VXLAN carrier";
     constexpr const char* kList = "list receive on one CPU";
-    return {
+    std::vector<Case> all = {
         {{.id = "same-tuple.two-cpus",
           .label = "two ports, two CPUs",
           .way = kPort,
@@ -63,7 +63,6 @@ std::vector<Case> cases() {
         // A veth device has no list receive; a NIC's driver has.
         {{.id = "control.same-tuple.one-cpu",
           .label = "control: one port, one CPU",
-          .role = Role::kControl,
           .way = "one port on one CPU",
           .setting = "one burst, no list receive (net.core.gro_normal_batch=1)"},
          Way::kOnePort,
@@ -86,7 +85,6 @@ std::vector<Case> cases() {
          true},
         {{.id = "control.same-tuple.vxlan-no-steering",
           .label = "control: VXLAN, no steering",
-          .role = Role::kControl,
           .way = kCarrier,
           .setting = "two outer source ports, no receive packet steering, "
                      "net.core.gro_normal_batch=1"},
@@ -101,7 +99,6 @@ std::vector<Case> cases() {
          Steering::kLastCpu},
         {{.id = "control.same-tuple.list-of-one",
           .label = "control: one CPU, lists of one",
-          .role = Role::kControl,
           .way = kList,
           .setting = "net.core.gro_normal_batch=1"},
          Way::kOneOuterPort,
@@ -111,7 +108,6 @@ std::vector<Case> cases() {
         // answer.
         {{.id = "cure.single-request",
           .label = "cure: single-request",
-          .role = Role::kCure,
           .way = "one port after its answer",
           .setting = "options single-request: AAAA leaves after A was answered"},
          Way::kInTurn},
@@ -119,9 +115,12 @@ std::vector<Case> cases() {
           .label = "after the cure",
           .way = kPort,
           .setting = "at once, without the cure again",
-          .again = true,
           .at_once = true}},
     };
+    for (Case& each : all) {
+        give_role(each.cell);
+    }
+    return all;
 }
 
 // Of the map: the cases that race, and one that does not.
