@@ -8,7 +8,6 @@ namespace pathproof::scenario {
 namespace {
 
 using namespace std::chrono_literals;
-using Role = RaceCell::Role;
 
 constexpr std::uint64_t kLatePairs = 500;
 constexpr std::uint64_t kMostLatePairs = 5000;
@@ -52,7 +51,7 @@ Result<std::vector<MeasuredCell>> run_late_answer(Context& context, NatBench& be
         pairs::PairPlan plan =
             bench.same_tuple_plan(cell.again ? std::min(pairs, kFewLatePairs) : pairs);
         plan.pairs_per_second = kPairsPerSecond;
-        if (cell.role == Role::kCure) {
+        if (cell.role == CellRole::kCure) {
             plan.source_ports = 20'000;
             plan.members[1].source_port_offset = 20'000;
         }

@@ -10,7 +10,6 @@ namespace pathproof::scenario {
 namespace {
 
 using namespace std::chrono_literals;
-using Role = RaceCell::Role;
 
 constexpr std::uint64_t kSameTuplePairs = 5000;
 constexpr std::uint64_t kFewSameTuplePairs = 1000;
@@ -127,8 +126,8 @@ std::vector<Case> cases() {
 std::vector<Case> map_cases() {
     std::vector<Case> all = cases();
     std::erase_if(all, [](const Case& each) {
-        return each.cell.again || each.cell.role == Role::kCure ||
-               (each.cell.role == Role::kControl && each.way != Way::kOnePort);
+        return each.cell.again || each.cell.role == CellRole::kCure ||
+               (each.cell.role == CellRole::kControl && each.way != Way::kOnePort);
     });
     for (Case& each : all) {
         const std::size_t race = each.cell.id.find("same-tuple.");
@@ -307,7 +306,7 @@ Status SameTuple::map(const Case& which, MapWay& way) {
     for (const double load : loads) {
         for (const std::chrono::nanoseconds skew : kMapSkews) {
             const bool fits = static_cast<double>(skew.count()) < kShareOfPeriod * 1e9 / load;
-            if (!fits || (skew.count() != 0 && which.cell.role == Role::kControl)) {
+            if (!fits || (skew.count() != 0 && which.cell.role == CellRole::kControl)) {
                 continue;
             }
             if (std::chrono::steady_clock::now() - began_ > kLongestMap) {
