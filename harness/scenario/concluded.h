@@ -101,7 +101,7 @@ Result<verdict::ScenarioResult> run_cells(Context& context) {
         cells.push_back(bench.measure(what));
         verdict::Cell cell = conclude(what, cells.back().seen);
         cell.evidence = cells.back().evidence;
-        context.measured.add(cell, cell.role == CellRole::kControl);
+        context.measured.add(cell);
         if (cell.verdict == verdict::CellVerdict::kError) {
             break;
         }

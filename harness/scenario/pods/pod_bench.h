@@ -80,8 +80,7 @@ Result<verdict::ScenarioResult> run_chains(Context& context) {
             } else if (const Status made = opened ? run.measure(what, cell.seen) : opened; !made) {
                 cell.seen.objections.push_back(made.error().message);
             }
-            context.measured.add(conclude(what, cell.seen),
-                                 what.role == verdict::Cell::Role::kControl);
+            context.measured.add(conclude(what, cell.seen));
             cells.push_back(std::move(cell));
         }
     }

@@ -514,7 +514,7 @@ void NatBench::keep_evidence_of(const Run& run, MeasuredCell& cell) const {
 void add_cell(Context& context, std::vector<MeasuredCell>& cells, MeasuredCell cell) {
     verdict::Cell made = conclude(cell.what, cell.seen);
     made.evidence = cell.evidence;
-    context.measured.add(made, made.role == verdict::Cell::Role::kControl);
+    context.measured.add(made);
     cells.push_back(std::move(cell));
 }
 

@@ -204,8 +204,7 @@ Result<verdict::ScenarioResult> run_race_map(Context& context) {
         map = TRY(map_same_tuple(context, *bench));
     }
     for (const MapWay& way : map.ways) {
-        const verdict::Cell cell = conclude(way);
-        context.measured.add(cell, cell.role == verdict::Cell::Role::kControl);
+        context.measured.add(conclude(way));
     }
     context.progress.step("resolvers");
     const std::string lacking = context.lab.lacks(lab::Role::kNatPath);
