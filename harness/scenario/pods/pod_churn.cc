@@ -5,8 +5,6 @@
 //       attached and detached there; and the same without those.
 // Seen: which numbers arrive, in which order, and what became of the transfers.
 
-#include <netinet/in.h>
-
 #include <atomic>
 #include <thread>
 

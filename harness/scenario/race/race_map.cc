@@ -13,7 +13,6 @@
 
 #include "dataplane/base/number.h"
 #include "harness/agent/dns_server.h"
-#include "harness/process/netns.h"
 #include "harness/resolver/resolver.h"
 #include "harness/scenario/nat_path_hosts.h"
 #include "harness/scenario/race/nat_bench.h"

@@ -1,6 +1,4 @@
 // What is said of the exposure map: each clause from a value that is not zero.
-#include <fmt/ranges.h>
-
 #include <algorithm>
 #include <cmath>
 #include <set>

@@ -14,7 +14,6 @@
 #include <random>
 #include <set>
 
-#include "harness/scenario/measures.h"
 #include "harness/scenario/resolvers/resolver_bench.h"
 
 namespace pathproof::scenario {

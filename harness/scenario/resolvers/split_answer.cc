@@ -14,7 +14,6 @@
 #include <set>
 
 #include "dataplane/frame/dns.h"
-#include "harness/scenario/measures.h"
 #include "harness/scenario/resolvers/resolver_bench.h"
 
 namespace pathproof::scenario {

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <rte_byteorder.h>
 #include <rte_icmp.h>

@@ -1,6 +1,4 @@
 // What is said of invalid-rst: each clause from a value that is not zero.
-#include <algorithm>
-
 #include "harness/scenario/measures.h"
 #include "harness/scenario/service_path/invalid_rst.h"
 

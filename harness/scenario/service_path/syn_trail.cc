@@ -1,6 +1,5 @@
 #include "harness/scenario/service_path/syn_trail.h"
 
-#include <netinet/in.h>
 #include <rte_byteorder.h>
 #include <rte_tcp.h>
 
