@@ -85,12 +85,10 @@ class PodChurnRun {
         TRY(sender.agent->ping({.destination = to_, .count = 1}));
         const auto capture = receiver.agent->stop_capture();
         TRY(first_error(churned, capture));
-        if (!refusal.empty()) {
-            seen.objections.push_back("the sender's kernel refused a datagram: " + refusal);
-        }
-        if (capture->dropped + capture->left_out > 0) {
-            seen.objections.push_back("the receiver's listener lost frames itself");
-        }
+        tell(seen.objections, !refusal.empty(), "the sender's kernel refused a datagram: {}",
+             refusal);
+        tell(seen.objections, capture->dropped + capture->left_out,
+             "the receiver's listener lost frames itself");
         count(*capture, seen);
         return {};
     }

@@ -49,24 +49,15 @@ std::vector<std::string> objections_of(const pairs::PairPlan& plan, const judge:
                                        const netfilter::EventLog& log,
                                        std::chrono::nanoseconds delay) {
     std::vector<std::string> all = report.objections;
-    if (starved(report, delay)) {
-        all.push_back(fmt::format("the tester was short of CPU time: queries left up to {} ms late",
-                                  report.departures.worst_late_ns / 1'000'000));
-    }
-    if (report.tester_lost != 0) {
-        all.push_back(fmt::format("the tester's own ports lost {} frames", report.tester_lost));
-    }
-    if (report.departures.sent != 2 * plan.pairs) {
-        all.push_back(fmt::format("{} of {} queries left the tester", report.departures.sent,
-                                  2 * plan.pairs));
-    }
-    if (report.client.bad_checksum + report.server.bad_checksum != 0) {
-        all.push_back(fmt::format("{} frames came with a wrong checksum",
-                                  report.client.bad_checksum + report.server.bad_checksum));
-    }
-    if (log.overruns != 0) {
-        all.push_back(fmt::format("the conntrack listener lost events {} times", log.overruns));
-    }
+    tell(all, starved(report, delay),
+         "the tester was short of CPU time: queries left up to {} ms late",
+         report.departures.worst_late_ns / 1'000'000);
+    tell_count(all, report.tester_lost, "the tester's own ports lost {} frames");
+    tell(all, report.departures.sent != 2 * plan.pairs, "{} of {} queries left the tester",
+         report.departures.sent, 2 * plan.pairs);
+    tell_count(all, report.client.bad_checksum + report.server.bad_checksum,
+               "{} frames came with a wrong checksum");
+    tell_count(all, log.overruns, "the conntrack listener lost events {} times");
     return all;
 }
 

@@ -126,10 +126,7 @@ std::string MapPoint::not_carried() const {
 
 void take(const judge::PairReport& report, MapPoint& point) {
     point.objections = report.objections;
-    if (report.tester_lost != 0) {
-        point.objections.push_back(
-            fmt::format("the tester's own ports lost {} frames", report.tester_lost));
-    }
+    tell_count(point.objections, report.tester_lost, "the tester's own ports lost {} frames");
     std::vector<std::int64_t> differences;
     std::int64_t first = INT64_MAX;
     std::int64_t last = 0;

@@ -320,11 +320,9 @@ class SameTuple {
                 }
             }
         }
-        if (most == 0) {
-            hindrances.push_back(fmt::format(
-                "with none of {} pairs of outer ports two packets met: two CPUs were not found",
-                tried));
-        }
+        tell(hindrances, most == 0,
+             "with none of {} pairs of outer ports two packets met: two CPUs were not found",
+             tried);
         return best;
     }
 

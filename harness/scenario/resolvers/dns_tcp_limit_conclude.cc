@@ -59,12 +59,9 @@ std::string harm_text(const TcpLimitValues& seen) {
 std::string workers_text(const TcpLimitValues& seen) {
     Clauses clauses;
     tell_count(clauses, seen.workers, "{} child processes of dnsmasq");
-    if (seen.in_use && *seen.in_use != 0) {
-        clauses.push_back(
-            fmt::format("its log: \"child processes for TCP requests: in use {}, ... "
-                        "max allowed {}\"",
-                        *seen.in_use, seen.most_workers));
-    }
+    tell_count(clauses, seen.in_use.value_or(0),
+               "its log: \"child processes for TCP requests: in use {}, ... max allowed {}\"",
+               seen.most_workers);
     tell_count(clauses, seen.most_waiting, "Recv-Q of its socket up to {}");
     tell_count(clauses, seen.overflows, "ListenOverflows rose by {}");
     return in_a_row(clauses);

@@ -75,11 +75,8 @@ class NodelocalBench : public NatPathBench<NodelocalCell, NodelocalValues> {
             if (overflowed == 0) {
                 break;
             }
-            if (per_second == kPairsPerSecond[2]) {
-                cell.seen.objections.push_back(
-                    fmt::format("sockets of the lab overflowed {} times: it was short of CPU time",
-                                overflowed));
-            }
+            tell(cell.seen.objections, per_second == kPairsPerSecond[2],
+                 "sockets of the lab overflowed {} times: it was short of CPU time", overflowed);
         }
         return {};
     }

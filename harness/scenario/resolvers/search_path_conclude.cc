@@ -87,10 +87,8 @@ void conclude_multiplied(const PathRuns& cells, const ConcludedPath& first,
     std::uint64_t by_search = 0;
     std::uint64_t by_name = 0;
     for (const ConcludedPath& each : cells) {
-        if (each.is(CellRole::kMatrix) && multiplied(each) && !each.what().again) {
-            found.push_back(each.cell.id + ": " + computed_text(each.seen()));
-        }
         if (each.is(CellRole::kMatrix) && multiplied(each)) {
+            tell(found, !each.what().again, "{}: {}", each.cell.id, computed_text(each.seen()));
             by_search += each.seen().by_search;
             by_name += each.seen().by_name;
         }

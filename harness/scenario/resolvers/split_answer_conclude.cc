@@ -56,9 +56,9 @@ void tell_split_cure(const SplitRuns& cells, verdict::ScenarioResult& result) {
     Clauses shown;
     Clauses no_cures;
     for (const ConcludedSplit& each : cells) {
-        if (each.is(CellRole::kMatrix) && search_ended(each) && names_an_option(each.what())) {
-            no_cures.push_back(each.what().label);
-        }
+        tell(no_cures,
+             each.is(CellRole::kMatrix) && search_ended(each) && names_an_option(each.what()), "{}",
+             each.what().label);
     }
     const ConcludedSplit* again = first_again(cells, search_ended);
     const std::string name =

@@ -44,9 +44,7 @@ std::string causes_of(const SegmentValues& seen) {
     for (const auto& [count, cause] : {std::pair{seen.proven(), kOwnCause},
                                        {seen.by_lost_entry, "lost-entry"},
                                        {seen.by_server, "server-reset"}}) {
-        if (count != 0) {
-            causes.push_back(cause);
-        }
+        tell(causes, count, "{}", cause);
     }
     return in_a_row(causes, "+");
 }
@@ -107,9 +105,8 @@ void conclude_resets(const SegmentRuns& cells, const ConcludedSegments& first,
                      verdict::ScenarioResult& result) {
     Clauses found;
     for (const ConcludedSegments& each : cells) {
-        if (each.is(CellRole::kMatrix) && (!each.what().again || &each == &first)) {
-            found.push_back(fmt::format("{}: {}", each.cell.id, broken_text(each.seen())));
-        }
+        tell(found, each.is(CellRole::kMatrix) && (!each.what().again || &each == &first), "{}: {}",
+             each.cell.id, broken_text(each.seen()));
     }
     const SegmentValues& seen = first.seen();
     result.headline = in_a_row(found, "; ") + ".";

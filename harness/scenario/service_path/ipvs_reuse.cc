@@ -46,11 +46,10 @@ class ReuseBench : public NatPathBench<ReuseCell, ReuseValues> {
                 break;
             }
         }
-        if (cell.seen.slow != cell.seen.swallowed && cell.seen.worst_late_ms >= kStarvedMs) {
-            cell.seen.objections.push_back(
-                fmt::format("the client was short of CPU time: a connect began {:.0f} ms late",
-                            cell.seen.worst_late_ms));
-        }
+        tell(cell.seen.objections,
+             cell.seen.slow != cell.seen.swallowed && cell.seen.worst_late_ms >= kStarvedMs,
+             "the client was short of CPU time: a connect began {:.0f} ms late",
+             cell.seen.worst_late_ms);
         return {};
     }
 

@@ -130,9 +130,8 @@ void conclude_blackhole(const Pmtus& cells, const ConcludedPmtu& first,
                         verdict::ScenarioResult& result) {
     Clauses headline;
     for (const ConcludedPmtu& each : cells) {
-        if (harmed_by_hop(each) && (!each.what().again || &each == &first)) {
-            headline.push_back(each.what().label);
-        }
+        tell(headline, harmed_by_hop(each) && (!each.what().again || &each == &first), "{}",
+             each.what().label);
     }
     result.headline = fmt::format("Ping and small transfers get through, large ones hang: {}.",
                                   in_a_row(headline, "; "));

@@ -79,11 +79,10 @@ class PathBench : public NatPathBench<TimestampCell, TimestampValues> {
                 break;
             }
         }
-        if (cell.seen.worst_late_ms >= kStarvedMs && cell.seen.found.unexplained != 0) {
-            cell.seen.objections.push_back(
-                fmt::format("the client was short of CPU time: a connect began {:.0f} ms late",
-                            cell.seen.worst_late_ms));
-        }
+        tell(cell.seen.objections,
+             cell.seen.worst_late_ms >= kStarvedMs && cell.seen.found.unexplained != 0,
+             "the client was short of CPU time: a connect began {:.0f} ms late",
+             cell.seen.worst_late_ms);
         for (const RefusedSyn& syn : cell.seen.found.refused) {
             noted() += fmt::format(
                 "port={} port_before_nat={} left_by={} compared={} last={} own={} conntrack={}\n",
@@ -194,19 +193,12 @@ class PathBench : public NatPathBench<TimestampCell, TimestampValues> {
              .drawn_from = what.full_range && what.path.snat == PathSnat::kMasqueradeRandomFully
                                ? kAllPorts
                                : 0});
-        if (const std::uint64_t missed =
-                sent.dropped + sent.left_out + arrived.dropped + arrived.left_out;
-            missed != 0) {
-            seen.objections.push_back(fmt::format("the captures lost {} segments", missed));
-        }
-        if (seen.found.strangers != 0) {
-            seen.objections.push_back(fmt::format(
-                "{} SYNs came to the server that nobody saw leave", seen.found.strangers));
-        }
-        if (overruns != 0) {
-            seen.objections.push_back(
-                fmt::format("the conntrack listener lost events {} times", overruns));
-        }
+        tell_count(seen.objections,
+                   sent.dropped + sent.left_out + arrived.dropped + arrived.left_out,
+                   "the captures lost {} segments");
+        tell_count(seen.objections, seen.found.strangers,
+                   "{} SYNs came to the server that nobody saw leave");
+        tell_count(seen.objections, overruns, "the conntrack listener lost events {} times");
         return seen;
     }
 

@@ -111,10 +111,7 @@ class EndpointBench : public NatPathBench<EndpointCell, EndpointValues> {
         const auto record = TRY(recorder.stop());
         const auto hits = hosts_.lab->endpoint_hits(options);
         TRY(first_error(report, log, hits));
-        if (log->overruns != 0) {
-            seen.objections.push_back(
-                fmt::format("the conntrack listener lost events {} times", log->overruns));
-        }
+        tell_count(seen.objections, log->overruns, "the conntrack listener lost events {} times");
         for (std::size_t i = 0; i < named.size(); ++i) {
             seen.endpoints.push_back(
                 {.address = to_string(named[i]), .state = states[i], .hits = (*hits)[i]});
