@@ -483,13 +483,11 @@ void NatBench::keep_evidence_of(const Run& run, MeasuredCell& cell) const {
                                           pairs.size(), found.with(0),
                                           told ? " that clashed or had a query harmed"
                                                : ", the first: none is known to have a part in it");
-    for (const auto& [suffix, description, content] :
-         {std::tuple{".events.json", which, events},
-          {".counters.txt", std::string("conntrack counters per CPU, as deltas over the cell"),
-           stats_text(run.dut.stats)}}) {
-        keep_evidence(context_.options.out_dir, cell.what.id + suffix, description, content,
-                      cell.evidence);
-    }
+    const std::string& out = context_.options.out_dir;
+    keep_evidence(out, cell.what.id + ".events.json", which, events, cell.evidence);
+    keep_evidence(out, cell.what.id + ".counters.txt",
+                  "conntrack counters per CPU, as deltas over the cell", stats_text(run.dut.stats),
+                  cell.evidence);
     const std::size_t kept = run.report.misdelivered_frames.size();
     const std::uint64_t all = found.count(judge::QueryState::kWrongSource);
     if (!run.capture.empty() && kept + run.report.bad_frames.size() != 0) {
