@@ -329,28 +329,22 @@ verdict::Cell conclude(const TcpLimitCell& what, const TcpLimitValues& seen) {
                    fmt::format("{}; {} waited in the queue of dnsmasq's socket; {}", harm,
                                some_of(by.by_queue, seen.harmed()), workers_text(seen)));
     }
-    struct Other {
-        std::uint64_t count;
-        const char* cause;
-        const char* clause;
-    };
-    for (const Other& other : std::initializer_list<Other>{
-             {by.by_answer, "server-error", "the server itself answered with an error"},
-             {by.by_rubbish, "rubbish-answer", "what came as an answer is no DNS message"},
-             {by.by_loss, "answer-lost",
-              "dnsmasq had answered, and what it sent was not acknowledged"},
-             {by.by_server, "server-slow",
-              "dnsmasq had accepted the connection, and did not answer"},
-             {by.not_connected, "syn-lost",
-              "no connection came about, and the queue of dnsmasq's socket was not full"},
-             {by.by_refusal, "connection-refused", "connections were refused, reset or closed"},
-             {!seen.udp_answered ? by.by_queue : 0, "not-serving",
-              "waited in the queue, and by UDP dnsmasq did not answer either"},
-             {!at_limit(seen) ? by.by_queue : 0, "not-accepting",
-              "waited in the queue, and not all workers were taken"}}) {
-        if (other.count != 0) {
-            return end(CellVerdict::kFail, other.cause,
-                       fmt::format("{}; of {} of them: {}", harm, other.count, other.clause));
+    for (const auto& [count, cause, clause] :
+         {std::tuple{by.by_answer, "server-error", "the server itself answered with an error"},
+          {by.by_rubbish, "rubbish-answer", "what came as an answer is no DNS message"},
+          {by.by_loss, "answer-lost",
+           "dnsmasq had answered, and what it sent was not acknowledged"},
+          {by.by_server, "server-slow", "dnsmasq had accepted the connection, and did not answer"},
+          {by.not_connected, "syn-lost",
+           "no connection came about, and the queue of dnsmasq's socket was not full"},
+          {by.by_refusal, "connection-refused", "connections were refused, reset or closed"},
+          {!seen.udp_answered ? by.by_queue : 0, "not-serving",
+           "waited in the queue, and by UDP dnsmasq did not answer either"},
+          {!at_limit(seen) ? by.by_queue : 0, "not-accepting",
+           "waited in the queue, and not all workers were taken"}}) {
+        if (count != 0) {
+            return end(CellVerdict::kFail, cause,
+                       fmt::format("{}; of {} of them: {}", harm, count, clause));
         }
     }
     return end(

@@ -98,27 +98,22 @@ bool harmed_by_hop(const ConcludedPmtu& each) {
     return each.is(CellRole::kMatrix) && swallowed(each);
 }
 
-struct PmtuCure {
-    const char* id;
-    std::string name;
-};
-
 std::string pmtu_cures(const Pmtus& cells, const ConcludedPmtu& first,
                        verdict::ScenarioResult& result) {
     const auto* again = first_again(cells, harmed_by_hop);
     const std::uint32_t fits = first.what().fits();
-    const std::vector<PmtuCure> cures = {
-        {"cure.mtu", fmt::format("an MTU of {} on the tunnel (the path's less 50)", fits)},
-        {"cure.df-set.icmp-passes.fragments-dropped",
-         "outer DF set, and the routers' ICMP let through"},
-        {"cure.mss-clamp", fmt::format("TCPMSS --set-mss {} on the tunnel", fits - 40)}};
     Clauses lines;
-    for (const PmtuCure& cure : cures) {
-        const ConcludedPmtu* cell = by_id(cells, cure.id);
+    for (const auto& [id, name] :
+         {std::pair{"cure.mtu",
+                    fmt::format("an MTU of {} on the tunnel (the path's less 50)", fits)},
+          {"cure.df-set.icmp-passes.fragments-dropped",
+           "outer DF set, and the routers' ICMP let through"},
+          {"cure.mss-clamp", fmt::format("TCPMSS --set-mss {} on the tunnel", fits - 40)}}) {
+        const ConcludedPmtu* cell = by_id(cells, id);
         if (const std::string why = not_shown(cell, again != nullptr); !why.empty()) {
-            lines.push_back(fmt::format("{} ({})", cure.name, why));
+            lines.push_back(fmt::format("{} ({})", name, why));
         } else {
-            lines.push_back(fmt::format("{} ({}; {})", cure.name, through_text(cell->seen()),
+            lines.push_back(fmt::format("{} ({}; {})", name, through_text(cell->seen()),
                                         sizes_text(cell->seen())));
             show_cure(first, *cell, result);
         }
