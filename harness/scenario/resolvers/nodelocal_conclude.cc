@@ -156,6 +156,28 @@ void tell_cure(const Nodes& cells, verdict::ScenarioResult& result) {
     }
 }
 
+// Of the first cell that is harmed, or else of one that races.
+void conclude_raced(const Nodes& cells, const ConcludedNode& told,
+                    verdict::ScenarioResult& result) {
+    const NodelocalValues& seen = told.seen();
+    result.verdict =
+        harmed(told) ? verdict::ScenarioVerdict::kReproduced : verdict::ScenarioVerdict::kExposed;
+    result.headline = fmt::format(
+        "{}: {}.", told.cell.id,
+        harmed(told) ? harm_text(seen)
+                     : fmt::format("all {} pairs were answered, though they race", seen.pairs));
+    Clauses tracked;
+    tell_count(tracked, seen.client_entries, "{} entries of the clients' lookups in conntrack");
+    tell_count(tracked, seen.service_hits, "the service's rule counted {} packets");
+    result.cause = fmt::format(
+        "A and AAAA of one socket pass conntrack's lookup at the same moment; both find no "
+        "entry, and each draws an endpoint: {}. {}: {}.",
+        clash_text(seen), told.cell.id,
+        tracked.empty() ? "of its lookups nothing was counted" : in_a_row(tracked));
+    tell_cure(cells, result);
+    result.before_cell = result.cure_shown ? told.cell.id : "";
+}
+
 }  // namespace
 
 verdict::Cell conclude(const NodelocalCell& what, const NodelocalValues& seen) {
@@ -221,37 +243,11 @@ verdict::ScenarioResult conclude(const std::vector<MeasuredNodelocalCell>& measu
         }
     }
     Nodes cells = conclude_each(measured);
-    const Clauses hindered = hindrances(cells, harmed);
     const auto* first = first_in_matrix(cells, harmed);
     const auto* exposed =
         first_in_matrix(cells, [](const ConcludedNode& each) { return raced(each.seen()); });
-    if (!hindered.empty()) {
-        result.headline = fmt::format("Nothing is concluded: {}.", in_a_row(hindered, "; "));
-    } else if (first != nullptr || exposed != nullptr) {
-        const ConcludedNode& told = first != nullptr ? *first : *exposed;
-        result.verdict = first != nullptr ? verdict::ScenarioVerdict::kReproduced
-                                          : verdict::ScenarioVerdict::kExposed;
-        result.headline =
-            told.cell.id + ": " +
-            (first != nullptr
-                 ? harm_text(told.seen())
-                 : fmt::format("all {} pairs were answered, though they race", told.seen().pairs)) +
-            ".";
-        Clauses tracked;
-        tell_count(tracked, told.seen().client_entries,
-                   "{} entries of the clients' lookups in conntrack");
-        tell_count(tracked, told.seen().service_hits, "the service's rule counted {} packets");
-        result.cause = fmt::format(
-            "A and AAAA of one socket pass conntrack's lookup at the same moment; both find no "
-            "entry, and each draws an endpoint: {}. {}: {}.",
-            clash_text(told.seen()), told.cell.id,
-            tracked.empty() ? "of its lookups nothing was counted" : in_a_row(tracked));
-        tell_cure(cells, result);
-        result.before_cell = result.cure_shown ? told.cell.id : "";
-    } else {
-        result.verdict = verdict::ScenarioVerdict::kNotReproduced;
-        result.headline = "No pair met the race on its way to the service.";
-    }
+    conclude_from(cells, harmed, first != nullptr ? first : exposed, conclude_raced,
+                  "No pair met the race on its way to the service.", result);
     finish(cells, std::move(chart), result);
     return result;
 }
