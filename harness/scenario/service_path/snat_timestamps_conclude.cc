@@ -344,18 +344,16 @@ void add_stories(const ConcludedPath& each, verdict::ScenarioResult& result) {
     result.proofs.push_back(std::move(proof));
 }
 
-void conclude_failure(const Paths& cells, const Clauses& hindered,
+// Of cells in which connects were slow, or SYNs refused and no connect slow.
+void conclude_refused(const Paths& cells, const ConcludedPath& /*first*/,
                       verdict::ScenarioResult& result) {
     bool any_harmed = false;
     bool cured = true;
-    const bool exposed = first_in_matrix(cells, [](const ConcludedPath& each) {
-                             return refusals(each.seen()) != 0;
-                         }) != nullptr;
     for (const bool full_range : {false, true}) {
         const ConcludedPath* first = first_in_matrix(cells, [&](const ConcludedPath& each) {
             return each.what().full_range == full_range && harmed(each);
         });
-        if (first == nullptr || !hindered.empty()) {
+        if (first == nullptr) {
             continue;
         }
         const TriedCure cure = cure_of(cells, *first);
@@ -369,25 +367,11 @@ void conclude_failure(const Paths& cells, const Clauses& hindered,
         }
     }
     result.cure_shown = any_harmed && cured;
-    if (!hindered.empty()) {
-        result.headline = "Nothing is concluded: " + in_a_row(hindered, "; ") + ".";
-    } else if (any_harmed || exposed) {
-        result.verdict =
-            any_harmed ? verdict::ScenarioVerdict::kReproduced : verdict::ScenarioVerdict::kExposed;
-        result.headline = found_text(cells);
-        result.cause = cause_text(cells);
-        explain_shares(cells, result);
-    } else {
-        std::uint64_t met = 0;
-        for (const ConcludedPath& each : cells) {
-            met += each.is(CellRole::kMatrix) ? each.seen().found.met : 0;
-        }
-        result.verdict = verdict::ScenarioVerdict::kNotReproduced;
-        result.headline = fmt::format(
-            "No connect of the matrix was slow: {} SYNs met a TIME_WAIT of their 4-tuple, and all "
-            "were taken.",
-            met);
-    }
+    result.verdict =
+        any_harmed ? verdict::ScenarioVerdict::kReproduced : verdict::ScenarioVerdict::kExposed;
+    result.headline = found_text(cells);
+    result.cause = cause_text(cells);
+    explain_shares(cells, result);
 }
 
 }  // namespace
@@ -483,21 +467,29 @@ void tell_side_effects(std::vector<verdict::ScenarioResult>& scenarios) {
 verdict::ScenarioResult conclude(const std::vector<MeasuredTimestampCell>& measured) {
     verdict::ScenarioResult result;
     verdict::Chart chart{.title = "Connects that took more than 0.5 s", .unit = "%"};
+    std::uint64_t met = 0;
     Paths cells = conclude_each(measured);
     for (const ConcludedPath& each : cells) {
         const SynFindings& found = each.seen().found;
         result.unexplained += found.unexplained;
+        met += each.is(CellRole::kMatrix) ? found.met : 0;
         add_stories(each, result);
         if (!each.what().again && found.connects != 0) {
             chart.bars.push_back(harm_bar(each.what().label, found.all_harmed(), found.connects));
         }
     }
-    conclude_failure(cells,
-                     hindrances(cells,
-                                [](const ConcludedPath& each) {
-                                    return harmed(each) && other_harm(each.seen()) == 0;
-                                }),
-                     result);
+    const auto own = [](const ConcludedPath& each) {
+        return harmed(each) && other_harm(each.seen()) == 0;
+    };
+    const auto* first = first_in_matrix(cells, [](const ConcludedPath& each) {
+        return harmed(each) || refusals(each.seen()) != 0;
+    });
+    conclude_from(
+        cells, own, first, conclude_refused,
+        fmt::format("No connect of the matrix was slow: {} SYNs met a TIME_WAIT of their 4-tuple, "
+                    "and all were taken.",
+                    met),
+        result);
     finish(cells, std::move(chart), result);
     return result;
 }
