@@ -99,7 +99,7 @@ Result<verdict::ScenarioResult> run_cells(Context& context) {
     for (const auto& what : asked) {
         context.progress.step(what.id);
         cells.push_back(bench.measure(what));
-        verdict::Cell cell = conclude(what, cells.back().seen);
+        verdict::Cell cell = conclude(cells.back().what, cells.back().seen);
         cell.evidence = cells.back().evidence;
         context.measured.add(cell);
         if (cell.verdict == verdict::CellVerdict::kError) {
