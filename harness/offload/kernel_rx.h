@@ -9,9 +9,10 @@
 
 namespace pathproof::offload {
 
-// Sent by the tester's first port, at the other end of the device's cable. TP_STATUS_CSUM_VALID is a
-// claim that the outermost transport checksum is good, TP_STATUS_CSUMNOTREADY that it is unfinished
-// and the data good (packet(7)); nothing is ever said of IP headers, and nothing is called bad.
+// Sent by the tester's first port, at the other end of the device's cable. TP_STATUS_CSUM_VALID is
+// a claim that the outermost transport checksum is good, TP_STATUS_CSUMNOTREADY that it is
+// unfinished and the data good (packet(7)); nothing is ever said of IP headers, and nothing is
+// called bad.
 Result<RowsRun> receive_by_kernel(tester::Client& tester, agent::Client& agent,
                                   const std::string& device, const RowSettings& settings);
 

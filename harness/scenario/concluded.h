@@ -294,9 +294,9 @@ void show_cure(const Cell& failed, const Cell& cure, verdict::ScenarioResult& re
     }
 }
 
-// Whether a cure is shown: a cell with it passes, none with one fails, and without it the failure was
-// seen again. Tells those that pass in the words of `text` (`passed`); if it is not shown, says of the
-// cure why.
+// Whether a cure is shown: a cell with it passes, none with one fails, and without it the failure
+// was seen again. Tells those that pass in the words of `text` (`passed`); if it is not shown, says
+// of the cure why.
 template <typename Cells, typename Text>
 bool tell_cure(const std::string& cure, const Cells& cells, const Text& text, bool again,
                Clauses& passed, verdict::ScenarioResult& result) {
@@ -319,8 +319,9 @@ bool tell_cure(const std::string& cure, const Cells& cells, const Text& text, bo
     return result.cure_shown;
 }
 
-// What the cures that are `wanted` came to, in the words of `text`, and the failure that was seen `again`
-// without them (empty: it was not). Takes `shown` away unless one of them passes, none fails, and it was.
+// What the cures that are `wanted` came to, in the words of `text`, and the failure that was seen
+// `again` without them (empty: it was not). Takes `shown` away unless one of them passes, none
+// fails, and it was.
 template <typename Cells, typename Wanted, typename Text>
 std::string tell_cures(const Cells& cells, const Wanted& wanted, const Text& text,
                        const std::string& untried, const std::string& again, bool& shown) {

@@ -58,8 +58,8 @@ class PodBench {
 // "bridge." where a run has several networks, else nothing.
 std::string chain_prefix(const Context& context, const std::string& chain);
 
-// Makes a Run of each network, measures those cells of its plan that are asked for, or that it always
-// takes (it has an open(), a takes() and a measure()), and concludes from all their cells.
+// Makes a Run of each network, measures those cells of its plan that are asked for, or that it
+// always takes (it has an open(), a takes() and a measure()), and concludes from all their cells.
 template <typename Run, auto plan>
 Result<verdict::ScenarioResult> run_chains(Context& context) {
     const auto chains = context.lab.pod_chains();

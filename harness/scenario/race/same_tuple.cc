@@ -298,9 +298,9 @@ class SameTuple {
         return bench_.carried_plan(pairs_, ports_.first, ports_.second);
     }
 
-    // Which CPU an outer port steers to depends on the kernel's hash seed, so the ports are chosen by
-    // trying. The order matters: the sender's CPU takes its own packets at once and another CPU's wait
-    // for an interrupt, so pairs race whose first packet goes to the other CPU.
+    // Which CPU an outer port steers to depends on the kernel's hash seed, so the ports are chosen
+    // by trying. The order matters: the sender's CPU takes its own packets at once and another
+    // CPU's wait for an interrupt, so pairs race whose first packet goes to the other CPU.
     Result<OuterPorts> ports_of_two_cpus(std::vector<std::string>& hindrances) {
         OuterPorts best;
         std::uint64_t most = 0;

@@ -21,8 +21,8 @@ using verdict::CellVerdict;
 
 constexpr const char* kCureFeature = "tx-checksum-ip-generic";
 
-// The matrix, and then the same symptom by another cause: a wire that does not complete what the sender
-// left to it.
+// The matrix, and then the same symptom by another cause: a wire that does not complete what the
+// sender left to it.
 std::vector<OverlayPoint> overlay_points() {
     std::vector<OverlayPoint> points;
     for (const bool vxlan_tx : {true, false}) {
