@@ -226,25 +226,24 @@ class SameTuple {
             loads.push_back(way.highest);
         }
         TRY(bench_.start_watch());
-        Status done;
-        for (const double load : loads) {
-            for (const std::chrono::nanoseconds skew : kMapSkews) {
-                const bool fits = static_cast<double>(skew.count()) < kShareOfPeriod * 1e9 / load;
-                if (!fits || (skew.count() != 0 && which.cell.role == CellRole::kControl)) {
-                    continue;
+        const Status done = [&]() -> Status {
+            for (const double load : loads) {
+                for (const std::chrono::nanoseconds skew : kMapSkews) {
+                    const bool fits =
+                        static_cast<double>(skew.count()) < kShareOfPeriod * 1e9 / load;
+                    if (!fits || (skew.count() != 0 && which.cell.role == CellRole::kControl)) {
+                        continue;
+                    }
+                    if (std::chrono::steady_clock::now() - began_ > kLongestMap) {
+                        way.hindrances.push_back("the time for the map was over");
+                        return {};
+                    }
+                    auto point = TRY(one(load, skew, kMostPairsOfPoint));
+                    way.points.push_back(std::move(point));
                 }
-                if (std::chrono::steady_clock::now() - began_ > kLongestMap) {
-                    way.hindrances.push_back("the time for the map was over");
-                    break;
-                }
-                auto point = one(load, skew, kMostPairsOfPoint);
-                if (!point) {
-                    done = pass_on(point.error());
-                    break;
-                }
-                way.points.push_back(std::move(*point));
             }
-        }
+            return {};
+        }();
         const Status watched = bench_.stop_watch(way);
         return done ? watched : done;
     }
