@@ -40,9 +40,9 @@ Result<traffic::ExchangeReport> exchange_with_kernel(tester::Client& tester, age
     for (agent::CapturedFrame& captured : capture->frames) {
         report->arrived.push_back(as_arrived(std::move(captured)));
     }
-    if (capture->dropped + capture->left_out != 0) {
-        report->objections.push_back(fmt::format("the agent on {} lost {} frames itself", device,
-                                                 capture->dropped + capture->left_out));
+    if (capture->missing() != 0) {
+        report->objections.push_back(
+            fmt::format("the agent on {} lost {} frames itself", device, capture->missing()));
     }
     return report;
 }

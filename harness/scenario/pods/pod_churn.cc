@@ -87,8 +87,7 @@ class PodChurnRun {
         TRY(first_error(churned, capture));
         tell(seen.objections, !refusal.empty(), "the sender's kernel refused a datagram: {}",
              refusal);
-        tell(seen.objections, capture->dropped + capture->left_out,
-             "the receiver's listener lost frames itself");
+        tell(seen.objections, capture->missing(), "the receiver's listener lost frames itself");
         count(*capture, seen);
         return {};
     }

@@ -158,9 +158,9 @@ class NodelocalBench : public NatPathBench<NodelocalCell, NodelocalValues> {
                 return fail(ErrorCode::kUnavailable, "{}", report.ended);
             }
         }
-        if (capture->left_out + capture->dropped != 0) {
+        if (capture->missing() != 0) {
             return fail(ErrorCode::kFailed, "{} frames of the client's wire were not captured",
-                        capture->left_out + capture->dropped);
+                        capture->missing());
         }
         take_load(*load, *capture, asked(what).address, seen);
         seen.clash_resolve = netfilter::total(stats, "clash_resolve");

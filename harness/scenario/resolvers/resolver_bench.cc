@@ -141,9 +141,9 @@ Result<std::vector<LookupTrail>> ResolverHosts::round(const std::vector<AskedLoo
     const auto at_dut = hosts_.dut->stop_capture();
     const auto log = server ? (*server)->take_log() : std::vector<agent::DnsQueryRecord>();
     TRY(first_error(made, at_client, at_dut));
-    if (at_client->dropped + at_client->left_out + at_dut->dropped + at_dut->left_out != 0) {
+    if (at_client->missing() + at_dut->missing() != 0) {
         return fail(ErrorCode::kUnavailable, "the listeners on the client's wire lost {} frames",
-                    at_client->dropped + at_client->left_out + at_dut->dropped + at_dut->left_out);
+                    at_client->missing() + at_dut->missing());
     }
     std::map<std::string, std::size_t> by_label;
     for (std::size_t i = 0; i < lookups.size(); ++i) {

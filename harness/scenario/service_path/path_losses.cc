@@ -61,10 +61,10 @@ Result<WatchedPath> watch_path(NatPathHosts& hosts, std::uint16_t port,
     const auto seen = TRY(hosts.dut->stop_path_watch());
     const auto after = TRY(hosts.dut->conntrack_stats());
     TRY(sent);
-    if (in.left_out + in.dropped + out.left_out + out.dropped != 0) {
+    if (in.missing() + out.missing() != 0) {
         return fail(ErrorCode::kFailed,
                     "the captures of the NAT path are not whole: {} frames missing",
-                    in.left_out + in.dropped + out.left_out + out.dropped);
+                    in.missing() + out.missing());
     }
     WatchedPath watched;
     PathLosses& losses = watched.losses;

@@ -193,8 +193,7 @@ class PathBench : public NatPathBench<TimestampCell, TimestampValues> {
              .drawn_from = what.full_range && what.path.snat == PathSnat::kMasqueradeRandomFully
                                ? kAllPorts
                                : 0});
-        tell_count(seen.objections,
-                   sent.dropped + sent.left_out + arrived.dropped + arrived.left_out,
+        tell_count(seen.objections, sent.missing() + arrived.missing(),
                    "the captures lost {} segments");
         tell_count(seen.objections, seen.found.strangers,
                    "{} SYNs came to the server that nobody saw leave");
