@@ -102,7 +102,6 @@ Status add_knowledge(const Context& context, lab::Finish finish, TruthRun& run) 
 
 struct Plan {
     MatrixSize size = MatrixSize::kQuick;
-    matrix::ProbeMaker maker;
     ProbeSet set;
 };
 
@@ -117,7 +116,7 @@ Result<Plan> make_plan(const Context& context, const TruthBench& bench) {
     std::ranges::copy(plain_rows({.handover = matrix::Handover::kInner}, {matrix::RxInput::kGood}),
                       std::back_inserter(rows.rows));
     auto set = TRY(make_probes(maker, std::move(rows), full ? kProbesFull : kProbesQuick));
-    return Plan{size, maker, std::move(set)};
+    return Plan{size, std::move(set)};
 }
 
 std::vector<std::string> varied_features(const ProbeSet& set,
@@ -145,8 +144,8 @@ Status send_setting(Context& context, TruthBench& bench, const Plan& plan, const
     const auto wanted = [&](std::size_t row) {
         return !bench.blind_to(rows[row]) && is_worth_sending(outcome.setting, rows[row]);
     };
-    TRY(send_and_judge(bench, plan.maker, plan.set, wanted, outcome));
-    return confirm(bench, plan.maker, plan.set, run.wire, outcome);
+    TRY(send_and_judge(bench, plan.set, wanted, outcome));
+    return confirm(bench, plan.set, run.wire, outcome);
 }
 
 std::vector<std::string> left_out_of(const TruthBench& bench, const ProbeSet& set) {
@@ -312,8 +311,8 @@ Result<TruthRun> judge_device(Context& context, TruthBench& bench, const Plan& p
                                .features = run.varied,
                                .points = {{Setting::Kind::kAllOff, ""}},
                                .judge = [&](SettingOutcome&) {
-                                   return prove_path(bench, plan.maker, plan.set,
-                                                     receive_rows(context, bench), run.values.path);
+                                   return prove_path(bench, plan.set, receive_rows(context, bench),
+                                                     run.values.path);
                                }};
     std::ranges::copy(receive_features(features), std::back_inserter(proof.features));
     const auto proven = TRY(run_part(bench, proof));

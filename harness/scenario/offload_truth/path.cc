@@ -129,8 +129,7 @@ std::uint64_t frames_in(const std::vector<Probe>& probes) {
     return frames;
 }
 
-Status prove_sent(TruthBench& bench, const matrix::ProbeMaker& maker, const ProbeSet& set,
-                  PathFacts& path) {
+Status prove_sent(TruthBench& bench, const ProbeSet& set, PathFacts& path) {
     PathCount& count = path.to_tester;
     std::vector<Probe> plain;
     for (const Probe& probe : set.probes) {
@@ -139,7 +138,7 @@ Status prove_sent(TruthBench& bench, const matrix::ProbeMaker& maker, const Prob
             plain.push_back(matrix::as_plain(probe));
         }
     }
-    auto failed = try_probes(bench, maker, plain, count);
+    auto failed = try_probes(bench, set.maker, plain, count);
     const Pace first = bench.pace();
     const std::vector<Pace> slower = {{32, first.patience}, {32, kLongPatience}};
     for (const Pace& pace : slower) {
@@ -150,7 +149,7 @@ Status prove_sent(TruthBench& bench, const matrix::ProbeMaker& maker, const Prob
         failed->resize(std::min(failed->size(), count.silent() ? kLastTry : kMostAgain));
         const std::uint64_t tried = frames_in(*failed);
         PathCount again;
-        failed = try_probes(bench, maker, *failed, again);
+        failed = try_probes(bench, set.maker, *failed, again);
         if (failed) {
             // All that was tried again came: what was not tried again would have.
             const bool all = again.proven();
@@ -250,11 +249,11 @@ Result<std::uint32_t> find_mtu(TruthBench& bench, std::uint32_t longest) {
     return carried;
 }
 
-Status prove_path(TruthBench& bench, const matrix::ProbeMaker& maker, const ProbeSet& set,
-                  const offload::RowSettings& received, PathFacts& path) {
+Status prove_path(TruthBench& bench, const ProbeSet& set, const offload::RowSettings& received,
+                  PathFacts& path) {
     path.device.xdp = xdp_of(bench.dut(), path.device.name);
     DropWatch watch(bench.dut(), path.device, path.far);
-    Status proven = prove_sent(bench, maker, set, path);
+    Status proven = prove_sent(bench, set, path);
     if (proven && !path.to_tester.silent()) {
         proven = prove_received(bench, received, path);
     }
