@@ -106,11 +106,6 @@ Status count_kind(TruthBench& bench, const CountedKind& kind, std::uint64_t seed
     return {};
 }
 
-std::string count_text(const KindCount& count, const CountedKind& kind) {
-    return fmt::format("of {} good and {} bad frames {} rose by {} and {} by {}", count.good,
-                       count.bad, kind.accepted, count.accepted, kind.refused, count.refused);
-}
-
 }  // namespace
 
 const std::array<CountedKind, kCountedKinds>& counted_kinds() {
@@ -143,7 +138,8 @@ Observation observation_of(const KindCount& count, const CountedKind& kind) {
         seen.note = count.why_not;
         return seen;
     }
-    seen.note = count_text(count, kind);
+    seen.note = fmt::format("of {} good and {} bad frames {} rose by {} and {} by {}", count.good,
+                            count.bad, kind.accepted, count.accepted, kind.refused, count.refused);
     if (!count.hidden.empty() || !count.once.empty()) {
         seen.note +=
             count.once.empty() ? ": " + count.hidden : "; seen once, not confirmed: " + count.once;

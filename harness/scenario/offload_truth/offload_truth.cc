@@ -68,13 +68,6 @@ Result<TruthLab> build_lab(Context& context) {
     return built;
 }
 
-// The lab takes super-frames off; here they are what is looked at.
-Status allow_super_frames(TruthBench& bench) {
-    const auto set = bench.dut().set_features(
-        bench.device().name, {{"tso", true}, {"gso", true}, {"tx-udp-segmentation", true}});
-    return set ? Status() : Status(pass_on(set.error()));
-}
-
 // "6.1.0" of "Linux 6.1.0 x86_64".
 std::string kernel_release(const agent::Hello& hello) {
     std::istringstream words(hello.kernel);
@@ -351,8 +344,9 @@ Status describe(Context& context, TruthBench& bench) {
 Status run_on(Context& context, const TruthDevice& device, std::shared_ptr<agent::Client> dut,
               lab::Overlay* overlay, verdict::ScenarioResult& result) {
     auto bench = TRY(TruthBench::open(context, device, std::move(dut)));
-    if (overlay != nullptr) {
-        TRY(allow_super_frames(*bench));
+    if (overlay != nullptr) {  // the lab takes super-frames off; here they are what is looked at
+        TRY(bench->dut().set_features(
+            device.name, {{"tso", true}, {"gso", true}, {"tx-udp-segmentation", true}}));
     }
     TRY(describe(context, *bench));
     auto far = TRY(FarEnd::take(context.journal, device));

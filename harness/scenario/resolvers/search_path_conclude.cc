@@ -35,10 +35,6 @@ std::string hit_text(const SearchPathValues& seen) {
     return text;
 }
 
-std::string computed_text(const SearchPathValues& seen) {
-    return fmt::format("{}, computed {:.1f}", some_of(seen.hit(), seen.lookups), seen.computed_hit);
-}
-
 bool multiplied(const ConcludedPath& each) {
     return each.cell.verdict == CellVerdict::kFail && each.cell.cause == "search-path";
 }
@@ -88,7 +84,8 @@ void conclude_multiplied(const PathRuns& cells, const ConcludedPath& first,
     std::uint64_t by_name = 0;
     for (const ConcludedPath& each : cells) {
         if (each.is(CellRole::kMatrix) && multiplied(each)) {
-            tell(found, !each.what().again, "{}: {}", each.cell.id, computed_text(each.seen()));
+            tell(found, !each.what().again, "{}: {}, computed {:.1f}", each.cell.id,
+                 some_of(each.seen().hit(), each.seen().lookups), each.seen().computed_hit);
             by_search += each.seen().by_search;
             by_name += each.seen().by_name;
         }

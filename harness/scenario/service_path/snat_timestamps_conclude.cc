@@ -183,13 +183,6 @@ std::string slow_of(const ConcludedPath& each) {
     return some_of(each.seen().found.all_harmed(), each.seen().found.connects);
 }
 
-// The cure of cells with this range.
-const ConcludedPath* cure_for(const Paths& cells, bool full_range) {
-    return first_of(cells, [&](const ConcludedPath& each) {
-        return each.what().role == CellRole::kCure && each.what().full_range == full_range;
-    });
-}
-
 std::string found_text(const Paths& cells) {
     Clauses clauses;
     for (const ConcludedPath& each : cells) {
@@ -275,7 +268,9 @@ std::string cause_text(const Paths& cells) {
 
 TriedCure cure_of(const Paths& cells, const ConcludedPath& first) {
     const std::string name = "`sysctl -w net.ipv4.tcp_timestamps=2` on the clients";
-    const ConcludedPath* cure = cure_for(cells, first.what().full_range);
+    const ConcludedPath* cure = first_of(cells, [&](const ConcludedPath& each) {
+        return each.is(CellRole::kCure) && each.what().full_range == first.what().full_range;
+    });
     const ConcludedPath* again = first_of(cells, [](const ConcludedPath& each) {
         return each.what().again && refusals(each.seen()) != 0;
     });

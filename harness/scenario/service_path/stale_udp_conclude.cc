@@ -24,10 +24,6 @@ bool by_ipvs(const StaleUdpCell& what, const StaleUdpValues& seen) {
     return what.by_ipvs() && seen.ipvs_to_gone && seen.to_new == 0;
 }
 
-std::uint64_t harmed_datagrams(const StaleUdpCell& what, const StaleUdpValues& seen) {
-    return what.by_ipvs() ? seen.lost() : seen.to_gone;
-}
-
 std::string gone_text(const StaleUdpCell& what, const StaleUdpValues& seen) {
     if (what.by_ipvs() && seen.to_gone == 0) {
         return fmt::format("{} datagrams after the change came out nowhere",
@@ -238,7 +234,8 @@ verdict::Cell conclude(const StaleUdpCell& what, const StaleUdpValues& seen) {
 verdict::ScenarioResult conclude(const std::vector<MeasuredStaleUdpCell>& measured) {
     const auto harm_of = [](const ConcludedStale& each, auto&) -> Harm {
         const StaleUdpValues& seen = each.seen();
-        return {harmed_datagrams(each.what(), seen), seen.sent, unexplained_in(seen)};
+        return {each.what().by_ipvs() ? seen.lost() : seen.to_gone, seen.sent,
+                unexplained_in(seen)};
     };
     return conclude_cells(measured, "Datagrams that went to an endpoint that is gone", harm_of,
                           stale_harmed, conclude_stale,
