@@ -187,8 +187,6 @@ std::vector<std::string> names_asked(const SearchPathCell& what, const std::stri
 }
 
 std::vector<SearchPathCell> search_path_plan() {
-    const std::string service = ".kube-system";
-    const std::string below = "svc.cluster.local";
     std::vector<SearchPathCell> cells = with_roles<SearchPathCell>({
         {.id = "glibc.list-3", .label = "list of 3", .list = 3, .lookups = 60},
         {.id = "glibc.list-6", .label = "list of 6", .lookups = 60},
@@ -257,8 +255,8 @@ std::vector<SearchPathCell> search_path_plan() {
         {.id = "musl.ndots-1.service-name",
          .label = "musl, ndots:1, a service",
          .options = "ndots:1",
-         .rest = service,
-         .found_below = below,
+         .rest = ".kube-system",
+         .found_below = "svc.cluster.local",
          .lookups = 3,
          .lost_permille = 0,
          .shows = PathShows::kNotSearched},

@@ -20,7 +20,6 @@ namespace pathproof::scenario {
 namespace {
 
 using SplitKind = SplitAnswerCell::Kind;
-using SplitResolver = resolver::Kind;
 
 const std::vector<std::string> kSplitList = {"default.svc.cluster.local", "svc.cluster.local",
                                              "cluster.local"};
@@ -158,7 +157,7 @@ class SplitAnswerBench : public SideBySide<SplitAnswerCell, SplitAnswerValues> {
     static void join(const SplitAnswerCell& what, const std::string& full_name,
                      const LookupTrail& trail, SplitAnswerValues& seen) {
         // The resolver waits for 5 s, musl for half as long.
-        const double patience = what.who == SplitResolver::kMusl ? 2'250 : 4'500;
+        const double patience = what.who == resolver::Kind::kMusl ? 2'250 : 4'500;
         const std::string strange = strange_fate(trail.queries, patience);
         const auto other = [&](const std::string& word) {
             ++seen.by_other;
