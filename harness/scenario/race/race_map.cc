@@ -204,15 +204,12 @@ Result<verdict::ScenarioResult> run_race_map(Context& context) {
     }
     context.progress.step("resolvers");
     const std::string lacking = context.lab.lacks(lab::Role::kNatPath);
-    auto resolvers = lacking.empty()
-                         ? measure_resolvers(context)
-                         : Result<std::vector<ResolverSkew>>(std::vector<ResolverSkew>());
-    if (!resolvers) {
-        map.resolvers.push_back({.who = "Resolvers", .lacking = resolvers.error().message});
-    } else if (resolvers->empty()) {
-        map.resolvers.push_back({.who = "Resolvers", .lacking = lacking});
-    } else {
+    auto resolvers = lacking.empty() ? measure_resolvers(context)
+                                     : fail(ErrorCode::kNotSupported, "{}", lacking);
+    if (resolvers) {
         map.resolvers = std::move(*resolvers);
+    } else {
+        map.resolvers.push_back({.who = "Resolvers", .lacking = resolvers.error().message});
     }
     return conclude(map);
 }
