@@ -122,6 +122,10 @@ FrameView parse_frame(Bytes frame, const TunnelPorts& tunnels) noexcept;
 // The same with UDP to a port in `vxlan_ports` (host order) read as VXLAN (RFC 7348), and no other
 // tunnel.
 FrameView parse_frame(Bytes frame, std::span<const std::uint16_t> vxlan_ports) noexcept;
+// The outer packet, with no tunnel in it.
+inline PacketView parse_packet(Bytes frame) noexcept {
+    return parse_frame(frame, std::span<const std::uint16_t>()).outer;
+}
 // An EtherType of a VLAN tag: IEEE 802.1Q, 802.1ad, and what was there before that.
 constexpr bool is_vlan(std::uint16_t type) noexcept {
     return type == 0x8100 || type == 0x88a8 || type == 0x9100;

@@ -81,6 +81,7 @@ struct Capture {
     std::vector<CapturedFrame> frames;
     std::uint64_t left_out = 0;  // beyond most_frames
     std::uint64_t dropped = 0;   // by the kernel, for want of room in the socket
+    std::uint64_t missing() const { return left_out + dropped; }
 };
 FIELDS(Capture, frames, left_out, dropped)
 

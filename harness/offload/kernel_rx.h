@@ -9,19 +9,11 @@
 
 namespace pathproof::offload {
 
-struct KernelReceipt {
-    RowsRun run;
-    // Counters of checksum errors of the device's namespace, and how far they went up. The frames
-    // are addressed to nobody there, so that a protocol's counters stay where they are; they are
-    // no basis for a verdict.
-    agent::CounterSet counters;
-};
-
-// `port`: of the tester, at the other end of the device's cable. TP_STATUS_CSUM_VALID is a claim
-// that the outermost transport checksum is good, TP_STATUS_CSUMNOTREADY that it is unfinished and
-// the data good (packet(7)); nothing is ever said of IP headers, and nothing is called bad.
-Result<KernelReceipt> receive_by_kernel(tester::Client& tester, std::size_t port,
-                                        agent::Client& agent, const std::string& device,
-                                        const RowSettings& settings, const RowProgress& progress);
+// Sent by the tester's first port, at the other end of the device's cable. TP_STATUS_CSUM_VALID is
+// a claim that the outermost transport checksum is good, TP_STATUS_CSUMNOTREADY that it is
+// unfinished and the data good (packet(7)); nothing is ever said of IP headers, and nothing is
+// called bad.
+Result<RowsRun> receive_by_kernel(tester::Client& tester, agent::Client& agent,
+                                  const std::string& device, const RowSettings& settings);
 
 }  // namespace pathproof::offload

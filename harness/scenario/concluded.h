@@ -52,14 +52,19 @@ struct Measurement {
     std::optional<verdict::Proof> timeline = std::nullopt;
 };
 
-// Gives the roles that the ids say: "control.", "cure."; all others are of the matrix.
+// Gives a cell what its id says: the role ("control.", "cure."; all others are of the matrix), and
+// whether it comes again once its cure was taken away (".after-cure").
+template <typename What>
+void give_role(What& cell) {
+    cell.again = has_part(cell.id, "after-cure");
+    cell.role = cell.id.starts_with("control.") ? CellRole::kControl
+                : cell.id.starts_with("cure.")  ? CellRole::kCure
+                                                : CellRole::kMatrix;
+}
+
 template <typename What>
 std::vector<What> with_roles(std::vector<What> cells) {
-    for (What& cell : cells) {
-        cell.role = cell.id.starts_with("control.") ? CellRole::kControl
-                    : cell.id.starts_with("cure.")  ? CellRole::kCure
-                                                    : CellRole::kMatrix;
-    }
+    std::ranges::for_each(cells, give_role<What>);
     return cells;
 }
 
@@ -94,9 +99,9 @@ Result<verdict::ScenarioResult> run_cells(Context& context) {
     for (const auto& what : asked) {
         context.progress.step(what.id);
         cells.push_back(bench.measure(what));
-        verdict::Cell cell = conclude(what, cells.back().seen);
+        verdict::Cell cell = conclude(cells.back().what, cells.back().seen);
         cell.evidence = cells.back().evidence;
-        context.measured.add(cell, cell.role == CellRole::kControl);
+        context.measured.add(cell);
         if (cell.verdict == verdict::CellVerdict::kError) {
             break;
         }
@@ -272,11 +277,38 @@ std::string not_shown(const Cell* cure, bool again, Naming naming = Naming::kRea
                     : "";
 }
 
-// Whether a cure is shown: a cell with it passes (`after`, or null), none with one fails (`failed`
-// names them), and without it the failure was seen again. If it is not, says of the cure why.
+// A cure as it was tried in this run.
+struct TriedCure {
+    std::string text;
+    bool shown = false;
+    std::string cell = {};  // with it, where it is shown
+};
+
+// A cure is shown. The first one stands beside the cell that failed without it.
 template <typename Cell>
-bool tell_cure(const std::string& cure, const Cell* after, const Clauses& failed, bool again,
-               verdict::ScenarioResult& result) {
+void show_cure(const Cell& failed, const Cell& cure, verdict::ScenarioResult& result) {
+    result.cure_shown = true;
+    if (result.after_cell.empty()) {
+        result.before_cell = failed.cell.id;
+        result.after_cell = cure.cell.id;
+    }
+}
+
+// Whether a cure is shown: a cell with it passes, none with one fails, and without it the failure
+// was seen again. Tells those that pass in the words of `text` (`passed`); if it is not shown, says
+// of the cure why.
+template <typename Cells, typename Text>
+bool tell_cure(const std::string& cure, const Cells& cells, const Text& text, bool again,
+               Clauses& passed, verdict::ScenarioResult& result) {
+    Clauses failed;
+    const auto* after =
+        first_of(cells, [](const auto& each) { return each.is(CellRole::kCure) && each.passes(); });
+    for (const auto& each : cells) {
+        if (each.is(CellRole::kCure)) {
+            (each.passes() ? passed : failed)
+                .push_back(each.passes() ? text(each) : each.cell.id + ": " + each.cell.reason);
+        }
+    }
     result.cure_shown = after != nullptr && failed.empty() && again;
     result.after_cell = result.cure_shown ? after->cell.id : "";
     if (!result.cure_shown) {
@@ -285,6 +317,41 @@ bool tell_cure(const std::string& cure, const Cell* after, const Clauses& failed
             failed.empty() ? not_shown(after, again) : "not shown: " + in_a_row(failed, "; "));
     }
     return result.cure_shown;
+}
+
+// What the cures that are `wanted` came to, in the words of `text`, and the failure that was seen
+// `again` without them (empty: it was not). Takes `shown` away unless one of them passes, none
+// fails, and it was.
+template <typename Cells, typename Wanted, typename Text>
+std::string tell_cures(const Cells& cells, const Wanted& wanted, const Text& text,
+                       const std::string& untried, const std::string& again, bool& shown) {
+    Clauses clauses;
+    bool one = false;
+    bool none_fails = true;
+    for (const auto& each : cells) {
+        if (each.is(CellRole::kCure) && wanted(each)) {
+            one |= each.passes();
+            none_fails &= each.passes() || each.cell.verdict == verdict::CellVerdict::kSkip;
+            clauses.push_back(text(each));
+        }
+    }
+    if (clauses.empty()) {
+        clauses.push_back(untried);
+    }
+    clauses.push_back(!again.empty() ? "without it again " + again
+                                     : "not shown: without it the failure was not seen again");
+    shown &= one && none_fails && !again.empty();
+    return in_a_row(clauses, "; ");
+}
+
+// The cells but for those that were skipped.
+template <typename Cells>
+Cells those_run(const Cells& cells) {
+    Cells run;
+    std::ranges::copy_if(cells, std::back_inserter(run), [](const auto& each) {
+        return each.cell.verdict != verdict::CellVerdict::kSkip;
+    });
+    return run;
 }
 
 // A bar of what should be none.

@@ -14,9 +14,9 @@ void Measured::begin(const verdict::ScenarioResult& head) {
     in_progress_ = true;
 }
 
-void Measured::add(const verdict::Cell& cell, bool control) {
+void Measured::add(const verdict::Cell& cell) {
     const std::lock_guard lock(mutex_);
-    (control ? result_.controls : result_.cells).push_back(cell);
+    (cell.role == verdict::Cell::Role::kControl ? result_.controls : result_.cells).push_back(cell);
 }
 
 void Measured::step(const std::string& what) {

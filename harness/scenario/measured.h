@@ -15,8 +15,8 @@ class Measured {
   public:
     // `head`: what is known of the scenario: id, title, question.
     void begin(const verdict::ScenarioResult& head);
-    // A cell as it stands by itself; `control`: among the controls.
-    void add(const verdict::Cell& cell, bool control = false);
+    // A cell as it stands by itself.
+    void add(const verdict::Cell& cell);
     // The step that is being made, as the progress names it.
     void step(const std::string& what);
     // What was measured since begin(), INCONCLUSIVE, with the unfinished step as an ERROR and `why`

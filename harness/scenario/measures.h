@@ -12,6 +12,12 @@ namespace pathproof::scenario {
 
 verdict::Measure count_of(const std::string& name, const std::string& label, std::uint64_t value,
                           const std::string& unit = "");
+// count_of() of values that have this unit.
+inline auto counts_in(const char* unit) {
+    return [unit](const std::string& name, const std::string& label, std::uint64_t value) {
+        return count_of(name, label, value, unit);
+    };
+}
 verdict::Measure words_of(const std::string& name, const std::string& label,
                           const std::string& value);
 verdict::Measure milliseconds_of(const std::string& name, const std::string& label, double value);

@@ -30,8 +30,7 @@ namespace pathproof::scenario {
 namespace {
 
 bool on_demand(const std::string& cell) {
-    const std::string parts = "." + cell + ".";
-    return parts.find(".go.") != std::string::npos || parts.find(".resolved.") != std::string::npos;
+    return has_part(cell, "go") || has_part(cell, "resolved");
 }
 
 bool matches(const std::string& pattern, const std::string& cell) {
@@ -51,6 +50,10 @@ const std::vector<Scenario>& all_scenarios() {
         pod_residue_scenario(),     pod_churn_scenario(),
     };
     return scenarios;
+}
+
+bool has_part(const std::string& id, const char* part) {
+    return ("." + id + ".").find(fmt::format(".{}.", part)) != std::string::npos;
 }
 
 bool asked_for(const Options& options, const std::string& cell) {

@@ -79,6 +79,9 @@ struct Options {
     }
 };
 
+// Whether one of the parts of an id, with dots between, is this one.
+bool has_part(const std::string& id, const char* part);
+
 // Whether that cell is to be run. What is not is neither run nor missed. One of a resolver that is there
 // on demand, "go" or "resolved" in its id, is run with --resolvers alone.
 bool asked_for(const Options& options, const std::string& cell);

@@ -41,7 +41,7 @@ struct Cable {
     }
 };
 
-KernelReceipt receive(const Cable& cable) {
+RowsRun receive(const Cable& cable) {
     auto tester =
         tester::Client::start({.netns = cable.tester,
                                .ports = {{.name = "u0", .device = tester::af_packet_device("u0")}},
@@ -49,9 +49,8 @@ KernelReceipt receive(const Cable& cable) {
     BOOST_REQUIRE_MESSAGE(tester, tester.error().message);
     auto agent = agent::Client::start_in_netns(cable.device);
     BOOST_REQUIRE_MESSAGE(agent, agent.error().message);
-    auto receipt = receive_by_kernel(**tester, 0, **agent, "d0",
-                                     {.strength = matrix::Strength::kPairs, .probes = 4},
-                                     [](std::size_t, std::size_t) {});
+    auto receipt = receive_by_kernel(**tester, **agent, "d0",
+                                     {.strength = matrix::Strength::kPairs, .probes = 4});
     BOOST_REQUIRE_MESSAGE(receipt, receipt.error().message);
     return std::move(*receipt);
 }
@@ -70,13 +69,13 @@ BOOST_AUTO_TEST_SUITE(kernel_rx, *boost::unit_test::label("lab"))
 
 BOOST_AUTO_TEST_CASE(veth_makes_no_claim_of_frames_from_outside_and_delivers_good_and_bad) {
     const Cable cable;
-    const KernelReceipt receipt = receive(cable);
-    const Findings findings = find_defects(receipt.run, {.driver = "kernel"}, {});
+    const RowsRun run = receive(cable);
+    const Findings findings = find_defects(run, {.driver = "kernel"}, {});
     BOOST_TEST(findings.defects.empty(), all_of(findings));
-    BOOST_TEST(receipt.run.objections.empty());
+    BOOST_TEST(run.objections.empty());
     std::uint64_t frames = 0;
     std::uint64_t bad = 0;
-    for (const RxRow& row : receipt.run.received) {
+    for (const RxRow& row : run.received) {
         frames += row.result.frames;
         bad += row.result.bad;
         for (const auto& layer : row.claims) {
@@ -86,20 +85,20 @@ BOOST_AUTO_TEST_CASE(veth_makes_no_claim_of_frames_from_outside_and_delivers_goo
     }
     BOOST_TEST(frames > 100u);
     BOOST_TEST(bad > 50u);
-    BOOST_TEST(receipt.run.seen_bad > 0u);
+    BOOST_TEST(run.seen_bad > 0u);
 }
 
 BOOST_AUTO_TEST_CASE(frames_that_a_device_does_not_take_are_missed) {
     const Cable cable;
     ip({"-n", cable.device, "link", "set", "d0", "mtu", "1280"});
-    const KernelReceipt receipt = receive(cable);
-    const Findings findings = find_defects(receipt.run, {.driver = "kernel"}, {});
+    const RowsRun run = receive(cable);
+    const Findings findings = find_defects(run, {.driver = "kernel"}, {});
     BOOST_TEST_CONTEXT(all_of(findings)) {
         BOOST_REQUIRE(!findings.defects.empty());
         const Defect& defect = findings.defects.front();
         BOOST_TEST(defect.title == "DROP");
         BOOST_TEST(std::ranges::any_of(defect.rows, [&](std::size_t row) {
-            return receipt.run.received[row].row.length == matrix::Length::kMtu;
+            return run.received[row].row.length == matrix::Length::kMtu;
         }));
     }
 }

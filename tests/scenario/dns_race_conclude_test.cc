@@ -14,7 +14,7 @@ using join::Fate;
 using judge::QueryState;
 using verdict::CellVerdict;
 using verdict::ScenarioVerdict;
-using Role = RaceCell::Role;
+using Role = CellRole;
 using Snat = lab::NatBoxOptions::Snat;
 
 namespace {

@@ -1,8 +1,5 @@
 #include "harness/scenario/offload_truth/addressed.h"
 
-#include <algorithm>
-#include <utility>
-
 namespace pathproof::scenario {
 namespace {
 
@@ -41,13 +38,6 @@ Result<AddressedDevice> AddressedDevice::take(const TruthHost& host, const std::
     taken.why_no_v6_ = v6 ? "" : v6.error().message;
     return taken;
 }
-
-AddressedDevice::AddressedDevice(AddressedDevice&& other) noexcept
-    : host_(other.host_),
-      device_(std::move(other.device_)),
-      undo_(std::exchange(other.undo_, {})),
-      why_no_v4_(std::move(other.why_no_v4_)),
-      why_no_v6_(std::move(other.why_no_v6_)) {}
 
 AddressedDevice::~AddressedDevice() {
     put_back();

@@ -16,7 +16,7 @@ class AddressedDevice {
     // 198.19.255.1/30 and 2001:db8:ffff:ffff::1/126; the tester is .2 and ::2. A family that cannot
     // be had is told by why_not(); an error is returned only when neither can.
     static Result<AddressedDevice> take(const TruthHost& host, const std::string& device);
-    AddressedDevice(AddressedDevice&&) noexcept;
+    AddressedDevice(AddressedDevice&&) = default;  // a moved vector is empty: nothing to undo
     AddressedDevice& operator=(AddressedDevice&&) = delete;
     ~AddressedDevice();
 

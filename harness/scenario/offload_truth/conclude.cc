@@ -1,9 +1,6 @@
 #include "harness/scenario/offload_truth/conclude.h"
 
-#include <fmt/format.h>
-#include <fmt/ranges.h>
-
-#include <algorithm>
+#include "harness/scenario/concluded.h"
 
 namespace pathproof::scenario {
 namespace {
@@ -54,11 +51,9 @@ void add_culprits(const PathCount& count, const PathEnd& end, std::vector<std::s
             fmt::format("an XDP program is attached to {}: {}; {} takes it off", end.name, end.xdp,
                         end.command(fmt::format("ip link set dev {} xdp off", end.name))));
     }
-    if (count.own_loss != 0) {
-        sentences.push_back(
-            fmt::format("{} were lost for want of room in the receiver's own ring or socket at {}",
-                        plural(count.own_loss, "frame"), end.name));
-    }
+    tell(sentences, count.own_loss,
+         "{} were lost for want of room in the receiver's own ring or socket at {}",
+         plural(count.own_loss, "frame"), end.name);
 }
 
 void add_way(const PathCount& count, const PathEnd& from, const PathEnd& to,
@@ -66,22 +61,16 @@ void add_way(const PathCount& count, const PathEnd& from, const PathEnd& to,
     if (count.sent == 0 || count.proven()) {
         return;
     }
-    if (count.silent()) {
-        sentences.push_back(
-            fmt::format("none of {} from {} came at {}, which may not be the far end of its cable "
-                        "(--tester names "
-                        "it)",
-                        plural(count.sent, "plain frame"), from.name, to.name));
-    }
+    tell(sentences, count.silent(),
+         "none of {} from {} came at {}, which may not be the far end of its cable (--tester names "
+         "it)",
+         plural(count.sent, "plain frame"), from.name, to.name);
     for (const auto& [frames, what] :
          {std::pair{count.silent() ? 0 : count.missing(), "never came"},
           {count.merged, "came joined into longer ones"},
           {count.changed, "came with other bytes"}}) {
-        if (frames != 0) {
-            sentences.push_back(fmt::format("{} of {} from {} to {} {}", frames,
-                                            plural(count.sent, "plain frame"), from.name, to.name,
-                                            what));
-        }
+        tell(sentences, frames, "{} of {} from {} to {} {}", frames,
+             plural(count.sent, "plain frame"), from.name, to.name, what);
     }
     add_culprits(count, to, sentences);
 }
@@ -200,16 +189,12 @@ std::vector<std::string> path_sentences(const PathFacts& path) {
     add_way(path.to_tester, path.device, path.far, sentences);
     add_way(path.to_device, path.far, path.device, sentences);
     for (const PathDrop& drop : path.drops) {
-        if (drop.packets != 0) {
-            sentences.push_back(drop_sentence(drop));
-        }
+        tell(sentences, drop.packets, "{}", drop_sentence(drop));
     }
-    if (path.backlog != 0) {
-        sentences.push_back(fmt::format(
-            "the CPUs' backlogs were full and dropped {} (/proc/net/softnet_stat): the machine is "
-            "too busy to be measured on",
-            plural(path.backlog, "packet")));
-    }
+    tell(sentences, path.backlog,
+         "the CPUs' backlogs were full and dropped {} (/proc/net/softnet_stat): the machine is too "
+         "busy to be measured on",
+         plural(path.backlog, "packet"));
     return sentences;
 }
 
@@ -285,11 +270,8 @@ void conclude_truth(const TruthValues& values, verdict::ScenarioResult& result) 
     const bool receipt = std::ranges::any_of(values.wrong, [](const WrongValue& wrong) {
         return wrong.part == TruthPart::kReceived || wrong.part == TruthPart::kCounters;
     });
-    if (values.received != 0 && !receipt) {
-        sentences.push_back(
-            fmt::format("{} frames were sent to it, good and bad: nothing false was said of any.",
-                        values.received));
-    }
+    tell_count(sentences, receipt ? 0 : values.received,
+               "{} frames were sent to it, good and bad: nothing false was said of any.");
     add_unvouched(values, sentences);
     bool doubt = !values.hidden.empty();
     for (const WrongValue& wrong : values.wrong) {

@@ -106,15 +106,6 @@ Status count_kind(TruthBench& bench, const CountedKind& kind, std::uint64_t seed
     return {};
 }
 
-const char* name_of(judge::RxFault fault) {
-    return judge::name(fault);
-}
-
-std::string count_text(const KindCount& count, const CountedKind& kind) {
-    return fmt::format("of {} good and {} bad frames {} rose by {} and {} by {}", count.good,
-                       count.bad, kind.accepted, count.accepted, kind.refused, count.refused);
-}
-
 }  // namespace
 
 const std::array<CountedKind, kCountedKinds>& counted_kinds() {
@@ -147,7 +138,8 @@ Observation observation_of(const KindCount& count, const CountedKind& kind) {
         seen.note = count.why_not;
         return seen;
     }
-    seen.note = count_text(count, kind);
+    seen.note = fmt::format("of {} good and {} bad frames {} rose by {} and {} by {}", count.good,
+                            count.bad, kind.accepted, count.accepted, kind.refused, count.refused);
     if (!count.hidden.empty() || !count.once.empty()) {
         seen.note +=
             count.once.empty() ? ": " + count.hidden : "; seen once, not confirmed: " + count.once;
@@ -167,17 +159,17 @@ Observation observation_of(const KindCount& count, const CountedKind& kind) {
     seen.observed = Observed::kWrong;
     seen.wrong = count.refused > count.bad ? count.refused - count.bad : count.bad - count.refused;
     if (count.accepted > count.good) {
-        seen.names.push_back(name_of(judge::RxFault::kGoodOnBad));
+        seen.names.push_back(judge::name(judge::RxFault::kGoodOnBad));
     } else if (count.refused > count.bad) {
-        seen.names.push_back(name_of(judge::RxFault::kBadOnGood));
+        seen.names.push_back(judge::name(judge::RxFault::kBadOnGood));
     } else if (count.refused < count.bad) {
-        seen.names.push_back(name_of(judge::RxFault::kDropBad));
+        seen.names.push_back(judge::name(judge::RxFault::kDropBad));
     } else {
         seen.wrong = count.good - count.accepted;
-        seen.names.push_back(name_of(judge::RxFault::kDropGood));
+        seen.names.push_back(judge::name(judge::RxFault::kDropGood));
     }
     if (count.refused != count.bad) {
-        seen.names.push_back(name_of(judge::RxFault::kCounterLies));
+        seen.names.push_back(judge::name(judge::RxFault::kCounterLies));
     }
     return seen;
 }
@@ -199,7 +191,7 @@ Observation driver_observation(const KindCount& count) {
         if (delta != 0 && delta != count.bad) {
             seen.observed = Observed::kWrong;
             seen.wrong = delta > count.bad ? delta - count.bad : count.bad - delta;
-            seen.names = {name_of(judge::RxFault::kCounterLies)};
+            seen.names = {judge::name(judge::RxFault::kCounterLies)};
         }
     }
     seen.note = fmt::format("{} bad frames; {}", count.bad, fmt::join(texts, ", "));
@@ -302,7 +294,7 @@ CounterVerdict judge_counters(const KindCounts& counts, const std::string& setti
     } else if (!wrong.empty()) {
         judged.cell.verdict = verdict::CellVerdict::kFail;
         judged.cell.reason = fmt::format("{}", fmt::join(wrong, "; "));
-        judged.cell.cause = name_of(judge::RxFault::kCounterLies);
+        judged.cell.cause = judge::name(judge::RxFault::kCounterLies);
         judged.kernel.finding = judged.cell.reason;
     } else if (frames == 0) {
         judged.cell.verdict = verdict::CellVerdict::kSkip;

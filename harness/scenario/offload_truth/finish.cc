@@ -1,6 +1,5 @@
 #include "harness/scenario/offload_truth/finish.h"
 
-#include <netinet/in.h>
 #include <rte_mbuf_core.h>
 
 #include <algorithm>

@@ -35,7 +35,7 @@ struct RowCells {
 
 Result<ProbeSet> make_probes(const matrix::ProbeMaker& maker, matrix::Matrix matrix,
                              std::uint32_t each) {
-    ProbeSet set{.matrix = std::move(matrix), .probes = {}};
+    ProbeSet set{.maker = maker, .matrix = std::move(matrix), .probes = {}};
     for (std::uint32_t row = 0; row < set.matrix.rows.size(); ++row) {
         for (std::uint32_t index = 0; index < each; ++index) {
             auto probe = TRY(maker.make(set.matrix.rows[row], {.row = row, .index = index}));
@@ -45,12 +45,12 @@ Result<ProbeSet> make_probes(const matrix::ProbeMaker& maker, matrix::Matrix mat
     return set;
 }
 
-Status send_and_judge(TruthBench& bench, const matrix::ProbeMaker& maker, const ProbeSet& set,
+Status send_and_judge(TruthBench& bench, const ProbeSet& set,
                       const std::function<bool(std::size_t)>& wanted, SettingOutcome& outcome) {
     std::vector<matrix::Probe> probes;
     std::ranges::copy_if(set.probes, std::back_inserter(probes),
                          [&](const matrix::Probe& probe) { return wanted(probe.label.row); });
-    const auto carried = TRY(bench.carry(probes, maker, outcome.tally));
+    const auto carried = TRY(bench.carry(probes, set.maker, outcome.tally));
     std::map<std::size_t, RowCells> cells;
     for (std::size_t at = 0; at < probes.size(); ++at) {
         const matrix::Probe& probe = probes[at];
@@ -94,8 +94,7 @@ bool shows_again(const std::vector<TxFinding>& first, const std::vector<TxFindin
 
 }  // namespace
 
-Status confirm(TruthBench& bench, const matrix::ProbeMaker& maker, const ProbeSet& set,
-               WireKind wire, SettingOutcome& outcome) {
+Status confirm(TruthBench& bench, const ProbeSet& set, WireKind wire, SettingOutcome& outcome) {
     std::map<std::size_t, RowOutcome> doubtful;  // as they were seen first
     for (const auto& [number, row] : outcome.rows) {
         if (!row.seen(wire).findings.empty()) {
@@ -108,7 +107,7 @@ Status confirm(TruthBench& bench, const matrix::ProbeMaker& maker, const ProbeSe
     for (int look = 1; look < kMostLooks && !doubtful.empty(); ++look) {
         SettingOutcome again{.setting = outcome.setting, .taken = outcome.taken};
         TRY(send_and_judge(
-            bench, maker, set, [&](std::size_t row) { return doubtful.contains(row); }, again));
+            bench, set, [&](std::size_t row) { return doubtful.contains(row); }, again));
         const std::size_t before = doubtful.size();
         for (auto& [number, then] : again.rows) {
             const auto first = doubtful.find(number);

@@ -45,6 +45,7 @@ struct SettingOutcome {
 
 // The frames of a matrix, made once.
 struct ProbeSet {
+    matrix::ProbeMaker maker;
     matrix::Matrix matrix;
     std::vector<matrix::Probe> probes;  // all of a row behind one another
 };
@@ -53,13 +54,12 @@ Result<ProbeSet> make_probes(const matrix::ProbeMaker& maker, matrix::Matrix mat
                              std::uint32_t each);
 
 // Sends the probes of all rows that `wanted` takes; the setting is set already.
-Status send_and_judge(TruthBench& bench, const matrix::ProbeMaker& maker, const ProbeSet& set,
+Status send_and_judge(TruthBench& bench, const ProbeSet& set,
                       const std::function<bool(std::size_t)>& wanted, SettingOutcome& outcome);
 
 // Observes the rows that are wrong a second time, and a third: a wrong value counts if it shows
 // again, of frames that never came the same ones. Under the setting that the outcome is of.
-Status confirm(TruthBench& bench, const matrix::ProbeMaker& maker, const ProbeSet& set,
-               WireKind wire, SettingOutcome& outcome);
+Status confirm(TruthBench& bench, const ProbeSet& set, WireKind wire, SettingOutcome& outcome);
 
 struct Defect {
     std::size_t row = 0;

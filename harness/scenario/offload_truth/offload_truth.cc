@@ -68,13 +68,6 @@ Result<TruthLab> build_lab(Context& context) {
     return built;
 }
 
-// The lab takes super-frames off; here they are what is looked at.
-Status allow_super_frames(TruthBench& bench) {
-    const auto set = bench.dut().set_features(
-        bench.device().name, {{"tso", true}, {"gso", true}, {"tx-udp-segmentation", true}});
-    return set ? Status() : Status(pass_on(set.error()));
-}
-
 // "6.1.0" of "Linux 6.1.0 x86_64".
 std::string kernel_release(const agent::Hello& hello) {
     std::istringstream words(hello.kernel);
@@ -102,8 +95,6 @@ Status add_knowledge(const Context& context, lab::Finish finish, TruthRun& run) 
 
 struct Plan {
     MatrixSize size = MatrixSize::kQuick;
-    matrix::DutLimits limits;
-    matrix::ProbeMaker maker;
     ProbeSet set;
 };
 
@@ -118,7 +109,7 @@ Result<Plan> make_plan(const Context& context, const TruthBench& bench) {
     std::ranges::copy(plain_rows({.handover = matrix::Handover::kInner}, {matrix::RxInput::kGood}),
                       std::back_inserter(rows.rows));
     auto set = TRY(make_probes(maker, std::move(rows), full ? kProbesFull : kProbesQuick));
-    return Plan{size, limits, maker, std::move(set)};
+    return Plan{size, std::move(set)};
 }
 
 std::vector<std::string> varied_features(const ProbeSet& set,
@@ -146,8 +137,8 @@ Status send_setting(Context& context, TruthBench& bench, const Plan& plan, const
     const auto wanted = [&](std::size_t row) {
         return !bench.blind_to(rows[row]) && is_worth_sending(outcome.setting, rows[row]);
     };
-    TRY(send_and_judge(bench, plan.maker, plan.set, wanted, outcome));
-    return confirm(bench, plan.maker, plan.set, run.wire, outcome);
+    TRY(send_and_judge(bench, plan.set, wanted, outcome));
+    return confirm(bench, plan.set, run.wire, outcome);
 }
 
 std::vector<std::string> left_out_of(const TruthBench& bench, const ProbeSet& set) {
@@ -313,8 +304,8 @@ Result<TruthRun> judge_device(Context& context, TruthBench& bench, const Plan& p
                                .features = run.varied,
                                .points = {{Setting::Kind::kAllOff, ""}},
                                .judge = [&](SettingOutcome&) {
-                                   return prove_path(bench, plan.maker, plan.set,
-                                                     receive_rows(context, bench), run.values.path);
+                                   return prove_path(bench, plan.set, receive_rows(context, bench),
+                                                     run.values.path);
                                }};
     std::ranges::copy(receive_features(features), std::back_inserter(proof.features));
     const auto proven = TRY(run_part(bench, proof));
@@ -331,8 +322,7 @@ Result<TruthRun> judge_device(Context& context, TruthBench& bench, const Plan& p
                                     }};
     auto sent = TRY(run_part(bench, part));
     run.outcomes = std::move(sent.outcomes);
-    std::ranges::move(truth_cells(run, bench, context.options.out_dir),
-                      std::back_inserter(result.cells));
+    std::ranges::move(truth_cells(run, bench), std::back_inserter(result.cells));
     result.cells.push_back(sent.put_back);
     result.controls.push_back(control_cell(run));
     result.truth_tables.push_back(truth_table(run));
@@ -354,8 +344,9 @@ Status describe(Context& context, TruthBench& bench) {
 Status run_on(Context& context, const TruthDevice& device, std::shared_ptr<agent::Client> dut,
               lab::Overlay* overlay, verdict::ScenarioResult& result) {
     auto bench = TRY(TruthBench::open(context, device, std::move(dut)));
-    if (overlay != nullptr) {
-        TRY(allow_super_frames(*bench));
+    if (overlay != nullptr) {  // the lab takes super-frames off; here they are what is looked at
+        TRY(bench->dut().set_features(
+            device.name, {{"tso", true}, {"gso", true}, {"tx-udp-segmentation", true}}));
     }
     TRY(describe(context, *bench));
     auto far = TRY(FarEnd::take(context.journal, device));

@@ -34,7 +34,7 @@ Result<TrafficSeen> observe_traffic(Context& context, TruthBench& bench, const s
         run.values.hidden.push_back(fmt::format("{}: {}", cell.id, cell.reason));
     }
     if (!point.bad.empty()) {
-        bench.keep(context.options.out_dir, point.bad, point.explanation, cell);
+        bench.keep(point.bad, point.explanation, cell);
     }
     result.cells.push_back(cell);
     return point;

@@ -27,11 +27,9 @@ const std::vector<std::string> kMerging = {"rx-gro", "rx-gro-hw", "rx-lro", "rx-
 
 std::vector<std::string> known_merging(const std::vector<agent::Feature>& features) {
     std::vector<std::string> names;
-    for (const std::string& name : kMerging) {
-        if (feature_named(features, name) != nullptr) {
-            names.push_back(name);
-        }
-    }
+    std::ranges::copy_if(kMerging, std::back_inserter(names), [&](const std::string& name) {
+        return feature_named(features, name) != nullptr;
+    });
     return names;
 }
 
@@ -134,8 +132,7 @@ std::uint64_t frames_in(const std::vector<Probe>& probes) {
     return frames;
 }
 
-Status prove_sent(TruthBench& bench, const matrix::ProbeMaker& maker, const ProbeSet& set,
-                  PathFacts& path) {
+Status prove_sent(TruthBench& bench, const ProbeSet& set, PathFacts& path) {
     PathCount& count = path.to_tester;
     std::vector<Probe> plain;
     for (const Probe& probe : set.probes) {
@@ -144,7 +141,7 @@ Status prove_sent(TruthBench& bench, const matrix::ProbeMaker& maker, const Prob
             plain.push_back(matrix::as_plain(probe));
         }
     }
-    auto failed = try_probes(bench, maker, plain, count);
+    auto failed = try_probes(bench, set.maker, plain, count);
     const Pace first = bench.pace();
     const std::vector<Pace> slower = {{32, first.patience}, {32, kLongPatience}};
     for (const Pace& pace : slower) {
@@ -155,7 +152,7 @@ Status prove_sent(TruthBench& bench, const matrix::ProbeMaker& maker, const Prob
         failed->resize(std::min(failed->size(), count.silent() ? kLastTry : kMostAgain));
         const std::uint64_t tried = frames_in(*failed);
         PathCount again;
-        failed = try_probes(bench, maker, *failed, again);
+        failed = try_probes(bench, set.maker, *failed, again);
         if (failed) {
             // All that was tried again came: what was not tried again would have.
             const bool all = again.proven();
@@ -172,13 +169,12 @@ Status prove_received(TruthBench& bench, offload::RowSettings settings, PathFact
     settings.probes = 1;
     for (const auto patience : {settings.patience, std::chrono::milliseconds(kLongPatience)}) {
         settings.patience = patience;
-        const auto receipt =
-            TRY(offload::receive_by_kernel(bench.tester(), 0, bench.dut(), bench.device().name,
-                                           settings, [](std::size_t, std::size_t) {}));
+        const auto run = TRY(
+            offload::receive_by_kernel(bench.tester(), bench.dut(), bench.device().name, settings));
         const PathCount before = path.to_device;
         PathCount& count = path.to_device;
-        count = {.own_loss = receipt.run.objections.size()};
-        for (const offload::RxRow& row : receipt.run.received) {
+        count = {.own_loss = run.objections.size()};
+        for (const offload::RxRow& row : run.received) {
             const matrix::Deliveries& delivered = row.result.deliveries;
             count.sent += row.result.frames;
             count.right += row.result.frames - delivered.good_lost - delivered.bad_lost;
@@ -256,11 +252,11 @@ Result<std::uint32_t> find_mtu(TruthBench& bench, std::uint32_t longest) {
     return carried;
 }
 
-Status prove_path(TruthBench& bench, const matrix::ProbeMaker& maker, const ProbeSet& set,
-                  const offload::RowSettings& received, PathFacts& path) {
+Status prove_path(TruthBench& bench, const ProbeSet& set, const offload::RowSettings& received,
+                  PathFacts& path) {
     path.device.xdp = xdp_of(bench.dut(), path.device.name);
     DropWatch watch(bench.dut(), path.device, path.far);
-    Status proven = prove_sent(bench, maker, set, path);
+    Status proven = prove_sent(bench, set, path);
     if (proven && !path.to_tester.silent()) {
         proven = prove_received(bench, received, path);
     }

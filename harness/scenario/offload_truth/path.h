@@ -38,8 +38,8 @@ Result<std::uint32_t> find_mtu(TruthBench& bench, std::uint32_t longest);
 // Sends plain frames of all kinds to the tester's port, and back good ones of `received`. What came
 // only after longer waiting, or fewer at a time, sets the bench's pace for the run. With nothing
 // left to the device: its offloads are off.
-Status prove_path(TruthBench& bench, const matrix::ProbeMaker& maker, const ProbeSet& set,
-                  const offload::RowSettings& received, PathFacts& path);
+Status prove_path(TruthBench& bench, const ProbeSet& set, const offload::RowSettings& received,
+                  PathFacts& path);
 
 // What the kernels of both ends drop while this lives, for reasons that are no checksum's. The
 // device's end is watched by its agent.

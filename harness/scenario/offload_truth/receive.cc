@@ -85,10 +85,9 @@ Status confirm_received(const Context& context, TruthBench& bench, const port::P
     for (const std::size_t row : rows) {
         settings.also_received.push_back(outcome.run.received[row].row);
     }
-    auto receipt =
-        TRY(offload::receive_by_kernel(bench.tester(), 0, bench.dut(), bench.device().name,
-                                       settings, [](std::size_t, std::size_t) {}));
-    const Findings again = offload::find_defects(receipt.run, device, {});
+    auto run =
+        TRY(offload::receive_by_kernel(bench.tester(), bench.dut(), bench.device().name, settings));
+    const Findings again = offload::find_defects(run, device, {});
     std::vector<offload::Defect> confirmed;
     for (offload::Defect& defect : outcome.findings.defects) {
         const bool shown = std::ranges::any_of(
@@ -99,23 +98,20 @@ Status confirm_received(const Context& context, TruthBench& bench, const port::P
     for (const offload::Defect& defect : outcome.once) {
         for (const std::size_t row : defect.rows) {
             const auto at = std::distance(rows.begin(), rows.find(row));
-            outcome.run.received[row].result =
-                receipt.run.received[static_cast<std::size_t>(at)].result;
+            outcome.run.received[row].result = run.received[static_cast<std::size_t>(at)].result;
             outcome.run.received[row].result.findings.clear();
         }
     }
     // A loss that was none the second time took nothing that is judged.
-    outcome.run.objections = std::move(receipt.run.objections);
+    outcome.run.objections = std::move(run.objections);
     return {};
 }
 
 Status measure(Context& context, TruthBench& bench, const TruthRun& run,
                const AddressedDevice* addressed, ReceiveOutcome& outcome) {
     context.progress.step(outcome.id());
-    auto receipt = TRY(offload::receive_by_kernel(bench.tester(), 0, bench.dut(),
-                                                  bench.device().name, receive_rows(context, bench),
-                                                  [](std::size_t, std::size_t) {}));
-    outcome.run = std::move(receipt.run);
+    outcome.run = TRY(offload::receive_by_kernel(bench.tester(), bench.dut(), bench.device().name,
+                                                 receive_rows(context, bench)));
     const port::PortInfo device = promises_of(run, outcome.taken);
     outcome.findings = offload::find_defects(outcome.run, device, {});
     outcome.silences = offload::take_silences(outcome.findings);
@@ -161,8 +157,7 @@ Cell cell_of(const ReceiveOutcome& outcome) {
 
 // The frames behind the defects of one condition, with every field explained.
 Cell failing_cell(const ReceiveOutcome& outcome, std::size_t condition,
-                  const std::vector<const offload::Defect*>& defects, TruthBench& bench,
-                  const std::string& out_dir) {
+                  const std::vector<const offload::Defect*>& defects, TruthBench& bench) {
     Cell cell{
         .id = outcome.id() + "." + offload::condition_word(condition),
         .toggles = {{"offloads", outcome.setting.title()},
@@ -193,12 +188,11 @@ Cell failing_cell(const ReceiveOutcome& outcome, std::size_t condition,
         cell.measures.push_back(words_of("specimen", "one such frame, as it was sent to the device",
                                          fmt::format("{:02x}", fmt::join(frames.front(), ""))));
     }
-    bench.keep(out_dir, frames, text, cell);
+    bench.keep(frames, text, cell);
     return cell;
 }
 
-void add_cells(const ReceiveRun& run, TruthBench& bench, const std::string& out_dir,
-               std::vector<Cell>& cells) {
+void add_cells(const ReceiveRun& run, TruthBench& bench, std::vector<Cell>& cells) {
     for (const ReceiveOutcome& outcome : run.outcomes) {
         cells.push_back(cell_of(outcome));
         for (std::size_t condition = 0; condition < offload::kConditions; ++condition) {
@@ -207,7 +201,7 @@ void add_cells(const ReceiveRun& run, TruthBench& bench, const std::string& out_
             if (defects.empty()) {
                 continue;
             }
-            cells.push_back(failing_cell(outcome, condition, defects, bench, out_dir));
+            cells.push_back(failing_cell(outcome, condition, defects, bench));
         }
     }
 }
@@ -422,7 +416,7 @@ Status judge_receipt(Context& context, TruthBench& bench, TruthRun& run,
                                                        addressed ? &*addressed : nullptr, outcome);
                                     }};
     const ReceiveRun received = TRY(run_part(bench, part));
-    add_cells(received, bench, context.options.out_dir, result.cells);
+    add_cells(received, bench, result.cells);
     result.truth_tables.push_back(claims_table(run, received));
     std::vector<Cell> counter_cells;
     result.truth_tables.push_back(

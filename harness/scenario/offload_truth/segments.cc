@@ -6,8 +6,6 @@
 #include <array>
 
 #include "dataplane/frame/template.h"
-#include "dataplane/judge/explain.h"
-#include "harness/lab/topology.h"
 #include "harness/scenario/measures.h"
 #include "harness/scenario/offload_truth/addressed.h"
 #include "harness/scenario/offload_truth/part.h"

@@ -23,6 +23,25 @@ int rank(const std::string& feature) {
     return static_cast<int>(std::ranges::find(kFirst, feature) - kFirst.begin()) + 1;
 }
 
+struct SettingWords {
+    const char* id;
+    const char* title;
+};
+// By Setting::Kind; those of one feature stand behind its name.
+constexpr SettingWords kSettingWords[] = {{"as-found", "as found"},
+                                          {"all-off", "all off"},
+                                          {"all-on", "all on"},
+                                          {".off", " alone off"},
+                                          {".on", " alone on"}};
+
+const SettingWords& words(Setting::Kind kind) {
+    return kSettingWords[static_cast<std::size_t>(kind)];
+}
+
+bool of_one(Setting::Kind kind) {
+    return kind == Setting::Kind::kOneOff || kind == Setting::Kind::kOneOn;
+}
+
 }  // namespace
 
 bool is_on(const std::vector<Feature>& features, const std::string& name) {
@@ -31,25 +50,11 @@ bool is_on(const std::vector<Feature>& features, const std::string& name) {
 }
 
 std::string Setting::id() const {
-    switch (kind) {
-        case Kind::kAsFound: return "as-found";
-        case Kind::kAllOff: return "all-off";
-        case Kind::kAllOn: return "all-on";
-        case Kind::kOneOff: return feature + ".off";
-        case Kind::kOneOn: break;
-    }
-    return feature + ".on";
+    return of_one(kind) ? feature + words(kind).id : words(kind).id;
 }
 
 std::string Setting::title() const {
-    switch (kind) {
-        case Kind::kAsFound: return "as found";
-        case Kind::kAllOff: return "all off";
-        case Kind::kAllOn: return "all on";
-        case Kind::kOneOff: return feature + " alone off";
-        case Kind::kOneOn: break;
-    }
-    return feature + " alone on";
+    return of_one(kind) ? feature + words(kind).title : words(kind).title;
 }
 
 std::vector<Setting> settings_for(const std::vector<std::string>& varied,

@@ -321,8 +321,7 @@ Cell cell_of(const TruthRun& run, const SettingOutcome& outcome,
 }
 
 // The specimens of a failing cell, and what is wrong with each in words.
-void add_evidence(const TruthRun& run, const Judged& judged, TruthBench& bench,
-                  const std::string& out_dir, Cell& cell) {
+void add_evidence(const TruthRun& run, const Judged& judged, TruthBench& bench, Cell& cell) {
     std::vector<matrix::FrameBytes> frames;
     std::string text;
     for (const Defect& defect : judged.defects) {
@@ -344,7 +343,7 @@ void add_evidence(const TruthRun& run, const Judged& judged, TruthBench& bench,
         text += fmt::format("frame {} of the pcapng:\n{}\n", frames.size(),
                             judge::explain(finding.specimen.wire, evidence));
     }
-    bench.keep(out_dir, frames, text, cell);
+    bench.keep(frames, text, cell);
 }
 
 }  // namespace
@@ -438,7 +437,7 @@ verdict::TruthTable truth_table(const TruthRun& run) {
     return table;
 }
 
-std::vector<Cell> truth_cells(const TruthRun& run, TruthBench& bench, const std::string& out_dir) {
+std::vector<Cell> truth_cells(const TruthRun& run, TruthBench& bench) {
     std::vector<Cell> cells;
     for (const SettingOutcome& outcome : run.outcomes) {
         cells.push_back(cell_of(run, outcome, std::nullopt));
@@ -449,7 +448,7 @@ std::vector<Cell> truth_cells(const TruthRun& run, TruthBench& bench, const std:
                 continue;
             }
             Cell cell = cell_of(run, outcome, condition);
-            add_evidence(run, judged, bench, out_dir, cell);
+            add_evidence(run, judged, bench, cell);
             cells.push_back(std::move(cell));
         }
     }

@@ -39,8 +39,7 @@ std::string advertised(const std::vector<agent::Feature>& features, const std::s
 verdict::TruthTable truth_table(const TruthRun& run);
 
 // One cell a setting, and one for each condition under it that came out wrong, with its evidence.
-std::vector<verdict::Cell> truth_cells(const TruthRun& run, TruthBench& bench,
-                                       const std::string& out_dir);
+std::vector<verdict::Cell> truth_cells(const TruthRun& run, TruthBench& bench);
 
 // The judgement of one condition, or of all, under a setting.
 Judged judge_condition(const TruthRun& run, const SettingOutcome& outcome,

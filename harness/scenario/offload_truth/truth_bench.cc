@@ -34,16 +34,11 @@ std::size_t end_of_batch(const std::vector<Probe>& probes, std::size_t begin, st
 
 }  // namespace
 
-void TesterTally::operator+=(const TesterTally& other) {
-    received += other.received;
-    lost += other.lost;
-    strays += other.strays;
-}
-
 Result<std::unique_ptr<TruthBench>> TruthBench::open(Context& context, const TruthDevice& device,
                                                      std::shared_ptr<agent::Client> dut) {
     std::unique_ptr<TruthBench> bench(new TruthBench);
     bench->device_ = device;
+    bench->out_dir_ = context.options.out_dir;
     bench->dut_ = dut ? std::move(dut) : context.lab.dut();
     if (!bench->dut_) {
         bench->dut_ = TRY(agent::Client::start_in_netns(device.netns));
@@ -102,15 +97,15 @@ Result<traffic::Recording> TruthBench::record(const std::function<Result<std::ui
     return expected ? std::move(recording) : pass_on(expected.error());
 }
 
-void TruthBench::keep(const std::string& out_dir, const std::vector<FrameBytes>& frames,
-                      const std::string& explanation, verdict::Cell& cell) {
+void TruthBench::keep(const std::vector<FrameBytes>& frames, const std::string& explanation,
+                      verdict::Cell& cell) {
     const std::string name = device_.label.empty() ? cell.id : device_.label + "." + cell.id;
-    keep_evidence(out_dir, name + ".txt", "what is wrong in these frames, field by field",
+    keep_evidence(out_dir_, name + ".txt", "what is wrong in these frames, field by field",
                   explanation, cell.evidence);
-    if (out_dir.empty() || frames.empty()) {
+    if (out_dir_.empty() || frames.empty()) {
         return;
     }
-    static_cast<void>(tester_->write_frames(evidence_path(out_dir, name + ".pcapng"),
+    static_cast<void>(tester_->write_frames(evidence_path(out_dir_, name + ".pcapng"),
                                             "pathproof: frames as they came at the tester's port",
                                             frames));
     cell.evidence.push_back({"evidence/" + name + ".pcapng",
@@ -164,9 +159,9 @@ Result<std::vector<Carried>> TruthBench::carry(const std::vector<Probe>& probes,
                     arrived, batch[i].intended[std::min(one.wire.size(), last)], tag));
             }
         }
-        tally += {.received = recording.received,
-                  .lost = recording.tester_lost + recording.left_out + recording.cut,
-                  .strays = outcome.foreign};
+        tally.received += recording.received;
+        tally.lost += recording.tester_lost + recording.left_out + recording.cut;
+        tally.strays += outcome.foreign;
     }
     return carried;
 }

@@ -28,7 +28,6 @@ struct TesterTally {
     std::uint64_t received = 0;
     std::uint64_t lost = 0;    // or cut to its buffers, by the tester's own port: none is judged
     std::uint64_t strays = 0;  // frames that are none of ours, or cannot be told to be
-    void operator+=(const TesterTally& other);
 };
 
 // How frames are sent, for a path that is slow or has little room.
@@ -71,8 +70,8 @@ class TruthBench {
 
     // The cell's evidence/ID.pcapng and ID.txt with every field explained; nothing without an output
     // folder.
-    void keep(const std::string& out_dir, const std::vector<matrix::FrameBytes>& frames,
-              const std::string& explanation, verdict::Cell& cell);
+    void keep(const std::vector<matrix::FrameBytes>& frames, const std::string& explanation,
+              verdict::Cell& cell);
 
   private:
     TruthBench() = default;
@@ -82,6 +81,7 @@ class TruthBench {
     agent::DeviceInfo info_;
     std::unique_ptr<tester::Client> tester_;
     Pace pace_;
+    std::string out_dir_;
 };
 
 }  // namespace pathproof::scenario

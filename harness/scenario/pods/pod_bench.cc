@@ -1,7 +1,5 @@
 #include "harness/scenario/pods/pod_bench.h"
 
-#include "harness/hazards/hazards.h"
-
 namespace pathproof::scenario {
 namespace {
 

@@ -1,8 +1,6 @@
 // Pods that CNI plug-ins attached to two nodes, an agent on each host, and the tester as the cable.
 #pragma once
 
-#include <algorithm>
-#include <iterator>
 #include <map>
 #include <memory>
 #include <string>
@@ -60,14 +58,31 @@ class PodBench {
 // "bridge." where a run has several networks, else nothing.
 std::string chain_prefix(const Context& context, const std::string& chain);
 
-// Makes a Run of each network, with so many cells each, and concludes from all their cells.
+// Makes a Run of each network, measures those cells of its plan that are asked for, or that it
+// always takes (it has an open(), a takes() and a measure()), and concludes from all their cells.
 template <typename Run, auto plan>
 Result<verdict::ScenarioResult> run_chains(Context& context) {
     const auto chains = context.lab.pod_chains();
     context.progress.begin(context.scenario->id, chains.size() * plan("", "").size());
-    decltype(std::declval<Run>().run()) cells;
+    std::vector<typename Run::Measured> cells;
     for (const std::string& chain : chains) {
-        std::ranges::move(Run(context, chain).run(), std::back_inserter(cells));
+        const std::string prefix = chain_prefix(context, chain);
+        Run run(context, chain);
+        const Status opened = run.open();
+        for (const auto& what : plan(chain, prefix)) {
+            if (!Run::takes(what) && !asked_for(context.options, what.id.substr(prefix.size()))) {
+                continue;
+            }
+            context.progress.step(what.id);
+            typename Run::Measured cell{.what = what};
+            if (!opened && opened.error().code == ErrorCode::kKernelLacks) {
+                cell.seen.lacks = opened.error().message;
+            } else if (const Status made = opened ? run.measure(what, cell.seen) : opened; !made) {
+                cell.seen.objections.push_back(made.error().message);
+            }
+            context.measured.add(conclude(what, cell.seen));
+            cells.push_back(std::move(cell));
+        }
     }
     verdict::ScenarioResult result = conclude(cells);
     for (const auto& cell : cells) {

@@ -5,8 +5,6 @@
 //       attached and detached there; and the same without those.
 // Seen: which numbers arrive, in which order, and what became of the transfers.
 
-#include <netinet/in.h>
-
 #include <atomic>
 #include <thread>
 
@@ -27,30 +25,12 @@ constexpr std::uint16_t kStreamPort = 7070;
 
 class PodChurnRun {
   public:
-    PodChurnRun(Context& context, const std::string& chain)
-        : context_(context), chain_(chain), prefix_(chain_prefix(context, chain)) {}
+    using Measured = MeasuredPodChurn;
 
-    std::vector<MeasuredPodChurn> run() {
-        std::vector<MeasuredPodChurn> cells;
-        const Status opened = open();
-        for (const PodChurnCell& what : pod_churn_plan(chain_, prefix_)) {
-            if (!asked_for(context_.options, what.id.substr(prefix_.size()))) {
-                continue;
-            }
-            context_.progress.step(what.id);
-            MeasuredPodChurn cell{.what = what};
-            if (!opened && opened.error().code == ErrorCode::kKernelLacks) {
-                cell.seen.lacks = opened.error().message;
-            } else if (const Status made = opened ? measure(what, cell.seen) : opened; !made) {
-                cell.seen.objections.push_back(made.error().message);
-            }
-            context_.measured.add(conclude(what, cell.seen), !what.churn);
-            cells.push_back(std::move(cell));
-        }
-        return cells;
-    }
+    PodChurnRun(Context& context, const std::string& chain) : context_(context), chain_(chain) {}
 
-  private:
+    static bool takes(const PodChurnCell& /*what*/) { return false; }
+
     Status open() {
         bench_ = TRY(PodBench::open(context_, chain_));
         TRY(bench_->attach(0, "a1"));
@@ -105,16 +85,14 @@ class PodChurnRun {
         TRY(sender.agent->ping({.destination = to_, .count = 1}));
         const auto capture = receiver.agent->stop_capture();
         TRY(first_error(churned, capture));
-        if (!refusal.empty()) {
-            seen.objections.push_back("the sender's kernel refused a datagram: " + refusal);
-        }
-        if (capture->dropped + capture->left_out > 0) {
-            seen.objections.push_back("the receiver's listener lost frames itself");
-        }
+        tell(seen.objections, !refusal.empty(), "the sender's kernel refused a datagram: {}",
+             refusal);
+        tell(seen.objections, capture->missing(), "the receiver's listener lost frames itself");
         count(*capture, seen);
         return {};
     }
 
+  private:
     Status churn(PodChurnValues& seen) {
         lab::Pod pod = TRY(bench_->nodes().make_pod(0, "churn"));
         for (std::uint64_t i = context_.options.number("cycles", kPodsAsIs);
@@ -131,8 +109,7 @@ class PodChurnRun {
         std::int64_t last_ns = 0;
         std::uint32_t highest = 0;
         for (const agent::CapturedFrame& frame : capture.frames) {
-            const frame::PacketView view =
-                frame::parse_frame(frame.bytes, std::span<const std::uint16_t>()).outer;
+            const frame::PacketView view = frame::parse_packet(frame.bytes);
             if (view.transport != frame::Transport::kUdp || view.destination_port != kStreamPort ||
                 view.destination != to_ || view.payload_length < 4) {
                 continue;
@@ -163,7 +140,6 @@ class PodChurnRun {
 
     Context& context_;
     std::string chain_;
-    std::string prefix_;
     std::unique_ptr<PodBench> bench_;
     frame::IpAddress to_;
 };

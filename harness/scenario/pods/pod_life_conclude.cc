@@ -22,21 +22,6 @@ constexpr std::array kKinds{
     KindOfState{"leases", "files of leases", &lab::NodeState::leases},
 };
 
-const char* word_of(PodEvent event) {
-    switch (event) {
-        case PodEvent::kFirst: return "first";
-        case PodEvent::kCycles: return "cycles";
-        case PodEvent::kDelTwice: return "del-twice";
-        case PodEvent::kDelWithoutAdd: return "del-without-add";
-        case PodEvent::kAddKilled: return "add-killed";
-        case PodEvent::kTwoAdds: return "two-adds";
-        case PodEvent::kNetnsGone: return "netns-gone";
-        case PodEvent::kStatus: return "status";
-        case PodEvent::kGc: break;
-    }
-    return "gc";
-}
-
 // Of ipMasq or portmap, by the names that the plug-ins give them.
 bool is_chain_of_a_pod(const std::string& line) {
     static const Pattern chain("chain CNI-(DN-)?[0-9a-f]{20,}");
@@ -141,10 +126,16 @@ lab::NodeState left_of(const lab::NodeState& before, const lab::NodeState& after
 
 std::vector<PodResidueCell> pod_residue_plan(const std::string& chain, const std::string& prefix) {
     std::vector<PodResidueCell> cells;
-    for (const PodEvent event : {PodEvent::kFirst, PodEvent::kCycles, PodEvent::kDelTwice,
-                                 PodEvent::kDelWithoutAdd, PodEvent::kAddKilled, PodEvent::kTwoAdds,
-                                 PodEvent::kNetnsGone, PodEvent::kStatus, PodEvent::kGc}) {
-        cells.push_back({.id = prefix + word_of(event), .chain = chain, .event = event});
+    for (const auto& [event, word] : {std::pair{PodEvent::kFirst, "first"},
+                                      {PodEvent::kCycles, "cycles"},
+                                      {PodEvent::kDelTwice, "del-twice"},
+                                      {PodEvent::kDelWithoutAdd, "del-without-add"},
+                                      {PodEvent::kAddKilled, "add-killed"},
+                                      {PodEvent::kTwoAdds, "two-adds"},
+                                      {PodEvent::kNetnsGone, "netns-gone"},
+                                      {PodEvent::kStatus, "status"},
+                                      {PodEvent::kGc, "gc"}}) {
+        cells.push_back({.id = prefix + word, .chain = chain, .event = event});
     }
     return cells;
 }
@@ -158,9 +149,10 @@ std::vector<PodChurnCell> pod_churn_plan(const std::string& chain, const std::st
 }
 
 Cell conclude(const PodResidueCell& what, const PodResidueValues& seen) {
-    Cell cell{.id = what.id,
-              .toggles = {{"network", what.chain}, {"event", word_of(what.event)}},
-              .role = what.role};
+    Cell cell{
+        .id = what.id,
+        .toggles = {{"network", what.chain}, {"event", what.id.substr(what.id.rfind('.') + 1)}},
+        .role = what.role};
     const auto end = ending(cell);
     if (!seen.lacks.empty()) {
         return end(CellVerdict::kSkip, "", seen.lacks);

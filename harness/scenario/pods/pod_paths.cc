@@ -143,29 +143,26 @@ class PodPathsRun {
             !asked_for(context_.options, "check")) {
             return;
         }
-        context_.progress.step(prefix_ + "check");
-        const std::size_t before = all_calls().size();
-        std::vector<std::string> complaints;
-        for (const char* name : {"a1", "a2", "b1"}) {
-            const lab::Pod& pod = bench_->pod(name);
-            const Status checked = bench_->nodes().runtime(pod.node).check(pod.attachment);
-            if (!checked) {
-                complaints.push_back(fmt::format("pod {}: {}", name, checked.error().message));
-            }
-        }
-        step("check", std::move(complaints), false, before);
+        step_of_each("check", [&](lab::Pod& pod) {
+            return bench_->nodes().runtime(pod.node).check(pod.attachment);
+        });
     }
 
     void detach() {
-        context_.progress.step(prefix_ + "detach");
+        step_of_each("detach", [&](lab::Pod& pod) { return bench_->nodes().detach(pod); });
+    }
+
+    template <typename Call>
+    void step_of_each(const std::string& id, const Call& call) {
+        context_.progress.step(prefix_ + id);
         const std::size_t before = all_calls().size();
         std::vector<std::string> complaints;
         for (const char* name : {"a1", "a2", "b1"}) {
-            if (const Status detached = bench_->nodes().detach(bench_->pod(name)); !detached) {
-                complaints.push_back(fmt::format("pod {}: {}", name, detached.error().message));
+            if (const Status made = call(bench_->pod(name)); !made) {
+                complaints.push_back(fmt::format("pod {}: {}", name, made.error().message));
             }
         }
-        step("detach", std::move(complaints), false, before);
+        step(id, std::move(complaints), false, before);
     }
 
     Result<PodNetwork> network() {

@@ -28,7 +28,6 @@ const char* name(PodProtocol protocol);  // "tcp"
 
 struct PodPathCell {
     std::string id;  // "pod-pod.across.udp.ipv6", behind its network's name where there are several
-    std::string label;
     verdict::Cell::Role role = verdict::Cell::Role::kMatrix;
     std::string chain;
     PodPath path = PodPath::kSameNode;

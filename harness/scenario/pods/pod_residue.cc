@@ -7,6 +7,7 @@
 
 #include <future>
 
+#include "harness/scenario/first_error.h"
 #include "harness/scenario/pods/pod_bench.h"
 #include "harness/scenario/pods/pod_life.h"
 
@@ -20,42 +21,13 @@ constexpr std::array kLives{2ms, 4ms, 7ms, 11ms, 16ms, 24ms, 40ms, 70ms};
 
 class PodResidueRun {
   public:
-    PodResidueRun(Context& context, const std::string& chain)
-        : context_(context), chain_(chain), prefix_(chain_prefix(context, chain)) {}
+    using Measured = MeasuredPodResidue;
 
-    std::vector<MeasuredPodResidue> run() {
-        std::vector<MeasuredPodResidue> cells;
-        std::string lacks, failed;
-        if (const Status opened = open(); !opened) {
-            (opened.error().code == ErrorCode::kKernelLacks ? lacks : failed) =
-                opened.error().message;
-        }
-        for (const PodResidueCell& what : pod_residue_plan(chain_, prefix_)) {
-            // The first one is what the others are held against.
-            if (what.event != PodEvent::kFirst &&
-                !asked_for(context_.options, what.id.substr(prefix_.size()))) {
-                continue;
-            }
-            context_.progress.step(what.id);
-            MeasuredPodResidue cell{.what = what};
-            if (lacks.empty() && failed.empty()) {
-                measure(what, cell.seen);
-                if (what.event == PodEvent::kFirst && !cell.seen.lacks.empty()) {
-                    lacks = cell.seen.lacks;
-                }
-            } else {
-                cell.seen.lacks = lacks;
-                if (lacks.empty()) {
-                    cell.seen.objections.push_back(failed);
-                }
-            }
-            context_.measured.add(conclude(what, cell.seen));
-            cells.push_back(std::move(cell));
-        }
-        return cells;
-    }
+    PodResidueRun(Context& context, const std::string& chain) : context_(context), chain_(chain) {}
 
-  private:
+    // The first one is what the others are held against.
+    static bool takes(const PodResidueCell& what) { return what.event == PodEvent::kFirst; }
+
     Status open() {
         nodes_ = TRY(context_.lab.pods(chain_, context_.journal));
         one_ = TRY(nodes_->make_pod(0, "a1"));
@@ -64,7 +36,12 @@ class PodResidueRun {
         return {};
     }
 
-    void measure(const PodResidueCell& what, PodResidueValues& seen) {
+    // What the first one lacks, all do.
+    Status measure(const PodResidueCell& what, PodResidueValues& seen) {
+        if (!lacks_.empty()) {
+            seen.lacks = lacks_;
+            return {};
+        }
         const auto before = nodes_->state(0);
         const std::size_t calls = nodes_->runtime(0).calls().size();
         if (before) {
@@ -72,17 +49,17 @@ class PodResidueRun {
             make(what.event, seen);
         }
         const auto after = nodes_->state(0);
-        if (!before || !after) {
-            seen.objections.push_back(!before ? before.error().message : after.error().message);
-            return;
-        }
+        lacks_ = what.event == PodEvent::kFirst ? seen.lacks : lacks_;
+        TRY(first_error(before, after));
         const auto& all = nodes_->runtime(0).calls();
         for (std::size_t i = calls; i < all.size(); ++i) {
             seen.milliseconds += all[i].milliseconds;
         }
         seen.left = left_of(*before, *after);
+        return {};
     }
 
+  private:
     void hear(const Status& status, PodResidueValues& seen) {
         if (!status && (status.error().code == ErrorCode::kKernelLacks ||
                         status.error().code == ErrorCode::kNotSupported)) {
@@ -197,7 +174,7 @@ class PodResidueRun {
 
     Context& context_;
     std::string chain_;
-    std::string prefix_;
+    std::string lacks_;
     std::unique_ptr<lab::PodNodes> nodes_;
     lab::Pod one_, other_;
 };

@@ -280,8 +280,7 @@ Result<std::optional<agent::CapturedFrame>> forge(PodHost& from, const std::stri
                         report.refusals.front().reason);
         }
         for (const agent::CapturedFrame& frame : capture.frames) {
-            const auto view =
-                frame::parse_frame(frame.bytes, std::span<const std::uint16_t>()).outer;
+            const frame::PacketView view = frame::parse_packet(frame.bytes);
             if (view.protocol == IPPROTO_SCTP && is(view)) {
                 return std::optional(frame);
             }
@@ -306,8 +305,7 @@ Status send_sctp(const PodPathCell& what, const PodWay& way, std::uint16_t& next
                      came ? "an INIT, forged" : "the INIT, forged, was not seen"};
         if (came) {
             take(what, way, {*came}, seen);
-            const auto view =
-                frame::parse_frame(came->bytes, std::span<const std::uint16_t>()).outer;
+            const frame::PacketView view = frame::parse_packet(came->bytes);
             frame::MacAddress to, from;
             std::copy_n(came->bytes.begin(), 6, from.bytes.begin());
             std::copy_n(came->bytes.begin() + 6, 6, to.bytes.begin());

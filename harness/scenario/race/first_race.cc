@@ -37,7 +37,7 @@ RaceCell race_cell() {
 RaceCell control_cell() {
     return {.id = "control.first.one-cpu",
             .label = "control: one port, one CPU",
-            .role = RaceCell::Role::kControl,
+            .role = CellRole::kControl,
             .way = "one port on one CPU",
             .setting = "one burst, no list receive (net.core.gro_normal_batch=1)"};
 }

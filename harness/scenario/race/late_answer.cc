@@ -8,7 +8,6 @@ namespace pathproof::scenario {
 namespace {
 
 using namespace std::chrono_literals;
-using Role = RaceCell::Role;
 
 constexpr std::uint64_t kLatePairs = 500;
 constexpr std::uint64_t kMostLatePairs = 5000;
@@ -34,11 +33,9 @@ std::vector<RaceCell> late_answer_cells() {
         cell("cure.single-request-reopen", "cure: own sockets, 1.5 s", 1500ms),
         cell("late-answer.after-cure", "after the cure, 1.5 s", 1500ms),
     };
-    cells[3].role = Role::kCure;
     cells[3].way = "a socket for each query";
     cells[3].at_once = false;  // two flows: a backend for each is no race
-    cells[4].again = true;
-    return cells;
+    return with_roles(std::move(cells));
 }
 
 Result<std::vector<MeasuredCell>> run_late_answer(Context& context, NatBench& bench) {
@@ -54,7 +51,7 @@ Result<std::vector<MeasuredCell>> run_late_answer(Context& context, NatBench& be
         pairs::PairPlan plan =
             bench.same_tuple_plan(cell.again ? std::min(pairs, kFewLatePairs) : pairs);
         plan.pairs_per_second = kPairsPerSecond;
-        if (cell.role == Role::kCure) {
+        if (cell.role == CellRole::kCure) {
             plan.source_ports = 20'000;
             plan.members[1].source_port_offset = 20'000;
         }

@@ -49,24 +49,15 @@ std::vector<std::string> objections_of(const pairs::PairPlan& plan, const judge:
                                        const netfilter::EventLog& log,
                                        std::chrono::nanoseconds delay) {
     std::vector<std::string> all = report.objections;
-    if (starved(report, delay)) {
-        all.push_back(fmt::format("the tester was short of CPU time: queries left up to {} ms late",
-                                  report.departures.worst_late_ns / 1'000'000));
-    }
-    if (report.tester_lost != 0) {
-        all.push_back(fmt::format("the tester's own ports lost {} frames", report.tester_lost));
-    }
-    if (report.departures.sent != 2 * plan.pairs) {
-        all.push_back(fmt::format("{} of {} queries left the tester", report.departures.sent,
-                                  2 * plan.pairs));
-    }
-    if (report.client.bad_checksum + report.server.bad_checksum != 0) {
-        all.push_back(fmt::format("{} frames came with a wrong checksum",
-                                  report.client.bad_checksum + report.server.bad_checksum));
-    }
-    if (log.overruns != 0) {
-        all.push_back(fmt::format("the conntrack listener lost events {} times", log.overruns));
-    }
+    tell(all, starved(report, delay),
+         "the tester was short of CPU time: queries left up to {} ms late",
+         report.departures.worst_late_ns / 1'000'000);
+    tell_count(all, report.tester_lost, "the tester's own ports lost {} frames");
+    tell(all, report.departures.sent != 2 * plan.pairs, "{} of {} queries left the tester",
+         report.departures.sent, 2 * plan.pairs);
+    tell_count(all, report.client.bad_checksum + report.server.bad_checksum,
+               "{} frames came with a wrong checksum");
+    tell_count(all, log.overruns, "the conntrack listener lost events {} times");
     return all;
 }
 
@@ -492,13 +483,11 @@ void NatBench::keep_evidence_of(const Run& run, MeasuredCell& cell) const {
                                           pairs.size(), found.with(0),
                                           told ? " that clashed or had a query harmed"
                                                : ", the first: none is known to have a part in it");
-    for (const auto& [suffix, description, content] :
-         {std::tuple{".events.json", which, events},
-          {".counters.txt", std::string("conntrack counters per CPU, as deltas over the cell"),
-           stats_text(run.dut.stats)}}) {
-        keep_evidence(context_.options.out_dir, cell.what.id + suffix, description, content,
-                      cell.evidence);
-    }
+    const std::string& out = context_.options.out_dir;
+    keep_evidence(out, cell.what.id + ".events.json", which, events, cell.evidence);
+    keep_evidence(out, cell.what.id + ".counters.txt",
+                  "conntrack counters per CPU, as deltas over the cell", stats_text(run.dut.stats),
+                  cell.evidence);
     const std::size_t kept = run.report.misdelivered_frames.size();
     const std::uint64_t all = found.count(judge::QueryState::kWrongSource);
     if (!run.capture.empty() && kept + run.report.bad_frames.size() != 0) {
@@ -514,7 +503,7 @@ void NatBench::keep_evidence_of(const Run& run, MeasuredCell& cell) const {
 void add_cell(Context& context, std::vector<MeasuredCell>& cells, MeasuredCell cell) {
     verdict::Cell made = conclude(cell.what, cell.seen);
     made.evidence = cell.evidence;
-    context.measured.add(made, made.role == verdict::Cell::Role::kControl);
+    context.measured.add(made);
     cells.push_back(std::move(cell));
 }
 

@@ -343,28 +343,23 @@ std::string cause_text(const Concluded& cell) {
     return text;
 }
 
-struct Cure {
-    bool shown = false;
-    std::string text;
-};
-
 // The same cause there before, gone with the cure, back without it.
-Cure cure_text(Race race, const Cells& cells) {
+TriedCure cure_text(Race race, const Cells& cells) {
     const Concluded* cure = find(cells, race, CellRole::kCure, false);
     const Concluded* again = find(cells, race, CellRole::kMatrix, true);
     const std::string name = cure_of(race);
     const std::string why = not_shown(cure, again != nullptr, Naming::kCellAndReason);
     if (!why.empty()) {
-        return {false, fmt::format("{} ({})", name, why)};
+        return {fmt::format("{} ({})", name, why)};
     }
     const bool harm = harmed(*again);
     const auto hits = [&](const Concluded& each) {
         return harm ? own_harm(each.what(), each.seen()) : clashes(each.seen());
     };
-    return {true,
-            fmt::format("{} (with it {} {} in {} pairs, without it again {} in {})", name,
+    return {fmt::format("{} (with it {} {} in {} pairs, without it again {} in {})", name,
                         hits(*cure), harm ? "harmed queries" : "clashes",
-                        cure->seen().found.with(0), hits(*again), again->seen().found.with(0))};
+                        cure->seen().found.with(0), hits(*again), again->seen().found.with(0)),
+            true, cure->cell.id};
 }
 
 void add_charts(const Cells& cells, verdict::ScenarioResult& result) {
@@ -508,7 +503,7 @@ verdict::ScenarioResult conclude(const std::vector<MeasuredCell>& measured) {
         if (first == nullptr || !hindered.empty()) {
             continue;
         }
-        const Cure cure = cure_text(race, cells);
+        const TriedCure cure = cure_text(race, cells);
         any_harmed |= harmed(*first);
         any_exposed |= !harmed(*first);
         cured &= cure.shown || !harmed(*first);
@@ -519,7 +514,7 @@ verdict::ScenarioResult conclude(const std::vector<MeasuredCell>& measured) {
         join_texts(result.cure, fmt::format("{}: {}", title(race), cure.text), "\n");
         if (harmed(*first) && cure.shown) {
             result.before_cell = first->cell.id;
-            result.after_cell = find(cells, race, CellRole::kCure, false)->cell.id;
+            result.after_cell = cure.cell;
         }
     }
     // A clash without harm shows in the late answers' cells too, where the others were not run.

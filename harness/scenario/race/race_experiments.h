@@ -22,12 +22,10 @@ inline constexpr const char* kListReceiveSysctl = "net.core.gro_normal_batch";
 
 // What a cell is.
 struct RaceCell {
-    using Role = verdict::Cell::Role;
-
     std::string id;
     std::string label;  // in charts
     Race race = Race::kSameTuple;
-    Role role = Role::kMatrix;
+    CellRole role = CellRole::kMatrix;
     std::string way;      // toggle
     std::string setting;  // toggle
     // The same as the first cell of the race, after its cure was taken away.

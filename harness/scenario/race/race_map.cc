@@ -13,7 +13,6 @@
 
 #include "dataplane/base/number.h"
 #include "harness/agent/dns_server.h"
-#include "harness/process/netns.h"
 #include "harness/resolver/resolver.h"
 #include "harness/scenario/nat_path_hosts.h"
 #include "harness/scenario/race/nat_bench.h"
@@ -127,10 +126,7 @@ std::string MapPoint::not_carried() const {
 
 void take(const judge::PairReport& report, MapPoint& point) {
     point.objections = report.objections;
-    if (report.tester_lost != 0) {
-        point.objections.push_back(
-            fmt::format("the tester's own ports lost {} frames", report.tester_lost));
-    }
+    tell_count(point.objections, report.tester_lost, "the tester's own ports lost {} frames");
     std::vector<std::int64_t> differences;
     std::int64_t first = INT64_MAX;
     std::int64_t last = 0;
@@ -204,20 +200,16 @@ Result<verdict::ScenarioResult> run_race_map(Context& context) {
         map = TRY(map_same_tuple(context, *bench));
     }
     for (const MapWay& way : map.ways) {
-        const verdict::Cell cell = conclude(way);
-        context.measured.add(cell, cell.role == verdict::Cell::Role::kControl);
+        context.measured.add(conclude(way));
     }
     context.progress.step("resolvers");
     const std::string lacking = context.lab.lacks(lab::Role::kNatPath);
-    auto resolvers = lacking.empty()
-                         ? measure_resolvers(context)
-                         : Result<std::vector<ResolverSkew>>(std::vector<ResolverSkew>());
-    if (!resolvers) {
-        map.resolvers.push_back({.who = "Resolvers", .lacking = resolvers.error().message});
-    } else if (resolvers->empty()) {
-        map.resolvers.push_back({.who = "Resolvers", .lacking = lacking});
-    } else {
+    auto resolvers = lacking.empty() ? measure_resolvers(context)
+                                     : fail(ErrorCode::kNotSupported, "{}", lacking);
+    if (resolvers) {
         map.resolvers = std::move(*resolvers);
+    } else {
+        map.resolvers.push_back({.who = "Resolvers", .lacking = resolvers.error().message});
     }
     return conclude(map);
 }

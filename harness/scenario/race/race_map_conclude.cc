@@ -1,6 +1,4 @@
 // What is said of the exposure map: each clause from a value that is not zero.
-#include <fmt/ranges.h>
-
 #include <algorithm>
 #include <cmath>
 #include <set>
@@ -230,7 +228,7 @@ std::string resolver_text(const RaceMap& map, const ResolverSkew& resolver) {
     }
     Clauses near;
     for (const MapWay& way : map.ways) {
-        if (way.what.role != RaceCell::Role::kControl) {
+        if (way.what.role != CellRole::kControl) {
             near.push_back(share_near(way, resolver.skew.middle_ns));
         }
     }
@@ -276,7 +274,7 @@ verdict::Cell conclude(const MapWay& way) {
                  static_cast<std::uint64_t>(way.highest), "pairs/s"),
     };
     const auto end = ending(cell);
-    const bool control = way.what.role == RaceCell::Role::kControl;
+    const bool control = way.what.role == CellRole::kControl;
     if (sums.points == 0 || 2 * sums.refused > sums.points) {
         return end(CellVerdict::kError, "",
                    sums.points == 0 ? "no point was measured" : "no result: " + sums.objection);

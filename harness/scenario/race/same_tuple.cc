@@ -10,7 +10,6 @@ namespace pathproof::scenario {
 namespace {
 
 using namespace std::chrono_literals;
-using Role = RaceCell::Role;
 
 constexpr std::uint64_t kSameTuplePairs = 5000;
 constexpr std::uint64_t kFewSameTuplePairs = 1000;
@@ -54,7 +53,7 @@ std::vector<Case> cases() {
     constexpr const char* kPort = "two ports on two CPUs";
     constexpr const char* kCarrier = "VXLAN carrier";
     constexpr const char* kList = "list receive on one CPU";
-    return {
+    std::vector<Case> all = {
         {{.id = "same-tuple.two-cpus",
           .label = "two ports, two CPUs",
           .way = kPort,
@@ -63,7 +62,6 @@ std::vector<Case> cases() {
         // A veth device has no list receive; a NIC's driver has.
         {{.id = "control.same-tuple.one-cpu",
           .label = "control: one port, one CPU",
-          .role = Role::kControl,
           .way = "one port on one CPU",
           .setting = "one burst, no list receive (net.core.gro_normal_batch=1)"},
          Way::kOnePort,
@@ -86,7 +84,6 @@ std::vector<Case> cases() {
          true},
         {{.id = "control.same-tuple.vxlan-no-steering",
           .label = "control: VXLAN, no steering",
-          .role = Role::kControl,
           .way = kCarrier,
           .setting = "two outer source ports, no receive packet steering, "
                      "net.core.gro_normal_batch=1"},
@@ -101,7 +98,6 @@ std::vector<Case> cases() {
          Steering::kLastCpu},
         {{.id = "control.same-tuple.list-of-one",
           .label = "control: one CPU, lists of one",
-          .role = Role::kControl,
           .way = kList,
           .setting = "net.core.gro_normal_batch=1"},
          Way::kOneOuterPort,
@@ -111,7 +107,6 @@ std::vector<Case> cases() {
         // answer.
         {{.id = "cure.single-request",
           .label = "cure: single-request",
-          .role = Role::kCure,
           .way = "one port after its answer",
           .setting = "options single-request: AAAA leaves after A was answered"},
          Way::kInTurn},
@@ -119,17 +114,20 @@ std::vector<Case> cases() {
           .label = "after the cure",
           .way = kPort,
           .setting = "at once, without the cure again",
-          .again = true,
           .at_once = true}},
     };
+    for (Case& each : all) {
+        give_role(each.cell);
+    }
+    return all;
 }
 
 // Of the map: the cases that race, and one that does not.
 std::vector<Case> map_cases() {
     std::vector<Case> all = cases();
     std::erase_if(all, [](const Case& each) {
-        return each.cell.again || each.cell.role == Role::kCure ||
-               (each.cell.role == Role::kControl && each.way != Way::kOnePort);
+        return each.cell.again || each.cell.role == CellRole::kCure ||
+               (each.cell.role == CellRole::kControl && each.way != Way::kOnePort);
     });
     for (Case& each : all) {
         const std::size_t race = each.cell.id.find("same-tuple.");
@@ -151,22 +149,188 @@ class SameTuple {
           bench_(bench),
           pairs_(context.options.number("pairs", kSameTuplePairs)) {}
 
-    Result<std::vector<MeasuredCell>> run();
+    Result<std::vector<MeasuredCell>> run() {
+        std::vector<MeasuredCell> cells;
+        TRY(bench_.lab().configure({.backends = 2}));
+        for (const Case& which : cases()) {
+            if (!asked_for(context_.options, which.cell.id) || lacks(which)) {
+                continue;
+            }
+            context_.progress.step(which.cell.id);
+            auto measured = TRY(measure(which));
+            add_cell(context_, cells, std::move(measured));
+        }
+        return cells;
+    }
 
-    Result<RaceMap> map_all();
+    Result<RaceMap> map_all() {
+        RaceMap map;
+        TRY(bench_.lab().configure({.backends = 2}));
+        for (const Case& which : map_cases()) {
+            if (lacks(which)) {
+                continue;
+            }
+            context_.progress.step(which.cell.id);
+            MapWay way{.what = which.cell};
+            TRY(in_setting(which, way.hindrances, [&] { return this->map(which, way); }));
+            map.ways.push_back(std::move(way));
+        }
+        return map;
+    }
 
   private:
     // Whether the lab's clients cannot come that way.
     bool lacks(const Case& which) const {
         return bench_.names().vxlan.empty() && is_carried(which.way);
     }
-    Result<MeasuredCell> measure(const Case& which);
-    Status map(const Case& which, MapWay& way);
+
+    Result<MeasuredCell> measure(const Case& which) {
+        std::vector<std::string> hindrances;
+        std::optional<MeasuredCell> measured;
+        TRY(in_setting(which, hindrances, [&]() -> Status {
+            const auto plan = TRY(plan_of(which, hindrances));
+            measured = TRY(bench_.measure(which.cell, plan));
+            return {};
+        }));
+        measured->seen.hindrances = std::move(hindrances);
+        return std::move(*measured);
+    }
+
+    // The highest load that is carried whole, then all loads and skews below it.
+    Status map(const Case& which, MapWay& way) {
+        pairs::PairPlan plan = TRY(plan_of(which, way.hindrances));
+        const auto one = [&](double load, std::chrono::nanoseconds skew,
+                             std::uint64_t most) -> Result<MapPoint> {
+            plan.pairs_per_second = load;
+            plan.skew = skew;
+            plan.pairs = std::min(most, static_cast<std::uint64_t>(load * kSecondsOfPoint));
+            if (is_carried(which.way)) {
+                plan.departure =
+                    skew.count() == 0 ? pairs::Departure::kOneBurst : pairs::Departure::kInTurn;
+            }
+            return bench_.point(plan);
+        };
+        std::vector<double> loads(std::begin(kMapLoads), std::end(kMapLoads));
+        for (double load = 2 * loads.back(); load <= kMostLoad; load *= 2) {
+            const MapPoint trial = TRY(one(load, std::chrono::nanoseconds(0), kMostPairsOfPoint));
+            if (const std::string why = trial.not_carried(); !why.empty()) {
+                way.limit = fmt::format("at {:.0f} pairs/s {}", load, why);
+                break;
+            }
+            way.highest = load;
+        }
+        if (way.highest > 2 * loads.back()) {
+            loads.push_back(way.highest / 2);
+        }
+        if (way.highest != 0) {
+            loads.push_back(way.highest);
+        }
+        TRY(bench_.start_watch());
+        const Status done = [&]() -> Status {
+            for (const double load : loads) {
+                for (const std::chrono::nanoseconds skew : kMapSkews) {
+                    const bool fits =
+                        static_cast<double>(skew.count()) < kShareOfPeriod * 1e9 / load;
+                    if (!fits || (skew.count() != 0 && which.cell.role == CellRole::kControl)) {
+                        continue;
+                    }
+                    if (std::chrono::steady_clock::now() - began_ > kLongestMap) {
+                        way.hindrances.push_back("the time for the map was over");
+                        return {};
+                    }
+                    auto point = TRY(one(load, skew, kMostPairsOfPoint));
+                    way.points.push_back(std::move(point));
+                }
+            }
+            return {};
+        }();
+        const Status watched = bench_.stop_watch(way);
+        return done ? watched : done;
+    }
+
+    // Runs `work` with the case's steering and lists, and looks whether they stayed.
     template <typename Work>
-    Status in_setting(const Case& which, std::vector<std::string>& hindrances, const Work& work);
-    Result<pairs::PairPlan> plan_of(const Case& which, std::vector<std::string>& hindrances);
-    Result<OuterPorts> ports_of_two_cpus(std::vector<std::string>& hindrances);
-    std::string mask_of(Steering steering) const;
+    Status in_setting(const Case& which, std::vector<std::string>& hindrances, const Work& work) {
+        const std::string& underlay = bench_.names().dut_client_devices[0];
+        const std::string mask = mask_of(which.steering);
+        if (which.steering != Steering::kLeft) {
+            TRY(bench_.lab().steer(underlay, mask));
+        }
+        if (which.lists_of_one) {
+            TRY(bench_.lab().set_sysctl(kListReceiveSysctl, "1"));
+        }
+        const Status done = work();
+        if (which.lists_of_one) {
+            TRY(bench_.lab().set_sysctl(kListReceiveSysctl, ""));
+        }
+        if (which.steering != Steering::kLeft && done) {
+            const auto found = TRY(bench_.lab().steer(underlay, "0"));
+            if (std::strtoul(found.c_str(), nullptr, 16) !=
+                std::strtoul(mask.c_str(), nullptr, 16)) {
+                hindrances.push_back(
+                    fmt::format("the RPS mask of {} was set to {} and found as {} after the run",
+                                underlay, mask, found));
+            }
+        }
+        return done;
+    }
+
+    Result<pairs::PairPlan> plan_of(const Case& which, std::vector<std::string>& hindrances) {
+        pairs::PairPlan plan = bench_.same_tuple_plan(
+            which.cell.again ? std::min(pairs_, kFewSameTuplePairs) : pairs_);
+        switch (which.way) {
+            case Way::kTwoPorts: return plan;
+            case Way::kOnePort: return bench_.one_port_plan(plan.pairs);
+            case Way::kCarriedToTwoCpus: {
+                ports_ = TRY(ports_of_two_cpus(hindrances));
+                break;
+            }
+            case Way::kInTurn:
+                plan = bench_.one_port_plan(std::min(pairs_, kFewSameTuplePairs));
+                plan.departure = pairs::Departure::kInTurn;
+                plan.skew = std::chrono::milliseconds(2);
+                plan.pairs_per_second = 400;
+                return plan;
+            case Way::kOneOuterPort: return bench_.carried_plan(pairs_, kFirstOuter, kFirstOuter);
+            case Way::kCarried: break;
+        }
+        return bench_.carried_plan(pairs_, ports_.first, ports_.second);
+    }
+
+    // Which CPU an outer port steers to depends on the kernel's hash seed, so the ports are chosen
+    // by trying. The order matters: the sender's CPU takes its own packets at once and another
+    // CPU's wait for an interrupt, so pairs race whose first packet goes to the other CPU.
+    Result<OuterPorts> ports_of_two_cpus(std::vector<std::string>& hindrances) {
+        OuterPorts best;
+        std::uint64_t most = 0;
+        unsigned tried = 0;
+        for (std::uint16_t other = kFirstOuter + 1;
+             other <= kLastOuter && most < kCalibrationPairs / 10; ++other) {
+            for (const OuterPorts& ports :
+                 {OuterPorts{kFirstOuter, other}, OuterPorts{other, kFirstOuter}}) {
+                const auto trial = TRY(bench_.measure(
+                    {.id = "calibration"},
+                    bench_.carried_plan(kCalibrationPairs, ports.first, ports.second),
+                    Look::kRaceAlone));
+                ++tried;
+                if (trial.seen.clash_resolve > most) {
+                    most = trial.seen.clash_resolve;
+                    best = ports;
+                }
+            }
+        }
+        tell(hindrances, most == 0,
+             "with none of {} pairs of outer ports two packets met: two CPUs were not found",
+             tried);
+        return best;
+    }
+
+    std::string mask_of(Steering steering) const {
+        const unsigned last = 1u << bench_.last_cpu();
+        return fmt::format("{:x}", steering == Steering::kLastCpu   ? last
+                                   : steering == Steering::kAllCpus ? 2 * last - 1
+                                                                    : 0);
+    }
 
     Context& context_;
     NatBench& bench_;
@@ -174,187 +338,6 @@ class SameTuple {
     OuterPorts ports_;  // of two CPUs, once they are found
     const std::chrono::steady_clock::time_point began_ = std::chrono::steady_clock::now();
 };
-
-std::string SameTuple::mask_of(Steering steering) const {
-    const unsigned last = 1u << bench_.last_cpu();
-    return fmt::format("{:x}", steering == Steering::kLastCpu   ? last
-                               : steering == Steering::kAllCpus ? 2 * last - 1
-                                                                : 0);
-}
-
-// Which CPU an outer port steers to depends on the kernel's hash seed, so the ports are chosen by
-// trying. The order matters: the sender's CPU takes its own packets at once and another CPU's wait
-// for an interrupt, so pairs race whose first packet goes to the other CPU.
-Result<OuterPorts> SameTuple::ports_of_two_cpus(std::vector<std::string>& hindrances) {
-    OuterPorts best;
-    std::uint64_t most = 0;
-    unsigned tried = 0;
-    for (std::uint16_t other = kFirstOuter + 1;
-         other <= kLastOuter && most < kCalibrationPairs / 10; ++other) {
-        for (const OuterPorts& ports :
-             {OuterPorts{kFirstOuter, other}, OuterPorts{other, kFirstOuter}}) {
-            const auto trial = TRY(
-                bench_.measure({.id = "calibration"},
-                               bench_.carried_plan(kCalibrationPairs, ports.first, ports.second),
-                               Look::kRaceAlone));
-            ++tried;
-            if (trial.seen.clash_resolve > most) {
-                most = trial.seen.clash_resolve;
-                best = ports;
-            }
-        }
-    }
-    if (most == 0) {
-        hindrances.push_back(fmt::format(
-            "with none of {} pairs of outer ports two packets met: two CPUs were not found",
-            tried));
-    }
-    return best;
-}
-
-Result<pairs::PairPlan> SameTuple::plan_of(const Case& which,
-                                           std::vector<std::string>& hindrances) {
-    pairs::PairPlan plan =
-        bench_.same_tuple_plan(which.cell.again ? std::min(pairs_, kFewSameTuplePairs) : pairs_);
-    switch (which.way) {
-        case Way::kTwoPorts: return plan;
-        case Way::kOnePort: return bench_.one_port_plan(plan.pairs);
-        case Way::kCarriedToTwoCpus: {
-            ports_ = TRY(ports_of_two_cpus(hindrances));
-            break;
-        }
-        case Way::kInTurn:
-            plan = bench_.one_port_plan(std::min(pairs_, kFewSameTuplePairs));
-            plan.departure = pairs::Departure::kInTurn;
-            plan.skew = std::chrono::milliseconds(2);
-            plan.pairs_per_second = 400;
-            return plan;
-        case Way::kOneOuterPort: return bench_.carried_plan(pairs_, kFirstOuter, kFirstOuter);
-        case Way::kCarried: break;
-    }
-    return bench_.carried_plan(pairs_, ports_.first, ports_.second);
-}
-
-// Runs `work` with the case's steering and lists, and looks whether they stayed.
-template <typename Work>
-Status SameTuple::in_setting(const Case& which, std::vector<std::string>& hindrances,
-                             const Work& work) {
-    const std::string& underlay = bench_.names().dut_client_devices[0];
-    const std::string mask = mask_of(which.steering);
-    if (which.steering != Steering::kLeft) {
-        TRY(bench_.lab().steer(underlay, mask));
-    }
-    if (which.lists_of_one) {
-        TRY(bench_.lab().set_sysctl(kListReceiveSysctl, "1"));
-    }
-    const Status done = work();
-    if (which.lists_of_one) {
-        TRY(bench_.lab().set_sysctl(kListReceiveSysctl, ""));
-    }
-    if (which.steering != Steering::kLeft && done) {
-        const auto found = TRY(bench_.lab().steer(underlay, "0"));
-        if (std::strtoul(found.c_str(), nullptr, 16) != std::strtoul(mask.c_str(), nullptr, 16)) {
-            hindrances.push_back(
-                fmt::format("the RPS mask of {} was set to {} and found as {} after the run",
-                            underlay, mask, found));
-        }
-    }
-    return done;
-}
-
-Result<MeasuredCell> SameTuple::measure(const Case& which) {
-    std::vector<std::string> hindrances;
-    std::optional<MeasuredCell> measured;
-    TRY(in_setting(which, hindrances, [&]() -> Status {
-        const auto plan = TRY(plan_of(which, hindrances));
-        measured = TRY(bench_.measure(which.cell, plan));
-        return {};
-    }));
-    measured->seen.hindrances = std::move(hindrances);
-    return std::move(*measured);
-}
-
-// The highest load that is carried whole, then all loads and skews below it.
-Status SameTuple::map(const Case& which, MapWay& way) {
-    pairs::PairPlan plan = TRY(plan_of(which, way.hindrances));
-    const auto one = [&](double load, std::chrono::nanoseconds skew,
-                         std::uint64_t most) -> Result<MapPoint> {
-        plan.pairs_per_second = load;
-        plan.skew = skew;
-        plan.pairs = std::min(most, static_cast<std::uint64_t>(load * kSecondsOfPoint));
-        if (is_carried(which.way)) {
-            plan.departure =
-                skew.count() == 0 ? pairs::Departure::kOneBurst : pairs::Departure::kInTurn;
-        }
-        return bench_.point(plan);
-    };
-    std::vector<double> loads(std::begin(kMapLoads), std::end(kMapLoads));
-    for (double load = 2 * loads.back(); load <= kMostLoad; load *= 2) {
-        const MapPoint trial = TRY(one(load, std::chrono::nanoseconds(0), kMostPairsOfPoint));
-        if (const std::string why = trial.not_carried(); !why.empty()) {
-            way.limit = fmt::format("at {:.0f} pairs/s {}", load, why);
-            break;
-        }
-        way.highest = load;
-    }
-    if (way.highest > 2 * loads.back()) {
-        loads.push_back(way.highest / 2);
-    }
-    if (way.highest != 0) {
-        loads.push_back(way.highest);
-    }
-    TRY(bench_.start_watch());
-    Status done;
-    for (const double load : loads) {
-        for (const std::chrono::nanoseconds skew : kMapSkews) {
-            const bool fits = static_cast<double>(skew.count()) < kShareOfPeriod * 1e9 / load;
-            if (!fits || (skew.count() != 0 && which.cell.role == Role::kControl)) {
-                continue;
-            }
-            if (std::chrono::steady_clock::now() - began_ > kLongestMap) {
-                way.hindrances.push_back("the time for the map was over");
-                break;
-            }
-            auto point = one(load, skew, kMostPairsOfPoint);
-            if (!point) {
-                done = pass_on(point.error());
-                break;
-            }
-            way.points.push_back(std::move(*point));
-        }
-    }
-    const Status watched = bench_.stop_watch(way);
-    return done ? watched : done;
-}
-
-Result<RaceMap> SameTuple::map_all() {
-    RaceMap map;
-    TRY(bench_.lab().configure({.backends = 2}));
-    for (const Case& which : map_cases()) {
-        if (lacks(which)) {
-            continue;
-        }
-        context_.progress.step(which.cell.id);
-        MapWay way{.what = which.cell};
-        TRY(in_setting(which, way.hindrances, [&] { return this->map(which, way); }));
-        map.ways.push_back(std::move(way));
-    }
-    return map;
-}
-
-Result<std::vector<MeasuredCell>> SameTuple::run() {
-    std::vector<MeasuredCell> cells;
-    TRY(bench_.lab().configure({.backends = 2}));
-    for (const Case& which : cases()) {
-        if (!asked_for(context_.options, which.cell.id) || lacks(which)) {
-            continue;
-        }
-        context_.progress.step(which.cell.id);
-        auto measured = TRY(measure(which));
-        add_cell(context_, cells, std::move(measured));
-    }
-    return cells;
-}
 
 }  // namespace
 

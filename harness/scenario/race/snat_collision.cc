@@ -6,7 +6,6 @@
 namespace pathproof::scenario {
 namespace {
 
-using Role = RaceCell::Role;
 using Snat = lab::NatBoxOptions::Snat;
 
 // 2 flows a pair: well under the 64,512 ports that --random-fully draws from, so that exhaustion is
@@ -18,27 +17,21 @@ constexpr std::uint64_t kFewColliding = 1000;
 }  // namespace
 
 std::vector<RaceCell> snat_collision_cells() {
-    const auto cell = [](const char* id, const char* label, Role role, Snat snat,
-                         const char* setting) {
+    const auto cell = [](const char* id, const char* label, Snat snat, const char* setting) {
         return RaceCell{.id = id,
                         .label = label,
                         .race = Race::kSnatCollision,
-                        .role = role,
                         .way = "two clients, one source port",
                         .setting = setting,
                         .snat = snat};
     };
-    std::vector<RaceCell> cells = {
-        cell("snat-collision", "MASQUERADE", Role::kMatrix, Snat::kMasquerade, "MASQUERADE"),
-        cell("control.snat-collision.no-nat", "control: no SNAT", Role::kControl, Snat::kNone,
-             "no SNAT"),
-        cell("cure.random-fully", "cure: --random-fully", Role::kCure, Snat::kMasqueradeRandomFully,
+    return with_roles<RaceCell>({
+        cell("snat-collision", "MASQUERADE", Snat::kMasquerade, "MASQUERADE"),
+        cell("control.snat-collision.no-nat", "control: no SNAT", Snat::kNone, "no SNAT"),
+        cell("cure.random-fully", "cure: --random-fully", Snat::kMasqueradeRandomFully,
              "MASQUERADE --random-fully"),
-        cell("snat-collision.after-cure", "after the cure", Role::kMatrix, Snat::kMasquerade,
-             "MASQUERADE again"),
-    };
-    cells.back().again = true;
-    return cells;
+        cell("snat-collision.after-cure", "after the cure", Snat::kMasquerade, "MASQUERADE again"),
+    });
 }
 
 Result<std::vector<MeasuredCell>> run_snat_collision(Context& context, NatBench& bench) {

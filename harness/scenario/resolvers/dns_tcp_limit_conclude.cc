@@ -59,12 +59,9 @@ std::string harm_text(const TcpLimitValues& seen) {
 std::string workers_text(const TcpLimitValues& seen) {
     Clauses clauses;
     tell_count(clauses, seen.workers, "{} child processes of dnsmasq");
-    if (seen.in_use && *seen.in_use != 0) {
-        clauses.push_back(
-            fmt::format("its log: \"child processes for TCP requests: in use {}, ... "
-                        "max allowed {}\"",
-                        *seen.in_use, seen.most_workers));
-    }
+    tell_count(clauses, seen.in_use.value_or(0),
+               "its log: \"child processes for TCP requests: in use {}, ... max allowed {}\"",
+               seen.most_workers);
     tell_count(clauses, seen.most_waiting, "Recv-Q of its socket up to {}");
     tell_count(clauses, seen.overflows, "ListenOverflows rose by {}");
     return in_a_row(clauses);
@@ -85,9 +82,7 @@ std::string held_text(const TcpLimitValues& seen) {
 }
 
 void add_measures(const TcpLimitCell& what, const TcpLimitValues& seen, verdict::Cell& cell) {
-    const auto lookups = [](const char* name, const char* label, std::uint64_t value) {
-        return count_of(name, label, value, "lookups");
-    };
+    const auto lookups = counts_in("lookups");
     cell.measures = {
         lookups("lookups", "lookups", seen.lookups),
         lookups("answered", "of them answered in time", seen.answered),
@@ -148,37 +143,24 @@ std::string cure_name(const TcpLimitCell& what) {
 }
 
 // The cures of one kind of load, and whether they were shown.
-std::string tell_cures(const Limits& cells, TcpLimitLoad load, bool& shown) {
-    Clauses clauses;
-    const auto* again = first_of(cells, [&](const ConcludedLimit& each) {
-        return each.what().again && each.what().load == load && own(each);
-    });
-    bool one = false;
-    bool none_fails = true;
-    for (const ConcludedLimit& each : cells) {
-        if (!each.is(CellRole::kCure) || each.what().load != load) {
-            continue;
-        }
-        one |= each.passes();
-        none_fails &= each.passes() || each.cell.verdict == CellVerdict::kSkip;
-        clauses.push_back(
-            cure_name(each.what()) + " (" +
-            (each.passes()
-                 ? fmt::format("then {} lookups were answered, the slowest after {:.0f} ms",
-                               some_of(each.seen().answered, each.seen().lookups),
-                               each.seen().slowest_ms)
-                 : "not shown: " + each.cell.reason) +
-            ")");
-    }
-    if (clauses.empty()) {
-        clauses.push_back(load == TcpLimitLoad::kForward ? "`dnsmasq --dns-forward-max`"
-                                                         : "`dnsmasq --max-tcp-connections`");
-        clauses.back() += " (not tried in this run)";
-    }
-    clauses.push_back(again != nullptr ? "without it again " + harm_text(again->seen())
-                                       : "not shown: without it the failure was not seen again");
-    shown &= one && none_fails && again != nullptr;
-    return in_a_row(clauses, "; ");
+std::string cures_of(const Limits& cells, TcpLimitLoad load, bool& shown) {
+    const auto of_load = [&](const ConcludedLimit& each) { return each.what().load == load; };
+    const auto text = [](const ConcludedLimit& each) {
+        return cure_name(each.what()) + " (" +
+               (each.passes()
+                    ? fmt::format("then {} lookups were answered, the slowest after {:.0f} ms",
+                                  some_of(each.seen().answered, each.seen().lookups),
+                                  each.seen().slowest_ms)
+                    : "not shown: " + each.cell.reason) +
+               ")";
+    };
+    const auto* again =
+        first_again(cells, [&](const ConcludedLimit& each) { return of_load(each) && own(each); });
+    return tell_cures(cells, of_load, text,
+                      load == TcpLimitLoad::kForward
+                          ? "`dnsmasq --dns-forward-max` (not tried in this run)"
+                          : "`dnsmasq --max-tcp-connections` (not tried in this run)",
+                      again == nullptr ? "" : harm_text(again->seen()), shown);
 }
 
 void conclude_reproduced(const Limits& cells, const ConcludedLimit& /*first*/,
@@ -200,7 +182,7 @@ void conclude_reproduced(const Limits& cells, const ConcludedLimit& /*first*/,
                               "beyond, at once; its log: \"{}\"",
                               each.cell.id, seen.forward_max, seen.forward_line)
                 : each.cell.id + ": " + held_text(seen));
-        cures.push_back(tell_cures(cells, each.what().load, result.cure_shown));
+        cures.push_back(cures_of(cells, each.what().load, result.cure_shown));
         result.before_cell = result.before_cell.empty() ? each.cell.id : result.before_cell;
         const auto* cure = first_of(cells, [&](const ConcludedLimit& other) {
             return other.is(CellRole::kCure) && other.passes() &&
@@ -347,28 +329,22 @@ verdict::Cell conclude(const TcpLimitCell& what, const TcpLimitValues& seen) {
                    fmt::format("{}; {} waited in the queue of dnsmasq's socket; {}", harm,
                                some_of(by.by_queue, seen.harmed()), workers_text(seen)));
     }
-    struct Other {
-        std::uint64_t count;
-        const char* cause;
-        const char* clause;
-    };
-    for (const Other& other : std::initializer_list<Other>{
-             {by.by_answer, "server-error", "the server itself answered with an error"},
-             {by.by_rubbish, "rubbish-answer", "what came as an answer is no DNS message"},
-             {by.by_loss, "answer-lost",
-              "dnsmasq had answered, and what it sent was not acknowledged"},
-             {by.by_server, "server-slow",
-              "dnsmasq had accepted the connection, and did not answer"},
-             {by.not_connected, "syn-lost",
-              "no connection came about, and the queue of dnsmasq's socket was not full"},
-             {by.by_refusal, "connection-refused", "connections were refused, reset or closed"},
-             {!seen.udp_answered ? by.by_queue : 0, "not-serving",
-              "waited in the queue, and by UDP dnsmasq did not answer either"},
-             {!at_limit(seen) ? by.by_queue : 0, "not-accepting",
-              "waited in the queue, and not all workers were taken"}}) {
-        if (other.count != 0) {
-            return end(CellVerdict::kFail, other.cause,
-                       fmt::format("{}; of {} of them: {}", harm, other.count, other.clause));
+    for (const auto& [count, cause, clause] :
+         {std::tuple{by.by_answer, "server-error", "the server itself answered with an error"},
+          {by.by_rubbish, "rubbish-answer", "what came as an answer is no DNS message"},
+          {by.by_loss, "answer-lost",
+           "dnsmasq had answered, and what it sent was not acknowledged"},
+          {by.by_server, "server-slow", "dnsmasq had accepted the connection, and did not answer"},
+          {by.not_connected, "syn-lost",
+           "no connection came about, and the queue of dnsmasq's socket was not full"},
+          {by.by_refusal, "connection-refused", "connections were refused, reset or closed"},
+          {!seen.udp_answered ? by.by_queue : 0, "not-serving",
+           "waited in the queue, and by UDP dnsmasq did not answer either"},
+          {!at_limit(seen) ? by.by_queue : 0, "not-accepting",
+           "waited in the queue, and not all workers were taken"}}) {
+        if (count != 0) {
+            return end(CellVerdict::kFail, cause,
+                       fmt::format("{}; of {} of them: {}", harm, count, clause));
         }
     }
     return end(

@@ -28,7 +28,6 @@ namespace {
 using namespace std::chrono_literals;
 using PairAsks = agent::DnsLoadOptions::Asks;
 
-constexpr std::uint32_t kPairs = 1000;
 // Where a socket overflowed, for want of CPU time to read it, the pairs are sent again, slower.
 constexpr double kPairsPerSecond[] = {1000, 250, 100};
 constexpr std::uint32_t kFewPairs = 40;
@@ -76,11 +75,8 @@ class NodelocalBench : public NatPathBench<NodelocalCell, NodelocalValues> {
             if (overflowed == 0) {
                 break;
             }
-            if (per_second == kPairsPerSecond[2]) {
-                cell.seen.objections.push_back(
-                    fmt::format("sockets of the lab overflowed {} times: it was short of CPU time",
-                                overflowed));
-            }
+            tell(cell.seen.objections, per_second == kPairsPerSecond[2],
+                 "sockets of the lab overflowed {} times: it was short of CPU time", overflowed);
         }
         return {};
     }
@@ -162,9 +158,9 @@ class NodelocalBench : public NatPathBench<NodelocalCell, NodelocalValues> {
                 return fail(ErrorCode::kUnavailable, "{}", report.ended);
             }
         }
-        if (capture->left_out + capture->dropped != 0) {
+        if (capture->missing() != 0) {
             return fail(ErrorCode::kFailed, "{} frames of the client's wire were not captured",
-                        capture->left_out + capture->dropped);
+                        capture->missing());
         }
         take_load(*load, *capture, asked(what).address, seen);
         seen.clash_resolve = netfilter::total(stats, "clash_resolve");
@@ -205,8 +201,7 @@ class NodelocalBench : public NatPathBench<NodelocalCell, NodelocalValues> {
             }
         }
         for (const agent::CapturedFrame& frame : capture.frames) {
-            const frame::PacketView view =
-                frame::parse_frame(frame.bytes, std::span<const std::uint16_t>()).outer;
+            const frame::PacketView view = frame::parse_packet(frame.bytes);
             const auto at = lacks.find(view.destination_port);
             if (view.transport == frame::Transport::kUdp && view.source_port == 53 &&
                 view.source != asked && at != lacks.end()) {
@@ -225,26 +220,18 @@ class NodelocalBench : public NatPathBench<NodelocalCell, NodelocalValues> {
 
 std::vector<NodelocalCell> nodelocal_plan() {
     auto cells = with_roles<NodelocalCell>({
-        {.id = "control.one-by-one",
-         .label = "control: A, then AAAA",
-         .together = false,
-         .pairs = kPairs},
-        {.id = "no-cache", .label = "without the cache", .pairs = kPairs},
-        {.id = "cure.link-local",
-         .label = "cure: cache, link-local",
-         .cache = true,
-         .pairs = kPairs},
+        {.id = "control.one-by-one", .label = "control: A, then AAAA", .together = false},
+        {.id = "no-cache", .label = "without the cache"},
+        {.id = "cure.link-local", .label = "cure: cache, link-local", .cache = true},
         {.id = "cure.service-address",
          .label = "cure: cache, service's address",
          .cache = true,
-         .link_local = false,
-         .pairs = kPairs},
-        {.id = "no-cache.after-cure", .label = "after the cure", .pairs = kPairs, .again = true},
+         .link_local = false},
+        {.id = "no-cache.after-cure", .label = "after the cure"},
         {.id = "tracked",
          .label = "cache, raw rules flushed",
          .cache = true,
-         .rules = {.notrack = false},
-         .pairs = kPairs},
+         .rules = {.notrack = false}},
         {.id = "cache-down",
          .label = "cache down",
          .cache = true,

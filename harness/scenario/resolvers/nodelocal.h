@@ -21,7 +21,7 @@ struct NodelocalCell {
     bool serves = true;      // the cache's server runs
     bool link_local = true;  // with the cache: asked at 169.254.20.10, not at the service's address
     bool together = true;    // A and AAAA by two threads at one moment; else one after the other
-    std::uint32_t pairs = 0;
+    std::uint32_t pairs = 1000;
     bool again = false;  // after the cure was taken away
 };
 

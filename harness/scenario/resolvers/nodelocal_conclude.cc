@@ -46,12 +46,8 @@ std::string clash_text(const NodelocalValues& seen) {
 }
 
 void add_measures(const NodelocalCell& what, const NodelocalValues& seen, verdict::Cell& cell) {
-    const auto pairs = [](const char* name, const char* label, std::uint64_t value) {
-        return count_of(name, label, value, "pairs");
-    };
-    const auto packets = [](const char* name, const char* label, std::uint64_t value) {
-        return count_of(name, label, value, "packets");
-    };
+    const auto pairs = counts_in("pairs");
+    const auto packets = counts_in("packets");
     cell.measures = {
         pairs("pairs", "pairs of lookups, A and AAAA", seen.pairs),
         pairs("answered", "of them answered in full", seen.answered),
@@ -136,44 +132,50 @@ Clauses prices(const Nodes& cells) {
 }
 
 void tell_cure(const Nodes& cells, verdict::ScenarioResult& result) {
-    const auto* again = first_again(cells, harmed);
-    Clauses clauses;
-    bool one = false;
-    bool none_fails = true;
-    for (const ConcludedNode& each : cells) {
-        if (!each.is(CellRole::kCure)) {
-            continue;
-        }
-        one |= each.passes();
-        none_fails &= each.passes();
-        result.after_cell =
-            result.after_cell.empty() && each.passes() ? each.cell.id : result.after_cell;
+    const auto text = [](const ConcludedNode& each) {
         const NodelocalValues& seen = each.seen();
-        clauses.push_back(
-            each.cell.id + ": " +
-            (each.passes()
-                 ? fmt::format("{} pairs answered, no entry of conntrack, the service's rule "
-                               "counted nothing and the raw rules {} packets",
-                               some_of(seen.answered, seen.pairs), seen.raw_hits)
-                 : "not shown: " + each.cell.reason));
-    }
-    if (clauses.empty()) {
-        clauses.push_back("not tried in this run");
-    }
-    clauses.push_back(again != nullptr ? "without it again " + harm_text(again->seen())
-                                       : "not shown: without it the failure was not seen again");
-    result.cure_shown = one && none_fails && again != nullptr;
-    if (!result.cure_shown) {
-        result.after_cell = "";
-    }
+        return each.cell.id + ": " +
+               (each.passes()
+                    ? fmt::format("{} pairs answered, no entry of conntrack, the service's rule "
+                                  "counted nothing and the raw rules {} packets",
+                                  some_of(seen.answered, seen.pairs), seen.raw_hits)
+                    : "not shown: " + each.cell.reason);
+    };
+    const auto* again = first_again(cells, harmed);
+    result.cure_shown = true;
     result.cure =
         "NodeLocal DNSCache on each node (here dnsmasq in the place of its CoreDNS, behind "
         "its own rules): " +
-        in_a_row(clauses, "; ");
+        tell_cures(
+            cells, [](const auto&) { return true; }, text, "not tried in this run",
+            again == nullptr ? "" : harm_text(again->seen()), result.cure_shown);
+    result.after_cell = result.cure_shown ? first_cure(cells)->cell.id : "";
     const Clauses costs = prices(cells);
     if (!costs.empty()) {
         result.cure += ". What it costs: " + in_a_row(costs, "; ");
     }
+}
+
+// Of the first cell that is harmed, or else of one that races.
+void conclude_raced(const Nodes& cells, const ConcludedNode& told,
+                    verdict::ScenarioResult& result) {
+    const NodelocalValues& seen = told.seen();
+    result.verdict =
+        harmed(told) ? verdict::ScenarioVerdict::kReproduced : verdict::ScenarioVerdict::kExposed;
+    result.headline = fmt::format(
+        "{}: {}.", told.cell.id,
+        harmed(told) ? harm_text(seen)
+                     : fmt::format("all {} pairs were answered, though they race", seen.pairs));
+    Clauses tracked;
+    tell_count(tracked, seen.client_entries, "{} entries of the clients' lookups in conntrack");
+    tell_count(tracked, seen.service_hits, "the service's rule counted {} packets");
+    result.cause = fmt::format(
+        "A and AAAA of one socket pass conntrack's lookup at the same moment; both find no "
+        "entry, and each draws an endpoint: {}. {}: {}.",
+        clash_text(seen), told.cell.id,
+        tracked.empty() ? "of its lookups nothing was counted" : in_a_row(tracked));
+    tell_cure(cells, result);
+    result.before_cell = result.cure_shown ? told.cell.id : "";
 }
 
 }  // namespace
@@ -241,37 +243,11 @@ verdict::ScenarioResult conclude(const std::vector<MeasuredNodelocalCell>& measu
         }
     }
     Nodes cells = conclude_each(measured);
-    const Clauses hindered = hindrances(cells, harmed);
     const auto* first = first_in_matrix(cells, harmed);
     const auto* exposed =
         first_in_matrix(cells, [](const ConcludedNode& each) { return raced(each.seen()); });
-    if (!hindered.empty()) {
-        result.headline = fmt::format("Nothing is concluded: {}.", in_a_row(hindered, "; "));
-    } else if (first != nullptr || exposed != nullptr) {
-        const ConcludedNode& told = first != nullptr ? *first : *exposed;
-        result.verdict = first != nullptr ? verdict::ScenarioVerdict::kReproduced
-                                          : verdict::ScenarioVerdict::kExposed;
-        result.headline =
-            told.cell.id + ": " +
-            (first != nullptr
-                 ? harm_text(told.seen())
-                 : fmt::format("all {} pairs were answered, though they race", told.seen().pairs)) +
-            ".";
-        Clauses tracked;
-        tell_count(tracked, told.seen().client_entries,
-                   "{} entries of the clients' lookups in conntrack");
-        tell_count(tracked, told.seen().service_hits, "the service's rule counted {} packets");
-        result.cause = fmt::format(
-            "A and AAAA of one socket pass conntrack's lookup at the same moment; both find no "
-            "entry, and each draws an endpoint: {}. {}: {}.",
-            clash_text(told.seen()), told.cell.id,
-            tracked.empty() ? "of its lookups nothing was counted" : in_a_row(tracked));
-        tell_cure(cells, result);
-        result.before_cell = result.cure_shown ? told.cell.id : "";
-    } else {
-        result.verdict = verdict::ScenarioVerdict::kNotReproduced;
-        result.headline = "No pair met the race on its way to the service.";
-    }
+    conclude_from(cells, harmed, first != nullptr ? first : exposed, conclude_raced,
+                  "No pair met the race on its way to the service.", result);
     finish(cells, std::move(chart), result);
     return result;
 }

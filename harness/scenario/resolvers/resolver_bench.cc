@@ -2,10 +2,10 @@
 
 #include <fmt/ranges.h>
 
-#include <future>
 #include <map>
 #include <thread>
 
+#include "harness/process/at_once.h"
 #include "harness/process/netns.h"
 #include "harness/process/program.h"
 #include "harness/scenario/first_error.h"
@@ -105,45 +105,29 @@ Result<std::vector<LookupTrail>> ResolverHosts::round(const std::vector<AskedLoo
                                    .most_bytes = kDnsFrameBytes}));
     const auto server =
         serve({.rules = std::move(rules), .losses = std::move(losses), .keep_log = true}, delay);
-    struct Running {
-        const std::vector<std::size_t>* members;
-        std::future<Result<std::vector<resolver::Outcome>>> outcomes;
-    };
-    std::vector<Running> running;
-    for (const auto& [group, members] : groups) {
-        if (!server) {
-            break;
-        }
+    std::vector<LookupTrail> trails(lookups.size());
+    const auto look_up = [&](const auto& group) -> Status {
+        const auto& [asked, members] = group;
         std::vector<resolver::Lookup> own;
         for (const std::size_t member : members) {
             own.push_back(lookups[member].lookup);
         }
-        running.push_back(
-            {&members, std::async(std::launch::async, [&names, own = std::move(own),
-                                                       who = group.first, paced = group.second] {
-                 return resolver::look_up(names.client, who, own,
-                                          paced ? kPacedPerSecond : kLookupsPerSecond);
-             })});
-    }
-    std::vector<LookupTrail> trails(lookups.size());
-    Status made = server ? Status() : pass_on(server.error());
-    for (Running& group : running) {
-        auto outcomes = group.outcomes.get();
-        if (!outcomes) {
-            made = pass_on(outcomes.error());
-            continue;
+        auto outcomes = TRY(resolver::look_up(names.client, asked.first, own,
+                                              asked.second ? kPacedPerSecond : kLookupsPerSecond));
+        for (std::size_t i = 0; i < outcomes.size(); ++i) {
+            trails[members[i]].outcome = std::move(outcomes[i]);
         }
-        for (std::size_t i = 0; i < outcomes->size(); ++i) {
-            trails[(*group.members)[i]].outcome = std::move((*outcomes)[i]);
-        }
-    }
+        return {};
+    };
+    const Status made =
+        server ? process::at_once(groups, look_up) : Status(pass_on(server.error()));
     const auto at_client = hosts_.client->stop_capture();
     const auto at_dut = hosts_.dut->stop_capture();
     const auto log = server ? (*server)->take_log() : std::vector<agent::DnsQueryRecord>();
     TRY(first_error(made, at_client, at_dut));
-    if (at_client->dropped + at_client->left_out + at_dut->dropped + at_dut->left_out != 0) {
+    if (at_client->missing() + at_dut->missing() != 0) {
         return fail(ErrorCode::kUnavailable, "the listeners on the client's wire lost {} frames",
-                    at_client->dropped + at_client->left_out + at_dut->dropped + at_dut->left_out);
+                    at_client->missing() + at_dut->missing());
     }
     std::map<std::string, std::size_t> by_label;
     for (std::size_t i = 0; i < lookups.size(); ++i) {
@@ -156,6 +140,13 @@ Result<std::vector<LookupTrail>> ResolverHosts::round(const std::vector<AskedLoo
         }
     }
     return trails;
+}
+
+resolver::Kind resolver_in(const std::string& id) {
+    return has_part(id, "musl")       ? resolver::Kind::kMusl
+           : has_part(id, "go")       ? resolver::Kind::kGo
+           : has_part(id, "resolved") ? resolver::Kind::kResolved
+                                      : resolver::Kind::kGlibc;
 }
 
 std::string trail_text(const std::string& name, const LookupTrail& trail) {

@@ -52,6 +52,10 @@ class ResolverHosts {
     std::map<resolver::Kind, std::string> lacks_;  // those that were tried
 };
 
+// Which resolver the id of a cell names with one of its parts: "musl", "go", "resolved"; else
+// glibc's.
+resolver::Kind resolver_in(const std::string& id);
+
 // A line a lookup, for evidence files.
 std::string trail_text(const std::string& name, const LookupTrail& trail);
 

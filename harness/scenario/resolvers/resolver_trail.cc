@@ -17,8 +17,7 @@ using QueryKey = std::tuple<std::uint16_t, std::uint16_t, std::string, std::uint
 }  // namespace
 
 std::optional<DnsOnWire> dns_on_wire(const agent::CapturedFrame& frame) {
-    const frame::PacketView view =
-        frame::parse_frame(frame.bytes, std::span<const std::uint16_t>()).outer;
+    const frame::PacketView view = frame::parse_packet(frame.bytes);
     if (view.transport != frame::Transport::kUdp ||
         (view.source_port != kDnsPort && view.destination_port != kDnsPort)) {
         return std::nullopt;

@@ -14,7 +14,6 @@
 #include <random>
 #include <set>
 
-#include "harness/scenario/measures.h"
 #include "harness/scenario/resolvers/resolver_bench.h"
 
 namespace pathproof::scenario {
@@ -188,8 +187,6 @@ std::vector<std::string> names_asked(const SearchPathCell& what, const std::stri
 }
 
 std::vector<SearchPathCell> search_path_plan() {
-    const std::string service = ".kube-system";
-    const std::string below = "svc.cluster.local";
     std::vector<SearchPathCell> cells = with_roles<SearchPathCell>({
         {.id = "glibc.list-3", .label = "list of 3", .list = 3, .lookups = 60},
         {.id = "glibc.list-6", .label = "list of 6", .lookups = 60},
@@ -219,29 +216,14 @@ std::vector<SearchPathCell> search_path_plan() {
          .label = "no-aaaa",
          .options = "ndots:5 no-aaaa",
          .lookups = 60},
-        {.id = "musl.list-3",
-         .label = "musl, list of 3",
-         .who = Kind::kMusl,
-         .list = 3,
-         .lookups = 60,
-         .wait_ms = 2500},
-        {.id = "musl.list-6",
-         .label = "musl, list of 6",
-         .who = Kind::kMusl,
-         .lookups = 60,
-         .wait_ms = 2500},
+        {.id = "musl.list-3", .label = "musl, list of 3", .list = 3, .lookups = 60},
+        {.id = "musl.list-6", .label = "musl, list of 6", .lookups = 60},
         {.id = "musl.list-6.lost-twice",
          .label = "musl, lost twice",
-         .who = Kind::kMusl,
          .lost_copies = 2,
-         .one_each = true,
-         .wait_ms = 2500},
+         .one_each = true},
         {.id = "control.no-loss", .label = "control: no loss", .lost_permille = 0},
-        {.id = "control.musl.no-loss",
-         .label = "control: musl, no loss",
-         .who = Kind::kMusl,
-         .lost_permille = 0,
-         .wait_ms = 2500},
+        {.id = "control.musl.no-loss", .label = "control: musl, no loss", .lost_permille = 0},
         {.id = "control.first-of-list",
          .label = "control: found at once",
          .rest = "",
@@ -255,44 +237,28 @@ std::vector<SearchPathCell> search_path_plan() {
          .lookups = 60},
         {.id = "cure.musl.trailing-dot",
          .label = "cure: musl, trailing dot",
-         .who = Kind::kMusl,
-         .rest = ".example.com.",
-         .wait_ms = 2500},
-        {.id = "cure.ndots-2", .label = "cure: ndots:2", .options = "ndots:2", .lookups = 60},
-        {.id = "cure.musl.ndots-2",
-         .label = "cure: musl, ndots:2",
-         .who = Kind::kMusl,
-         .options = "ndots:2",
-         .wait_ms = 2500},
-        {.id = "cure.ndots-1", .label = "cure: ndots:1", .options = "ndots:1"},
-        {.id = "go.list-6", .label = "Go, list of 6", .who = Kind::kGo},
-        {.id = "control.go.no-loss",
-         .label = "control: Go, no loss",
-         .who = Kind::kGo,
-         .lost_permille = 0},
-        {.id = "cure.go.trailing-dot",
-         .label = "cure: Go, trailing dot",
-         .who = Kind::kGo,
          .rest = ".example.com."},
-        {.id = "resolved.list-6", .label = "systemd-resolved, list of 6", .who = Kind::kResolved},
+        {.id = "cure.ndots-2", .label = "cure: ndots:2", .options = "ndots:2", .lookups = 60},
+        {.id = "cure.musl.ndots-2", .label = "cure: musl, ndots:2", .options = "ndots:2"},
+        {.id = "cure.ndots-1", .label = "cure: ndots:1", .options = "ndots:1"},
+        {.id = "go.list-6", .label = "Go, list of 6"},
+        {.id = "control.go.no-loss", .label = "control: Go, no loss", .lost_permille = 0},
+        {.id = "cure.go.trailing-dot", .label = "cure: Go, trailing dot", .rest = ".example.com."},
+        {.id = "resolved.list-6", .label = "systemd-resolved, list of 6"},
         {.id = "control.resolved.no-loss",
          .label = "control: systemd-resolved, no loss",
-         .who = Kind::kResolved,
          .lost_permille = 0},
         {.id = "cure.resolved.trailing-dot",
          .label = "cure: systemd-resolved, trailing dot",
-         .who = Kind::kResolved,
          .rest = ".example.com."},
         // What the cures break: a service's name with as many dots as ndots.
         {.id = "musl.ndots-1.service-name",
          .label = "musl, ndots:1, a service",
-         .who = Kind::kMusl,
          .options = "ndots:1",
-         .rest = service,
-         .found_below = below,
+         .rest = ".kube-system",
+         .found_below = "svc.cluster.local",
          .lookups = 3,
          .lost_permille = 0,
-         .wait_ms = 2500,
          .shows = PathShows::kNotSearched},
         {.id = "use-vc.lost-answer",
          .label = "use-vc",
@@ -302,18 +268,12 @@ std::vector<SearchPathCell> search_path_plan() {
          .one_each = true,
          .limit_ms = 11'000,
          .shows = PathShows::kNeverEnds},
-        {.id = "glibc.list-6.after-cure",
-         .label = "after the cure",
-         .one_each = true,
-         .again = true},
-        {.id = "musl.list-6.after-cure",
-         .label = "musl, after the cure",
-         .who = Kind::kMusl,
-         .one_each = true,
-         .wait_ms = 2500,
-         .again = true},
+        {.id = "glibc.list-6.after-cure", .label = "after the cure", .one_each = true},
+        {.id = "musl.list-6.after-cure", .label = "musl, after the cure", .one_each = true},
     });
     for (SearchPathCell& cell : cells) {
+        cell.who = resolver_in(cell.id);
+        cell.wait_ms = cell.who == Kind::kMusl ? 2500 : cell.wait_ms;
         cell.role = cell.shows == PathShows::kNothing ? cell.role : CellRole::kDemonstration;
     }
     return cells;

@@ -35,39 +35,23 @@ std::string hit_text(const SearchPathValues& seen) {
     return text;
 }
 
-std::string computed_text(const SearchPathValues& seen) {
-    return fmt::format("{}, computed {:.1f}", some_of(seen.hit(), seen.lookups), seen.computed_hit);
-}
-
 bool multiplied(const ConcludedPath& each) {
     return each.cell.verdict == CellVerdict::kFail && each.cell.cause == "search-path";
 }
 
-bool was_run(const ConcludedPath& each) {
-    return each.cell.verdict != CellVerdict::kSkip;
-}
-
 void tell_path_cure(const PathRuns& cells, verdict::ScenarioResult& result) {
+    const auto text = [](const ConcludedPath& each) {
+        return fmt::format("{} ({} {} queries a lookup, {} waited or failed)",
+                           each.what().label.substr(each.what().label.find(' ') + 1),
+                           resolver::name(each.what().who), each.seen().computed_queries,
+                           some_of(each.seen().hit(), each.seen().lookups));
+    };
     Clauses shown;
-    Clauses failed;
-    const ConcludedPath* after = nullptr;
-    for (const ConcludedPath& each : cells) {
-        if (each.is(CellRole::kCure) && each.passes()) {
-            after = after == nullptr ? &each : after;
-            shown.push_back(fmt::format("{} ({} {} queries a lookup, {} waited or failed)",
-                                        each.what().label.substr(each.what().label.find(' ') + 1),
-                                        resolver::name(each.what().who),
-                                        each.seen().computed_queries,
-                                        some_of(each.seen().hit(), each.seen().lookups)));
-        } else if (each.is(CellRole::kCure) && was_run(each)) {
-            failed.push_back(each.cell.id + ": " + each.cell.reason);
-        }
-    }
     const ConcludedPath* again = first_again(cells, multiplied);
     const std::string name =
         "a dot behind the name, or `ndots:2` (dnsConfig.options of the pod), so that the name "
         "itself is asked for first";
-    if (!tell_cure(name, after, failed, again != nullptr, result)) {
+    if (!tell_cure(name, cells, text, again != nullptr, shown, result)) {
         return;
     }
     result.cure = fmt::format(
@@ -99,10 +83,9 @@ void conclude_multiplied(const PathRuns& cells, const ConcludedPath& first,
     std::uint64_t by_search = 0;
     std::uint64_t by_name = 0;
     for (const ConcludedPath& each : cells) {
-        if (each.is(CellRole::kMatrix) && multiplied(each) && !each.what().again) {
-            found.push_back(each.cell.id + ": " + computed_text(each.seen()));
-        }
         if (each.is(CellRole::kMatrix) && multiplied(each)) {
+            tell(found, !each.what().again, "{}: {}, computed {:.1f}", each.cell.id,
+                 some_of(each.seen().hit(), each.seen().lookups), each.seen().computed_hit);
             by_search += each.seen().by_search;
             by_name += each.seen().by_name;
         }
@@ -180,9 +163,7 @@ verdict::Cell conclude(const SearchPathCell& what, const SearchPathValues& seen)
                                                      what.lost_copies > 1 ? ", twice each" : "")}},
         .role = what.role,
         .verdict = CellVerdict::kPass};
-    const auto of_lookups = [](const char* name, const char* label, std::uint64_t value) {
-        return count_of(name, label, value, "lookups");
-    };
+    const auto of_lookups = counts_in("lookups");
     cell.measures = {
         of_lookups("lookups", "lookups", seen.lookups),
         count_of("names", "names that a lookup asks for", seen.names),
@@ -208,10 +189,9 @@ verdict::Cell conclude(const SearchPathCell& what, const SearchPathValues& seen)
         of_lookups("killed", "that did not end", seen.killed),
         of_lookups(verdict::kUnexplained, "waited or failed, and nothing tells why",
                    seen.unexplained),
+        words_of("computed_hit", "waited or failed, computed",
+                 fmt::format("{:.1f}", seen.computed_hit)),
     };
-    verdict::Measure computed = words_of("computed_hit", "waited or failed, computed",
-                                         fmt::format("{:.1f}", seen.computed_hit));
-    cell.measures.push_back(std::move(computed));
     const auto end = ending(cell);
     if (not_measured(cell, seen.lacking, seen.objections, seen.lookups, "no name was looked up")) {
         return cell;
@@ -271,8 +251,7 @@ verdict::ScenarioResult conclude(const std::vector<MeasuredSearchPathCell>& meas
         }
     }
     add_curve(cells, result);
-    PathRuns run;
-    std::ranges::copy_if(cells, std::back_inserter(run), was_run);
+    const PathRuns run = those_run(cells);
     const ConcludedPath* first = first_in_matrix(
         run, [](const auto& each) { return multiplied(each) && each.what().list == 6; });
     first = first != nullptr ? first : first_in_matrix(run, multiplied);

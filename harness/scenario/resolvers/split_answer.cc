@@ -14,14 +14,12 @@
 #include <set>
 
 #include "dataplane/frame/dns.h"
-#include "harness/scenario/measures.h"
 #include "harness/scenario/resolvers/resolver_bench.h"
 
 namespace pathproof::scenario {
 namespace {
 
 using SplitKind = SplitAnswerCell::Kind;
-using SplitResolver = resolver::Kind;
 
 const std::vector<std::string> kSplitList = {"default.svc.cluster.local", "svc.cluster.local",
                                              "cluster.local"};
@@ -159,7 +157,7 @@ class SplitAnswerBench : public SideBySide<SplitAnswerCell, SplitAnswerValues> {
     static void join(const SplitAnswerCell& what, const std::string& full_name,
                      const LookupTrail& trail, SplitAnswerValues& seen) {
         // The resolver waits for 5 s, musl for half as long.
-        const double patience = what.who == SplitResolver::kMusl ? 2'250 : 4'500;
+        const double patience = what.who == resolver::Kind::kMusl ? 2'250 : 4'500;
         const std::string strange = strange_fate(trail.queries, patience);
         const auto other = [&](const std::string& word) {
             ++seen.by_other;
@@ -231,9 +229,6 @@ const char* name(PairReply reply) {
 
 std::vector<SplitAnswerCell> split_answer_plan() {
     using enum PairReply;
-    constexpr SplitResolver kMusl = SplitResolver::kMusl;
-    constexpr SplitResolver kGo = SplitResolver::kGo;
-    constexpr SplitResolver kResolved = SplitResolver::kResolved;
     std::vector<SplitAnswerCell> cells = with_roles<SplitAnswerCell>({
         {.id = "glibc.nx-cname", .label = "nx, cname"},
         {.id = "glibc.cname-nx", .label = "cname, nx", .a = kCname, .aaaa = kNx},
@@ -249,15 +244,11 @@ std::vector<SplitAnswerCell> split_answer_plan() {
          .options = "ndots:5 single-request-reopen"},
         {.id = "glibc.nx-cname.use-vc", .label = "use-vc", .options = "ndots:5 use-vc"},
         {.id = "glibc.nx-cname.addrconfig", .label = "AI_ADDRCONFIG", .addrconfig = true},
-        {.id = "musl.nx-cname", .label = "musl: nx, cname", .who = kMusl},
-        {.id = "musl.empty-empty",
-         .label = "musl: empty, empty",
-         .who = kMusl,
-         .a = kEmpty,
-         .aaaa = kEmpty},
-        {.id = "musl.cname-cname", .label = "musl: cname, cname", .who = kMusl, .a = kCname},
+        {.id = "musl.nx-cname", .label = "musl: nx, cname"},
+        {.id = "musl.empty-empty", .label = "musl: empty, empty", .a = kEmpty, .aaaa = kEmpty},
+        {.id = "musl.cname-cname", .label = "musl: cname, cname", .a = kCname},
         {.id = "control.nx-nx", .label = "control: nx, nx", .aaaa = kNx},
-        {.id = "control.musl.nx-nx", .label = "control: musl: nx, nx", .who = kMusl, .aaaa = kNx},
+        {.id = "control.musl.nx-nx", .label = "control: musl: nx, nx", .aaaa = kNx},
         {.id = "cure.trailing-dot", .label = "cure: trailing dot", .dot = true},
         {.id = "cure.ndots-2", .label = "cure: ndots:2", .options = "ndots:2"},
         {.id = "cure.no-aaaa", .label = "cure: no-aaaa", .options = "ndots:5 no-aaaa"},
@@ -265,59 +256,43 @@ std::vector<SplitAnswerCell> split_answer_plan() {
         {.id = "cure.consistent-cache", .label = "cure: consistent cache", .a = kCnameData},
         {.id = "cure.musl.trailing-dot",
          .label = "cure: musl, trailing dot",
-         .who = kMusl,
          .a = kEmpty,
          .aaaa = kEmpty,
          .dot = true},
         {.id = "cure.musl.ndots-2",
          .label = "cure: musl, ndots:2",
-         .who = kMusl,
          .a = kEmpty,
          .aaaa = kEmpty,
          .options = "ndots:2"},
         {.id = "pairs.glibc", .label = "all pairs", .kind = SplitKind::kTable},
-        {.id = "pairs.musl", .label = "all pairs, musl", .who = kMusl, .kind = SplitKind::kTable},
-        {.id = "go.nx-cname", .label = "Go: nx, cname", .who = kGo},
-        {.id = "go.empty-empty",
-         .label = "Go: empty, empty",
-         .who = kGo,
-         .a = kEmpty,
-         .aaaa = kEmpty},
-        {.id = "go.cname-cname", .label = "Go: cname, cname", .who = kGo, .a = kCname},
-        {.id = "control.go.nx-nx", .label = "control: Go: nx, nx", .who = kGo, .aaaa = kNx},
-        {.id = "pairs.go", .label = "all pairs, Go", .who = kGo, .kind = SplitKind::kTable},
-        {.id = "resolved.nx-cname", .label = "systemd-resolved: nx, cname", .who = kResolved},
+        {.id = "pairs.musl", .label = "all pairs, musl", .kind = SplitKind::kTable},
+        {.id = "go.nx-cname", .label = "Go: nx, cname"},
+        {.id = "go.empty-empty", .label = "Go: empty, empty", .a = kEmpty, .aaaa = kEmpty},
+        {.id = "go.cname-cname", .label = "Go: cname, cname", .a = kCname},
+        {.id = "control.go.nx-nx", .label = "control: Go: nx, nx", .aaaa = kNx},
+        {.id = "pairs.go", .label = "all pairs, Go", .kind = SplitKind::kTable},
+        {.id = "resolved.nx-cname", .label = "systemd-resolved: nx, cname"},
         {.id = "resolved.cname-nx",
          .label = "systemd-resolved: cname, nx",
-         .who = kResolved,
          .a = kCname,
          .aaaa = kNx},
         {.id = "resolved.empty-empty",
          .label = "systemd-resolved: empty, empty",
-         .who = kResolved,
          .a = kEmpty,
          .aaaa = kEmpty},
-        {.id = "resolved.cname-cname",
-         .label = "systemd-resolved: cname, cname",
-         .who = kResolved,
-         .a = kCname},
-        {.id = "control.resolved.nx-nx",
-         .label = "control: systemd-resolved: nx, nx",
-         .who = kResolved,
-         .aaaa = kNx},
+        {.id = "resolved.cname-cname", .label = "systemd-resolved: cname, cname", .a = kCname},
+        {.id = "control.resolved.nx-nx", .label = "control: systemd-resolved: nx, nx", .aaaa = kNx},
         {.id = "cure.resolved.trailing-dot",
          .label = "cure: systemd-resolved, trailing dot",
-         .who = kResolved,
          .dot = true},
-        {.id = "glibc.nx-cname.after-cure", .label = "after the cure", .again = true},
+        {.id = "glibc.nx-cname.after-cure", .label = "after the cure"},
         {.id = "musl.empty-empty.after-cure",
          .label = "musl, after the cure",
-         .who = kMusl,
          .a = kEmpty,
-         .aaaa = kEmpty,
-         .again = true},
+         .aaaa = kEmpty},
     });
     for (SplitAnswerCell& cell : cells) {
+        cell.who = resolver_in(cell.id);
         cell.role = cell.kind == SplitKind::kTable ? CellRole::kDemonstration : cell.role;
     }
     return cells;

@@ -24,7 +24,6 @@ enum class PairReply : std::uint8_t {
     kNone,     // no answer
     kRubbish,  // a message that breaks off
 };
-inline constexpr std::size_t kPairReplies = 9;
 const char* name(PairReply reply);  // "data", "nx", "empty", "cname", "cname+data", "servfail", ...
 
 struct SplitAnswerCell {

@@ -43,37 +43,28 @@ bool search_ended(const ConcludedSplit& each) {
            (each.cell.cause == "split-answer" || each.cell.cause == "nodata-answer");
 }
 
-bool split_was_run(const ConcludedSplit& each) {
-    return each.cell.verdict != CellVerdict::kSkip;
-}
-
 bool names_an_option(const SplitAnswerCell& what) {
     return what.options != "ndots:5" || what.addrconfig;
 }
 
 void tell_split_cure(const SplitRuns& cells, verdict::ScenarioResult& result) {
+    const auto text = [](const ConcludedSplit& each) {
+        return fmt::format("{} ({} queries)",
+                           each.what().label.substr(each.what().label.find(' ') + 1),
+                           each.seen().most_queries);
+    };
     Clauses shown;
-    Clauses failed;
     Clauses no_cures;
-    const ConcludedSplit* after = nullptr;
     for (const ConcludedSplit& each : cells) {
-        if (each.is(CellRole::kCure) && each.passes()) {
-            after = after == nullptr ? &each : after;
-            shown.push_back(fmt::format("{} ({} queries)",
-                                        each.what().label.substr(each.what().label.find(' ') + 1),
-                                        each.seen().most_queries));
-        } else if (each.is(CellRole::kCure)) {
-            failed.push_back(each.cell.id + ": " + each.cell.reason);
-        }
-        if (each.is(CellRole::kMatrix) && search_ended(each) && names_an_option(each.what())) {
-            no_cures.push_back(each.what().label);
-        }
+        tell(no_cures,
+             each.is(CellRole::kMatrix) && search_ended(each) && names_an_option(each.what()), "{}",
+             each.what().label);
     }
     const ConcludedSplit* again = first_again(cells, search_ended);
     const std::string name =
         "a dot behind the name, or `ndots:2` (dnsConfig.options of the pod); in the cache: keep A "
         "and AAAA of one name together";
-    if (!tell_cure(name, after, failed, again != nullptr, result)) {
+    if (!tell_cure(name, cells, text, again != nullptr, shown, result)) {
         return;
     }
     result.cure =
@@ -186,9 +177,7 @@ verdict::Cell conclude(const SplitAnswerCell& what, const SplitAnswerValues& see
                     {"family", what.family == resolver::Family::kIpv4 ? "AF_INET" : "AF_UNSPEC"}},
         .role = what.role,
         .verdict = CellVerdict::kPass};
-    const auto of_lookups = [](const char* name, const char* label, std::uint64_t value) {
-        return count_of(name, label, value, "lookups");
-    };
+    const auto of_lookups = counts_in("lookups");
     cell.measures = {
         of_lookups("lookups", "lookups", seen.lookups),
         of_lookups("resolved", "with an address", seen.resolved),
@@ -247,8 +236,7 @@ verdict::ScenarioResult conclude(const std::vector<MeasuredSplitAnswerCell>& mea
         }
     }
     add_pairs(cells, result);
-    SplitRuns run;
-    std::ranges::copy_if(cells, std::back_inserter(run), split_was_run);
+    const SplitRuns run = those_run(cells);
     const ConcludedSplit* first = first_in_matrix(run, [](const auto& each) {
         return search_ended(each) && each.cell.cause == "split-answer";
     });

@@ -75,8 +75,7 @@ class BridgeBench : public NatPathBench<BridgeCell, BridgeValues> {
         TRY(first_error(looked, capture, entries));
         std::map<std::uint16_t, bool> flows;  // of the client's ports: the backend answered there
         for (const agent::CapturedFrame& frame : capture->frames) {
-            const frame::PacketView view =
-                frame::parse_frame(frame.bytes, std::span<const std::uint16_t>()).outer;
+            const frame::PacketView view = frame::parse_packet(frame.bytes);
             if (view.transport != frame::Transport::kUdp ||
                 view.source_port != names.service.port) {
                 continue;
@@ -142,7 +141,7 @@ std::vector<BridgeCell> bridge_cells() {
         {.id = "control.other-host", .label = "control: other host", .asks = Asks::kOtherHost},
         {.id = "cure.bridge-nf-on", .label = "cure: =1", .filtered = true},
         {.id = "cure.masquerade", .label = "cure: MASQUERADE", .hairpin = true},
-        {.id = "bridge-nf-off.after-cure", .label = "after the cures", .again = true},
+        {.id = "bridge-nf-off.after-cure", .label = "after the cures"},
     });
 }
 

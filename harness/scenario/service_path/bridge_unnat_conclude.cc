@@ -62,10 +62,8 @@ void tell_cures(const Bridges& cells, const ConcludedBridge& first,
                                       some_of(each.seen().failed(), each.seen().lookups),
                                       some_of(again->seen().failed(), again->seen().lookups))
                         : why));
-        if (why.empty() && !result.cure_shown) {
-            result.cure_shown = true;
-            result.before_cell = first.cell.id;
-            result.after_cell = each.cell.id;
+        if (why.empty()) {
+            show_cure(first, each, result);
         }
     }
     result.cure = cures.empty() ? "net.bridge.bridge-nf-call-iptables=1 (not tried in this run)"
@@ -96,9 +94,7 @@ verdict::Cell conclude(const BridgeCell& what, const BridgeValues& seen) {
                                    {"MASQUERADE", what.hairpin ? "on" : "off"}},
                        .role = what.role,
                        .verdict = CellVerdict::kPass};
-    const auto answers = [](const char* name, const char* label, std::uint64_t value) {
-        return count_of(name, label, value, "answers");
-    };
+    const auto answers = counts_in("answers");
     cell.measures = {
         count_of("lookups", "lookups (A and AAAA)", seen.lookups, "lookups"),
         count_of("failed", "of them without their answers", seen.failed(), "lookups"),

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <rte_byteorder.h>
 #include <rte_icmp.h>
@@ -304,7 +303,7 @@ Result<std::optional<FlowRecord>> FlowRecorder::stop() {
                                         {&server_, &record_.server_wire},
                                         {&dut_server_side_, &record_.server_wire}}) {
         auto capture = TRY((*agent)->stop_capture());
-        record_.missing += capture.dropped + capture.left_out;
+        record_.missing += capture.missing();
         std::ranges::move(capture.frames, std::back_inserter(*frames));
         agent->reset();
     }

@@ -52,7 +52,7 @@ struct WireSegment {
 std::vector<WireSegment> tcp_of(const agent::Capture& capture) {
     std::vector<WireSegment> segments;
     for (const agent::CapturedFrame& frame : capture.frames) {
-        const auto view = frame::parse_frame(frame.bytes, std::span<const std::uint16_t>()).outer;
+        const frame::PacketView view = frame::parse_packet(frame.bytes);
         const auto tcp = frame::view<rte_tcp_hdr>(frame.bytes, view.transport_offset);
         if (view.transport == frame::Transport::kTcp && tcp) {
             segments.push_back({view, tcp->tcp_flags, rte_be_to_cpu_32(tcp->sent_seq),
@@ -249,23 +249,14 @@ std::vector<SegmentCell> segment_cells() {
         {.id = "control.in-window", .label = "control: in the window", .sends = Sends::kInWindow},
         {.id = "cure.be-liberal", .label = "cure: be_liberal=1", .be_liberal = true},
         {.id = "cure.drop-invalid", .label = "cure: INVALID dropped", .drops = true},
-        {.id = "ahead.after-cure", .label = "after the cures", .again = true},
-        {.id = "control.one-way",
-         .label = "control: one way",
-         .sends = Sends::kNothing,
-         .one_way = true},
-        {.id = "be-liberal.one-way",
-         .label = "be_liberal=1, one way",
-         .sends = Sends::kNothing,
-         .be_liberal = true,
-         .one_way = true},
-        {.id = "drop-invalid.one-way",
-         .label = "INVALID dropped, one way",
-         .sends = Sends::kNothing,
-         .drops = true,
-         .one_way = true},
+        {.id = "ahead.after-cure", .label = "after the cures"},
+        {.id = "control.one-way", .label = "control: one way"},
+        {.id = "be-liberal.one-way", .label = "be_liberal=1, one way", .be_liberal = true},
+        {.id = "drop-invalid.one-way", .label = "INVALID dropped, one way", .drops = true},
     });
     for (SegmentCell& cell : cells) {
+        cell.one_way = has_part(cell.id, "one-way");
+        cell.sends = cell.one_way ? Sends::kNothing : cell.sends;
         if (cell.one_way && cell.role == CellRole::kMatrix) {
             cell.role = CellRole::kDemonstration;
         }

@@ -1,6 +1,4 @@
 // What is said of invalid-rst: each clause from a value that is not zero.
-#include <algorithm>
-
 #include "harness/scenario/measures.h"
 #include "harness/scenario/service_path/invalid_rst.h"
 
@@ -46,9 +44,7 @@ std::string causes_of(const SegmentValues& seen) {
     for (const auto& [count, cause] : {std::pair{seen.proven(), kOwnCause},
                                        {seen.by_lost_entry, "lost-entry"},
                                        {seen.by_server, "server-reset"}}) {
-        if (count != 0) {
-            causes.push_back(cause);
-        }
+        tell(causes, count, "{}", cause);
     }
     return in_a_row(causes, "+");
 }
@@ -96,10 +92,8 @@ void tell_cures(const SegmentRuns& cells, const ConcludedSegments& first,
                                       some_of(again->seen().broken, again->seen().connects))
                         : why,
             side_effect(cells, each.what())));
-        if (why.empty() && !result.cure_shown) {
-            result.cure_shown = true;
-            result.before_cell = first.cell.id;
-            result.after_cell = each.cell.id;
+        if (why.empty()) {
+            show_cure(first, each, result);
         }
     }
     result.cure = cures.empty()
@@ -111,9 +105,8 @@ void conclude_resets(const SegmentRuns& cells, const ConcludedSegments& first,
                      verdict::ScenarioResult& result) {
     Clauses found;
     for (const ConcludedSegments& each : cells) {
-        if (each.is(CellRole::kMatrix) && (!each.what().again || &each == &first)) {
-            found.push_back(fmt::format("{}: {}", each.cell.id, broken_text(each.seen())));
-        }
+        tell(found, each.is(CellRole::kMatrix) && (!each.what().again || &each == &first), "{}: {}",
+             each.cell.id, broken_text(each.seen()));
     }
     const SegmentValues& seen = first.seen();
     result.headline = in_a_row(found, "; ") + ".";
@@ -137,12 +130,8 @@ verdict::Cell conclude(const SegmentCell& what, const SegmentValues& seen) {
                                    {"answers", what.one_way ? "pass by" : "by the DUT"}},
                        .role = what.role,
                        .verdict = CellVerdict::kPass};
-    const auto connects = [](const char* name, const char* label, std::uint64_t value) {
-        return count_of(name, label, value, "connections");
-    };
-    const auto packets = [](const char* name, const char* label, std::uint64_t value) {
-        return count_of(name, label, value, "packets");
-    };
+    const auto connects = counts_in("connections");
+    const auto packets = counts_in("packets");
     cell.measures = {
         connects("connects", "connections", seen.connects),
         connects("broken", "of them that broke", seen.broken),

@@ -46,23 +46,17 @@ class ReuseBench : public NatPathBench<ReuseCell, ReuseValues> {
                 break;
             }
         }
-        if (cell.seen.slow != cell.seen.swallowed && cell.seen.worst_late_ms >= kStarvedMs) {
-            cell.seen.objections.push_back(
-                fmt::format("the client was short of CPU time: a connect began {:.0f} ms late",
-                            cell.seen.worst_late_ms));
-        }
+        tell(cell.seen.objections,
+             cell.seen.slow != cell.seen.swallowed && cell.seen.worst_late_ms >= kStarvedMs,
+             "the client was short of CPU time: a connect began {:.0f} ms late",
+             cell.seen.worst_late_ms);
         return {};
     }
 
     static Result<std::vector<Segment>> syns(agent::Client& host, std::uint16_t to) {
         const auto capture = TRY(host.stop_capture());
-        std::vector<Segment> all;
-        for (const agent::CapturedFrame& frame : capture.frames) {
-            if (const auto segment = read_segment(frame);
-                segment && segment->syn && segment->destination_port == to) {
-                all.push_back(*segment);
-            }
-        }
+        std::vector<Segment> all = segments_to(capture, to);
+        std::erase_if(all, [](const Segment& segment) { return !segment.syn; });
         return all;
     }
 
@@ -136,7 +130,7 @@ std::vector<ReuseCell> ipvs_reuse_plan() {
         {.id = "reuse", .label = "conn_reuse_mode=1"},
         {.id = "control.other-ports", .label = "control: other ports", .other_ports = true},
         {.id = "cure.reuse-mode-0", .label = "cure: conn_reuse_mode=0", .mode = 0},
-        {.id = "reuse.after-cure", .label = "after the cure", .again = true},
+        {.id = "reuse.after-cure", .label = "after the cure"},
     });
 }
 

@@ -12,9 +12,7 @@ using Reuses = std::vector<ConcludedReuse>;
 constexpr const char* kReuseCure = "`sysctl -w net.ipv4.vs.conn_reuse_mode=0`";
 
 void add_measures(const ReuseValues& seen, verdict::Cell& cell) {
-    const auto connects = [](const char* name, const char* label, std::uint64_t value) {
-        return count_of(name, label, value, "connects");
-    };
+    const auto connects = counts_in("connects");
     cell.measures = {
         connects("connects", "made", seen.connects),
         connects("failed", "failed", seen.failed),
@@ -51,10 +49,8 @@ void conclude_reuse(const Reuses& cells, const ConcludedReuse& first,
     const ConcludedReuse* cure = first_cure(cells);
     const ConcludedReuse* again = first_again(cells, shows_reuse);
     const std::string why = not_shown(cure, again != nullptr);
-    result.cure_shown = why.empty();
-    if (result.cure_shown) {
-        result.before_cell = first.cell.id;
-        result.after_cell = cure->cell.id;
+    if (why.empty()) {
+        show_cure(first, *cure, result);
     }
     result.cure = fmt::format(
         "{} on the DUT ({})", kReuseCure,

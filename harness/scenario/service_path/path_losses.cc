@@ -20,7 +20,7 @@ std::uint64_t packets_of(const agent::Capture& capture, std::uint16_t port,
                          std::set<std::uint16_t>* sources) {
     std::uint64_t packets = 0;
     for (const agent::CapturedFrame& frame : capture.frames) {
-        const auto view = frame::parse_frame(frame.bytes, std::span<const std::uint16_t>()).outer;
+        const frame::PacketView view = frame::parse_packet(frame.bytes);
         if (!is_to(view, port)) {
             continue;
         }
@@ -61,10 +61,10 @@ Result<WatchedPath> watch_path(NatPathHosts& hosts, std::uint16_t port,
     const auto seen = TRY(hosts.dut->stop_path_watch());
     const auto after = TRY(hosts.dut->conntrack_stats());
     TRY(sent);
-    if (in.left_out + in.dropped + out.left_out + out.dropped != 0) {
+    if (in.missing() + out.missing() != 0) {
         return fail(ErrorCode::kFailed,
                     "the captures of the NAT path are not whole: {} frames missing",
-                    in.left_out + in.dropped + out.left_out + out.dropped);
+                    in.missing() + out.missing());
     }
     WatchedPath watched;
     PathLosses& losses = watched.losses;

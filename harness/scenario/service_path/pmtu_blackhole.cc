@@ -146,8 +146,7 @@ std::vector<PmtuCell> pmtu_blackhole_plan() {
                                clamp,
                                {.id = "df-unset.icmp-filtered.fragments-dropped.after-cure",
                                 .label = "after the cures",
-                                .tunnel = dark,
-                                .again = true}});
+                                .tunnel = dark}});
     return with_roles(std::move(cells));
 }
 

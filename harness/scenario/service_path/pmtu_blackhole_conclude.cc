@@ -98,30 +98,24 @@ bool harmed_by_hop(const ConcludedPmtu& each) {
     return each.is(CellRole::kMatrix) && swallowed(each);
 }
 
-struct PmtuCure {
-    const char* id;
-    std::string name;
-};
-
 std::string pmtu_cures(const Pmtus& cells, const ConcludedPmtu& first,
                        verdict::ScenarioResult& result) {
     const auto* again = first_again(cells, harmed_by_hop);
     const std::uint32_t fits = first.what().fits();
-    const std::vector<PmtuCure> cures = {
-        {"cure.mtu", fmt::format("an MTU of {} on the tunnel (the path's less 50)", fits)},
-        {"cure.df-set.icmp-passes.fragments-dropped",
-         "outer DF set, and the routers' ICMP let through"},
-        {"cure.mss-clamp", fmt::format("TCPMSS --set-mss {} on the tunnel", fits - 40)}};
     Clauses lines;
-    for (const PmtuCure& cure : cures) {
-        const ConcludedPmtu* cell = by_id(cells, cure.id);
+    for (const auto& [id, name] :
+         {std::pair{"cure.mtu",
+                    fmt::format("an MTU of {} on the tunnel (the path's less 50)", fits)},
+          {"cure.df-set.icmp-passes.fragments-dropped",
+           "outer DF set, and the routers' ICMP let through"},
+          {"cure.mss-clamp", fmt::format("TCPMSS --set-mss {} on the tunnel", fits - 40)}}) {
+        const ConcludedPmtu* cell = by_id(cells, id);
         if (const std::string why = not_shown(cell, again != nullptr); !why.empty()) {
-            lines.push_back(fmt::format("{} ({})", cure.name, why));
+            lines.push_back(fmt::format("{} ({})", name, why));
         } else {
-            lines.push_back(fmt::format("{} ({}; {})", cure.name, through_text(cell->seen()),
+            lines.push_back(fmt::format("{} ({}; {})", name, through_text(cell->seen()),
                                         sizes_text(cell->seen())));
-            result.cure_shown = true;
-            result.after_cell = result.after_cell.empty() ? cell->cell.id : result.after_cell;
+            show_cure(first, *cell, result);
         }
     }
     return in_a_row(lines, "\n");
@@ -131,9 +125,8 @@ void conclude_blackhole(const Pmtus& cells, const ConcludedPmtu& first,
                         verdict::ScenarioResult& result) {
     Clauses headline;
     for (const ConcludedPmtu& each : cells) {
-        if (harmed_by_hop(each) && (!each.what().again || &each == &first)) {
-            headline.push_back(each.what().label);
-        }
+        tell(headline, harmed_by_hop(each) && (!each.what().again || &each == &first), "{}",
+             each.what().label);
     }
     result.headline = fmt::format("Ping and small transfers get through, large ones hang: {}.",
                                   in_a_row(headline, "; "));
@@ -150,9 +143,6 @@ void conclude_blackhole(const Pmtus& cells, const ConcludedPmtu& first,
         first.what().tunnel.mtu, first.what().tunnel.hop_mtu, sizes_text(first.seen()),
         in_a_row(causes, "; in "));
     result.cure = pmtu_cures(cells, first, result);
-    if (result.cure_shown) {
-        result.before_cell = first.cell.id;
-    }
 }
 
 }  // namespace
@@ -190,41 +180,36 @@ verdict::Cell conclude(const PmtuCell& what, const PmtuValues& seen) {
 }
 
 verdict::ScenarioResult conclude(const std::vector<MeasuredPmtuCell>& measured) {
-    Pmtus cells = conclude_each(measured);
-    verdict::ScenarioResult result;
     verdict::Proof proof{
         .title = "What gets through, by the outer DF bit, ICMP and fragments",
         .columns = {"outer DF", "ICMP", "fragments", "tunnel MTU", "hop MTU", "MSS", "60000 bytes",
                     "packets pass up to", "cut", "fragments discarded", "too large",
-                    "ICMP filtered", "ICMP at the client"}};
-    for (const ConcludedPmtu& each : cells) {
-        const PmtuValues& seen = each.seen();
-        result.unexplained += unexplained(each.what(), seen) ? 1 : 0;
-        if (each.cell.verdict == CellVerdict::kError || each.what().again) {
-            continue;
-        }
-        std::vector<std::string> row;
-        for (const auto& toggle : each.cell.toggles) {
-            row.push_back(toggle.second);
-        }
-        row.push_back(seen.large ? "ok" : seen.hangs() ? "HANGS" : "fails");
-        for (const std::uint64_t value :
-             {std::uint64_t{seen.passes}, seen.cut, seen.fragments_dropped, seen.too_big,
-              seen.icmp_dropped, seen.icmp_seen}) {
-            row.push_back(std::to_string(value));
-        }
-        proof.rows.push_back(std::move(row));
-    }
-    conclude_from(cells, swallowed, first_of(cells, harmed_by_hop), conclude_blackhole,
-                  "Transfers got through the tunnel, whatever the router's ICMP and fragments met.",
-                  result);
-    if (!proof.rows.empty()) {
-        proof.conclusion =
+                    "ICMP filtered", "ICMP at the client"},
+        .conclusion =
             "Packets are those of ping inside of the tunnel; the counters are of the "
-            "router, of the rules and of the client.";
+            "router, of the rules and of the client."};
+    const auto harm_of = [&](const ConcludedPmtu& each, auto&) -> Harm {  // the table is its chart
+        const PmtuValues& seen = each.seen();
+        if (each.cell.verdict != CellVerdict::kError && !each.what().again) {
+            std::vector<std::string>& row = proof.rows.emplace_back();
+            for (const auto& toggle : each.cell.toggles) {
+                row.push_back(toggle.second);
+            }
+            row.push_back(seen.large ? "ok" : seen.hangs() ? "HANGS" : "fails");
+            for (const std::uint64_t value :
+                 {std::uint64_t{seen.passes}, seen.cut, seen.fragments_dropped, seen.too_big,
+                  seen.icmp_dropped, seen.icmp_seen}) {
+                row.push_back(std::to_string(value));
+            }
+        }
+        return {.unexplained = unexplained(each.what(), seen) ? 1U : 0U};
+    };
+    auto result = conclude_cells(
+        measured, "", harm_of, swallowed, conclude_blackhole,
+        "Transfers got through the tunnel, whatever the router's ICMP and fragments met.");
+    if (!proof.rows.empty()) {
         result.proofs.push_back(std::move(proof));
     }
-    finish(std::move(cells), {}, result);
     return result;
 }
 

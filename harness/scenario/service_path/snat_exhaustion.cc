@@ -211,23 +211,16 @@ std::vector<ExhaustionCell> snat_exhaustion_plan() {
                          .from = from,
                          .to = to});
     }
-    cells.push_back(
-        {.id = "cure.all-ports", .label = "cure: all ports", .from = 97, .all_ports = true});
-    cells.push_back({.id = "fill-99.after-cure",
-                     .label = "after the cure",
-                     .from = 97,
-                     .to = 99,
-                     .again = true});
-    cells.push_back({.id = "control.all-ports", .label = "all ports", .all_ports = true});
-    cells.push_back({.id = "ipv6.fill-99",
-                     .label = "IPv6, 97 to 99 % in use",
-                     .from = 97,
-                     .to = 99,
-                     .family = frame::Family::kIpv6});
-    cells.push_back({.id = "control.ipv6.all-ports",
-                     .label = "IPv6, all ports",
-                     .all_ports = true,
-                     .family = frame::Family::kIpv6});
+    cells.insert(cells.end(),
+                 {{.id = "cure.all-ports", .label = "cure: all ports", .from = 97},
+                  {.id = "fill-99.after-cure", .label = "after the cure", .from = 97, .to = 99},
+                  {.id = "control.all-ports", .label = "all ports"},
+                  {.id = "ipv6.fill-99", .label = "IPv6, 97 to 99 % in use", .from = 97, .to = 99},
+                  {.id = "control.ipv6.all-ports", .label = "IPv6, all ports"}});
+    for (ExhaustionCell& cell : cells) {
+        cell.all_ports = has_part(cell.id, "all-ports");
+        cell.family = has_part(cell.id, "ipv6") ? frame::Family::kIpv6 : frame::Family::kIpv4;
+    }
     return with_roles(std::move(cells));
 }
 

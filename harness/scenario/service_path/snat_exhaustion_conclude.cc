@@ -77,7 +77,8 @@ bool harmed_by_search(const ConcludedExhaustion& each) {
     return each.is(CellRole::kMatrix) && starved_of_port(each);
 }
 
-std::string port_cure(const Exhaustions& cells, verdict::ScenarioResult& result) {
+std::string port_cure(const Exhaustions& cells, const ConcludedExhaustion& first,
+                      verdict::ScenarioResult& result) {
     const std::string name = "MASQUERADE without --to-ports";
     const auto* cure = first_cure(cells);
     const auto* again = first_again(cells, harmed_by_search);
@@ -85,8 +86,7 @@ std::string port_cure(const Exhaustions& cells, verdict::ScenarioResult& result)
     if (!why.empty()) {
         return fmt::format("{} ({})", name, why);
     }
-    result.cure_shown = true;
-    result.after_cell = cure->cell.id;
+    show_cure(first, *cure, result);
     return fmt::format(
         "{} (none of {} flows failed, with {} of the range's {} "
         "ports still in use; without the cure again {})",
@@ -117,8 +117,7 @@ void conclude_exhaustion(const Exhaustions& cells, const ConcludedExhaustion& fi
         "inserted. {} flows failed, insert_failed rose by {}; at least {} of {} ports of the range "
         "were free at each that failed.",
         2 * kMostTries - kFewestTries / 2, failed, refused, free, first.seen().ports);
-    result.cure = port_cure(cells, result);
-    result.before_cell = result.cure_shown ? first.cell.id : "";
+    result.cure = port_cure(cells, first, result);
 }
 
 }  // namespace

@@ -183,13 +183,6 @@ std::string slow_of(const ConcludedPath& each) {
     return some_of(each.seen().found.all_harmed(), each.seen().found.connects);
 }
 
-// The cure of cells with this range.
-const ConcludedPath* cure_for(const Paths& cells, bool full_range) {
-    return first_of(cells, [&](const ConcludedPath& each) {
-        return each.what().role == CellRole::kCure && each.what().full_range == full_range;
-    });
-}
-
 std::string found_text(const Paths& cells) {
     Clauses clauses;
     for (const ConcludedPath& each : cells) {
@@ -273,29 +266,28 @@ std::string cause_text(const Paths& cells) {
         some_of(named, refused));
 }
 
-struct PathCure {
-    bool shown = false;
-    std::string text;
-};
-
-PathCure cure_of(const Paths& cells, const ConcludedPath& first) {
+TriedCure cure_of(const Paths& cells, const ConcludedPath& first) {
     const std::string name = "`sysctl -w net.ipv4.tcp_timestamps=2` on the clients";
-    const ConcludedPath* cure = cure_for(cells, first.what().full_range);
+    const ConcludedPath* cure = first_of(cells, [&](const ConcludedPath& each) {
+        return each.is(CellRole::kCure) && each.what().full_range == first.what().full_range;
+    });
     const ConcludedPath* again = first_of(cells, [](const ConcludedPath& each) {
         return each.what().again && refusals(each.seen()) != 0;
     });
     const std::string why =
         not_shown(cure, first.what().full_range || again != nullptr, Naming::kCellAndReason);
     if (!why.empty()) {
-        return {false, fmt::format("{} ({})", name, why)};
+        return {fmt::format("{} ({})", name, why)};
     }
     const std::string with = fmt::format("with it {} slow although {} SYNs met a TIME_WAIT",
                                          slow_of(*cure), cure->seen().found.met);
     if (first.what().full_range) {
-        return {true, fmt::format("{} ({}, without it {})", name, with, slow_of(first))};
+        return {fmt::format("{} ({}, without it {})", name, with, slow_of(first)), true,
+                cure->cell.id};
     }
-    return {true, fmt::format("{} ({}, without it again {} and {} SYNs refused)", name, with,
-                              slow_of(*again), refusals(again->seen()))};
+    return {fmt::format("{} ({}, without it again {} and {} SYNs refused)", name, with,
+                        slow_of(*again), refusals(again->seen())),
+            true, cure->cell.id};
 }
 
 void explain_shares(const Paths& cells, verdict::ScenarioResult& result) {
@@ -347,50 +339,34 @@ void add_stories(const ConcludedPath& each, verdict::ScenarioResult& result) {
     result.proofs.push_back(std::move(proof));
 }
 
-void conclude_failure(const Paths& cells, const Clauses& hindered,
+// Of cells in which connects were slow, or SYNs refused and no connect slow.
+void conclude_refused(const Paths& cells, const ConcludedPath& /*first*/,
                       verdict::ScenarioResult& result) {
     bool any_harmed = false;
     bool cured = true;
-    const bool exposed = first_in_matrix(cells, [](const ConcludedPath& each) {
-                             return refusals(each.seen()) != 0;
-                         }) != nullptr;
     for (const bool full_range : {false, true}) {
         const ConcludedPath* first = first_in_matrix(cells, [&](const ConcludedPath& each) {
             return each.what().full_range == full_range && harmed(each);
         });
-        if (first == nullptr || !hindered.empty()) {
+        if (first == nullptr) {
             continue;
         }
-        const PathCure cure = cure_of(cells, *first);
+        const TriedCure cure = cure_of(cells, *first);
         any_harmed = true;
         cured &= cure.shown;
         result.cure += fmt::format("{}{} ports: {}", result.cure.empty() ? "" : "\n",
                                    full_range ? "All" : ports_text(first->what()), cure.text);
         if (cure.shown && result.before_cell.empty()) {
             result.before_cell = first->cell.id;
-            result.after_cell = cure_for(cells, full_range)->cell.id;
+            result.after_cell = cure.cell;
         }
     }
     result.cure_shown = any_harmed && cured;
-    if (!hindered.empty()) {
-        result.headline = "Nothing is concluded: " + in_a_row(hindered, "; ") + ".";
-    } else if (any_harmed || exposed) {
-        result.verdict =
-            any_harmed ? verdict::ScenarioVerdict::kReproduced : verdict::ScenarioVerdict::kExposed;
-        result.headline = found_text(cells);
-        result.cause = cause_text(cells);
-        explain_shares(cells, result);
-    } else {
-        std::uint64_t met = 0;
-        for (const ConcludedPath& each : cells) {
-            met += each.is(CellRole::kMatrix) ? each.seen().found.met : 0;
-        }
-        result.verdict = verdict::ScenarioVerdict::kNotReproduced;
-        result.headline = fmt::format(
-            "No connect of the matrix was slow: {} SYNs met a TIME_WAIT of their 4-tuple, and all "
-            "were taken.",
-            met);
-    }
+    result.verdict =
+        any_harmed ? verdict::ScenarioVerdict::kReproduced : verdict::ScenarioVerdict::kExposed;
+    result.headline = found_text(cells);
+    result.cause = cause_text(cells);
+    explain_shares(cells, result);
 }
 
 }  // namespace
@@ -486,21 +462,29 @@ void tell_side_effects(std::vector<verdict::ScenarioResult>& scenarios) {
 verdict::ScenarioResult conclude(const std::vector<MeasuredTimestampCell>& measured) {
     verdict::ScenarioResult result;
     verdict::Chart chart{.title = "Connects that took more than 0.5 s", .unit = "%"};
+    std::uint64_t met = 0;
     Paths cells = conclude_each(measured);
     for (const ConcludedPath& each : cells) {
         const SynFindings& found = each.seen().found;
         result.unexplained += found.unexplained;
+        met += each.is(CellRole::kMatrix) ? found.met : 0;
         add_stories(each, result);
         if (!each.what().again && found.connects != 0) {
             chart.bars.push_back(harm_bar(each.what().label, found.all_harmed(), found.connects));
         }
     }
-    conclude_failure(cells,
-                     hindrances(cells,
-                                [](const ConcludedPath& each) {
-                                    return harmed(each) && other_harm(each.seen()) == 0;
-                                }),
-                     result);
+    const auto own = [](const ConcludedPath& each) {
+        return harmed(each) && other_harm(each.seen()) == 0;
+    };
+    const auto* first = first_in_matrix(cells, [](const ConcludedPath& each) {
+        return harmed(each) || refusals(each.seen()) != 0;
+    });
+    conclude_from(
+        cells, own, first, conclude_refused,
+        fmt::format("No connect of the matrix was slow: {} SYNs met a TIME_WAIT of their 4-tuple, "
+                    "and all were taken.",
+                    met),
+        result);
     finish(cells, std::move(chart), result);
     return result;
 }

@@ -87,15 +87,13 @@ void tell_cure(const EndpointRuns& cells, const ConcludedEndpoints& first,
     const ConcludedEndpoints* again = first_again(cells, connects_harmed);
     const std::string name =
         "have the node's proxy write the service's rules anew, of the endpoints that serve";
-    result.cure_shown = cure != nullptr && cure->passes() && again != nullptr;
-    if (!result.cure_shown) {
-        result.cure = fmt::format("{} ({})", name,
-                                  cure == nullptr ? "such rules were not tried in this run"
-                                                  : not_shown(cure, again != nullptr));
+    const std::string why = cure == nullptr ? "such rules were not tried in this run"
+                                            : not_shown(cure, again != nullptr);
+    if (!why.empty()) {
+        result.cure = fmt::format("{} ({})", name, why);
         return;
     }
-    result.before_cell = first.cell.id;
-    result.after_cell = cure->cell.id;
+    show_cure(first, *cure, result);
     result.cure = fmt::format(
         "{}: with rules of the {} that serve {} connects failed, with the old rules again {}", name,
         cure->what().named(), some_of(cure->seen().failed(), cure->seen().connects()),
@@ -204,9 +202,7 @@ verdict::Cell conclude(const EndpointCell& what, const EndpointValues& seen) {
                     {"IP", what.family == frame::Family::kIpv4 ? "4" : "6"}},
         .role = what.role,
         .verdict = CellVerdict::kPass};
-    const auto connects = [](const char* name, const char* label, std::uint64_t value) {
-        return count_of(name, label, value, "connects");
-    };
+    const auto connects = counts_in("connects");
     const double chance = what.named() == 0 ? 0
                                             : static_cast<double>(what.dead.size()) /
                                                   static_cast<double>(what.named());

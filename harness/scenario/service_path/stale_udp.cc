@@ -88,8 +88,7 @@ class StaleUdpBench : public NatPathBench<StaleUdpCell, StaleUdpValues> {
         TRY(first_error(sent, capture));
         std::vector<std::uint64_t> at(names.endpoints.size());
         for (const agent::CapturedFrame& frame : capture->frames) {
-            const frame::PacketView view =
-                frame::parse_frame(frame.bytes, std::span<const std::uint16_t>()).outer;
+            const frame::PacketView view = frame::parse_packet(frame.bytes);
             const auto endpoint = std::ranges::find(names.endpoints, view.destination);
             if (view.transport == frame::Transport::kUdp && view.source_port == port &&
                 endpoint != names.endpoints.end()) {
@@ -200,7 +199,7 @@ class StaleUdpBench : public NatPathBench<StaleUdpCell, StaleUdpValues> {
 }  // namespace
 
 std::vector<StaleUdpCell> stale_udp_plan() {
-    return with_roles<StaleUdpCell>({
+    std::vector<StaleUdpCell> cells = with_roles<StaleUdpCell>({
         {.id = "other-endpoint", .label = "another endpoint"},
         {.id = "no-endpoint",
          .label = "no endpoint: REJECT",
@@ -212,28 +211,25 @@ std::vector<StaleUdpCell> stale_udp_plan() {
          .then = AfterChange::kNewFlow},
         {.id = "control.silence", .label = "control: silence", .then = AfterChange::kSilent},
         {.id = "cure.delete-entry", .label = "cure: entry deleted", .then = AfterChange::kForgets},
-        {.id = "other-endpoint.after-cure", .label = "after the cure", .again = true},
-        {.id = "ipv6.other-endpoint",
-         .label = "IPv6, another endpoint",
-         .family = frame::Family::kIpv6},
+        {.id = "other-endpoint.after-cure", .label = "after the cure"},
+        {.id = "ipv6.other-endpoint", .label = "IPv6, another endpoint"},
         {.id = "control.ipv6.new-flow",
          .label = "control: IPv6, a new flow",
-         .then = AfterChange::kNewFlow,
-         .family = frame::Family::kIpv6},
-        {.id = "ipvs.other-endpoint", .label = "IPVS, another endpoint", .proxy = kIpvs},
+         .then = AfterChange::kNewFlow},
+        {.id = "ipvs.other-endpoint", .label = "IPVS, another endpoint"},
         {.id = "control.ipvs.new-flow",
          .label = "control: IPVS, a new flow",
-         .then = AfterChange::kNewFlow,
-         .proxy = kIpvs},
+         .then = AfterChange::kNewFlow},
         {.id = "cure.ipvs.expire-nodest",
          .label = "cure: expire_nodest_conn=1",
-         .proxy = kIpvs,
          .expires_nodest = true},
-        {.id = "ipvs.other-endpoint.after-cure",
-         .label = "IPVS, after the cure",
-         .again = true,
-         .proxy = kIpvs},
+        {.id = "ipvs.other-endpoint.after-cure", .label = "IPVS, after the cure"},
     });
+    for (StaleUdpCell& cell : cells) {
+        cell.family = has_part(cell.id, "ipv6") ? frame::Family::kIpv6 : frame::Family::kIpv4;
+        cell.proxy = has_part(cell.id, "ipvs") ? kIpvs : cell.proxy;
+    }
+    return cells;
 }
 
 Scenario stale_udp_scenario() {

@@ -24,10 +24,6 @@ bool by_ipvs(const StaleUdpCell& what, const StaleUdpValues& seen) {
     return what.by_ipvs() && seen.ipvs_to_gone && seen.to_new == 0;
 }
 
-std::uint64_t harmed_datagrams(const StaleUdpCell& what, const StaleUdpValues& seen) {
-    return what.by_ipvs() ? seen.lost() : seen.to_gone;
-}
-
 std::string gone_text(const StaleUdpCell& what, const StaleUdpValues& seen) {
     if (what.by_ipvs() && seen.to_gone == 0) {
         return fmt::format("{} datagrams after the change came out nowhere",
@@ -53,9 +49,7 @@ const char* then_text(AfterChange then) {
 }
 
 void add_measures(const StaleUdpValues& seen, verdict::Cell& cell) {
-    const auto datagrams = [](const char* name, const char* label, std::uint64_t value) {
-        return count_of(name, label, value, "datagrams");
-    };
+    const auto datagrams = counts_in("datagrams");
     cell.measures = {
         datagrams("sent_before", "sent before the change", seen.sent_before),
         datagrams("reached_before", "of them at the endpoint", seen.reached_before),
@@ -81,13 +75,7 @@ bool stale_harmed(const ConcludedStale& each) {
            (each.cell.cause == "stale-entry" || each.cell.cause == "ipvs-nodest");
 }
 
-// A cure of one way that a service is served, as it was tried in this run.
-struct TriedCure {
-    std::string text;
-    bool shown = false;
-    std::string cell;
-};
-
+// Of one way that a service is served.
 TriedCure tried_cure(const Stales& cells, bool by_ipvs) {
     const ConcludedStale* cure = first_of(cells, [&](const auto& each) {
         return each.is(CellRole::kCure) && each.what().by_ipvs() == by_ipvs;
@@ -246,7 +234,8 @@ verdict::Cell conclude(const StaleUdpCell& what, const StaleUdpValues& seen) {
 verdict::ScenarioResult conclude(const std::vector<MeasuredStaleUdpCell>& measured) {
     const auto harm_of = [](const ConcludedStale& each, auto&) -> Harm {
         const StaleUdpValues& seen = each.seen();
-        return {harmed_datagrams(each.what(), seen), seen.sent, unexplained_in(seen)};
+        return {each.what().by_ipvs() ? seen.lost() : seen.to_gone, seen.sent,
+                unexplained_in(seen)};
     };
     return conclude_cells(measured, "Datagrams that went to an endpoint that is gone", harm_of,
                           stale_harmed, conclude_stale,

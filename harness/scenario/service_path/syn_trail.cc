@@ -1,6 +1,5 @@
 #include "harness/scenario/service_path/syn_trail.h"
 
-#include <netinet/in.h>
 #include <rte_byteorder.h>
 #include <rte_tcp.h>
 
@@ -314,16 +313,14 @@ class Trail {
 }  // namespace
 
 std::optional<Segment> read_segment(const agent::CapturedFrame& captured) {
-    const frame::FrameView view =
-        frame::parse_frame(captured.bytes, std::span<const std::uint16_t>());
-    const auto tcp = frame::view<rte_tcp_hdr>(captured.bytes, view.outer.transport_offset);
-    if (view.outer.network != frame::Network::kIpv4 ||
-        view.outer.transport != frame::Transport::kTcp || !tcp) {
+    const frame::PacketView view = frame::parse_packet(captured.bytes);
+    const auto tcp = frame::view<rte_tcp_hdr>(captured.bytes, view.transport_offset);
+    if (view.network != frame::Network::kIpv4 || view.transport != frame::Transport::kTcp || !tcp) {
         return std::nullopt;
     }
     const std::size_t header = (tcp->data_off >> 4U) * 4U;
-    const std::size_t options = view.outer.transport_offset + sizeof *tcp;
-    if (header < sizeof *tcp || view.outer.transport_offset + header > captured.bytes.size()) {
+    const std::size_t options = view.transport_offset + sizeof *tcp;
+    if (header < sizeof *tcp || view.transport_offset + header > captured.bytes.size()) {
         return std::nullopt;
     }
     Segment segment{.time_ns = captured.time_ns,
@@ -333,11 +330,22 @@ std::optional<Segment> read_segment(const agent::CapturedFrame& captured) {
                     .syn = (tcp->tcp_flags & RTE_TCP_SYN_FLAG) != 0,
                     .fin = (tcp->tcp_flags & RTE_TCP_FIN_FLAG) != 0,
                     .rst = (tcp->tcp_flags & RTE_TCP_RST_FLAG) != 0};
-    const std::uint32_t payload = view.outer.transport_length - static_cast<std::uint32_t>(header);
+    const std::uint32_t payload = view.transport_length - static_cast<std::uint32_t>(header);
     segment.next = segment.sequence + payload + (segment.syn ? 1 : 0) + (segment.fin ? 1 : 0);
     segment.timestamp =
         timestamp_of(frame::Bytes(captured.bytes).subspan(options, header - sizeof *tcp));
     return segment;
+}
+
+std::vector<Segment> segments_to(const agent::Capture& capture, std::uint16_t port) {
+    std::vector<Segment> segments;
+    for (const agent::CapturedFrame& frame : capture.frames) {
+        if (const auto segment = read_segment(frame);
+            segment && segment->destination_port == port) {
+            segments.push_back(*segment);
+        }
+    }
+    return segments;
 }
 
 SynFindings follow_syns(const SynRecord& record) {

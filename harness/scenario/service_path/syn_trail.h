@@ -32,6 +32,8 @@ struct Segment {
 
 // Nothing for what is no such segment over IPv4.
 std::optional<Segment> read_segment(const agent::CapturedFrame& frame);
+// Those of a capture to that port.
+std::vector<Segment> segments_to(const agent::Capture& capture, std::uint16_t port);
 
 struct SynRecord {
     std::vector<agent::Connect> connects;

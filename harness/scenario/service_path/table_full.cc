@@ -190,7 +190,7 @@ std::vector<TableCell> table_full_plan() {
         {.id = "control.half.answered", .label = "half full, answered", .percent = 50},
         {.id = "answered", .label = "full of answered flows"},
         {.id = "cure.delete-entries", .label = "cure: entries deleted", .deletes = true},
-        {.id = "answered.after-cure", .label = "after the cure", .again = true},
+        {.id = "answered.after-cure", .label = "after the cure"},
     });
 }
 

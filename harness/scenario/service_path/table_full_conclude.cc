@@ -43,9 +43,7 @@ std::string evicted_text(const TableValues& seen) {
 }
 
 void add_measures(const TableValues& seen, verdict::Cell& cell) {
-    const auto packets = [](const char* name, const char* label, std::uint64_t value) {
-        return count_of(name, label, value, "packets");
-    };
+    const auto packets = counts_in("packets");
     cell.measures = {
         count_of("maximum", "entries that the table takes", seen.maximum, "entries"),
         count_of("entries", "entries before the new flows", seen.entries, "entries"),
@@ -73,13 +71,7 @@ bool harmed_by_table(const ConcludedTable& each) {
            (by_table(each.seen()) || each.cell.cause == "early-drop");
 }
 
-struct TableCure {
-    bool shown = false;
-    std::string text;
-    std::string cell;
-};
-
-TableCure table_cure(const Tables& cells, bool assured) {
+TriedCure table_cure(const Tables& cells, bool assured) {
     const ConcludedTable* cure = first_of(cells, [&](const ConcludedTable& each) {
         return each.is(CellRole::kCure) && each.what().assured == assured;
     });
@@ -88,15 +80,14 @@ TableCure table_cure(const Tables& cells, bool assured) {
         cure == nullptr ? "delete entries that nobody uses" : "`" + cure->seen().cure_command + "`";
     const std::string why = not_shown(cure, !assured || again != nullptr);
     if (!why.empty()) {
-        return {false, fmt::format("{} ({})", name, why), ""};
+        return {fmt::format("{} ({})", name, why)};
     }
     return {
-        true,
         fmt::format("{} on the DUT, of entries that nobody uses ({} deleted; then none of {} new "
                     "flows failed, and no entry was evicted{})",
                     name, cure->seen().deleted, cure->seen().flows,
                     assured ? "; without it again " + failed_text(again->seen()) : ""),
-        cure->cell.id};
+        true, cure->cell.id};
 }
 
 void conclude_full_table(const Tables& cells, const ConcludedTable& /*first*/,
@@ -123,7 +114,7 @@ void conclude_full_table(const Tables& cells, const ConcludedTable& /*first*/,
                 : fmt::format("conntrack's table of {} entries was full of flows without an "
                               "answer: it took {} of them out to make room (early_drop)",
                               seen.maximum, seen.path.early_drop));
-        const TableCure cure = table_cure(cells, assured);
+        const TriedCure cure = table_cure(cells, assured);
         result.cure_shown = result.cure_shown && cure.shown;
         result.cure += fmt::format("{}{}: {}", result.cure.empty() ? "" : "\n", first->what().label,
                                    cure.text);

@@ -181,17 +181,14 @@ Result<OverlayObservation> OverlayBench::observe(const OverlayPoint& point, cons
     const frame::IpAddress peer = names().pod_b_address;
     agent::Client& pod = *pod_a_;
     auto ping = std::async(std::launch::async, [&] { return pod.ping({.destination = peer}); });
-    auto dns_udp = std::async(std::launch::async, [&] {
+    const auto look_up = [&](bool tcp) {
         return pod.dns_lookup({.server = {peer, kDnsPort},
                                .name = "service.pathproof.test",
+                               .tcp = tcp,
                                .timeout = kProbeTimeout});
-    });
-    auto dns_tcp = std::async(std::launch::async, [&] {
-        return pod.dns_lookup({.server = {peer, kDnsPort},
-                               .name = "service.pathproof.test",
-                               .tcp = true,
-                               .timeout = kProbeTimeout});
-    });
+    };
+    auto dns_udp = std::async(std::launch::async, look_up, false);
+    auto dns_tcp = std::async(std::launch::async, look_up, true);
     auto transfer = std::async(std::launch::async, [&] {
         return pod.tcp_transfer(
             {.server = {peer, kTransferPort}, .bytes = kTransferBytes, .timeout = kProbeTimeout});

@@ -21,7 +21,9 @@ using verdict::CellVerdict;
 
 constexpr const char* kCureFeature = "tx-checksum-ip-generic";
 
-std::vector<OverlayPoint> matrix() {
+// The matrix, and then the same symptom by another cause: a wire that does not complete what the
+// sender left to it.
+std::vector<OverlayPoint> overlay_points() {
     std::vector<OverlayPoint> points;
     for (const bool vxlan_tx : {true, false}) {
         for (const bool udp_checksum : {true, false}) {
@@ -33,12 +35,6 @@ std::vector<OverlayPoint> matrix() {
             }
         }
     }
-    return points;
-}
-
-// The same symptom by another cause: a wire that does not complete what the sender left to it.
-std::vector<OverlayPoint> broken_wire_points() {
-    std::vector<OverlayPoint> points;
     for (const bool masquerade : {false, true}) {
         for (const bool underlay_tx : {true, false}) {
             points.push_back(
@@ -63,13 +59,12 @@ void keep_failure(const Context& context, OverlayObservation& seen) {
                                  "the frames with a wrong checksum as they left the wire (pcapng; "
                                  "tcpdump, Wireshark)"});
     }
-    for (const auto& [suffix, description, content] :
-         {std::tuple{".conntrack.json",
-                     "conntrack entries of the tunnel's flows, both nodes (JSON lines)", conntrack},
-          {".counters.txt", "snmp, netstat and device counters that changed, as deltas",
-           counters}}) {
-        keep_evidence(out, cell.id + suffix, description, content, cell.evidence);
-    }
+    keep_evidence(out, cell.id + ".conntrack.json",
+                  "conntrack entries of the tunnel's flows, both nodes (JSON lines)", conntrack,
+                  cell.evidence);
+    keep_evidence(out, cell.id + ".counters.txt",
+                  "snmp, netstat and device counters that changed, as deltas", counters,
+                  cell.evidence);
 }
 
 // Measures one point without setting it, under `id`.
@@ -87,10 +82,7 @@ Status measure(Context& context, OverlayBench& bench, const OverlayPoint& point,
 }
 
 Status run_matrix(Context& context, OverlayBench& bench, std::vector<OverlayFacts>& measured) {
-    std::vector<OverlayPoint> points = matrix();
-    const std::vector<OverlayPoint> broken = broken_wire_points();
-    points.insert(points.end(), broken.begin(), broken.end());
-    for (const OverlayPoint& point : points) {
+    for (const OverlayPoint& point : overlay_points()) {
         // The cure is tried on the suspect, once that was seen to fail.
         const bool for_cure = point == kSuspect && (asked_for(context.options, kFlagOff) ||
                                                     asked_for(context.options, kFlagBack));
@@ -110,18 +102,12 @@ Status run_cure(Context& context, OverlayBench& bench, std::vector<OverlayFacts>
     TRY(bench.set(kSuspect));
     const std::string device = bench.names().vxlan;
     const auto before = TRY(bench.feature(device, kCureFeature));
-    struct Step {
-        const char* id;
-        bool on;
-    };
-    for (const Step step : {Step{kFlagOff, false}, Step{kFlagBack, before}}) {
-        TRY(bench.set_feature(device, kCureFeature, step.on));
+    for (const auto& [id, on] : {std::pair{kFlagOff, false}, {kFlagBack, before}}) {
+        TRY(bench.set_feature(device, kCureFeature, on));
         OverlayPoint point = kSuspect;
-        point.vxlan_tx = step.on;
-        if (!asked_for(context.options, step.id)) {
-            continue;
-        }
-        TRY(measure(context, bench, point, step.id, measured));
+        point.vxlan_tx = on;
+        TRY(asked_for(context.options, id) ? measure(context, bench, point, id, measured)
+                                           : Status());
     }
     const auto after = bench.feature(device, kCureFeature);
     flag_restored = after && *after == before;
@@ -130,10 +116,8 @@ Status run_cure(Context& context, OverlayBench& bench, std::vector<OverlayFacts>
 
 std::vector<std::string> vxlan_checksum_cells() {
     std::vector<std::string> ids;
-    for (const auto& points : {matrix(), broken_wire_points()}) {
-        for (const OverlayPoint& point : points) {
-            ids.push_back(point.id());
-        }
+    for (const OverlayPoint& point : overlay_points()) {
+        ids.push_back(point.id());
     }
     ids.insert(ids.end(), {kFlagOff, kFlagBack});
     return ids;

@@ -251,16 +251,12 @@ void judge_demonstration(const OverlayFacts& facts, Cell& cell) {
         cell.reason.empty() ? survivors(facts) : cell.reason);
 }
 
-const Cell* cell_named(const std::vector<Cell>& cells, const std::string& id) {
-    return first_of(cells, [&](const Cell& cell) { return cell.id == id; });
-}
-
 const Cell* first_with(const std::vector<Cell>& cells, CellVerdict verdict) {
     return first_of(cells, [&](const Cell& cell) { return cell.verdict == verdict; });
 }
 
-bool passed(const std::vector<Cell>& cells, const OverlayPoint& point) {
-    const Cell* cell = cell_named(cells, point.id());
+bool passed(const verdict::ScenarioResult& result, const OverlayPoint& point) {
+    const Cell* cell = verdict::find_cell(result, point.id());
     return cell != nullptr && cell->verdict == CellVerdict::kPass;
 }
 
@@ -322,10 +318,10 @@ std::string drop_place(const OverlayFacts& facts) {
     return place;
 }
 
-void tell_cure(const OverlayFacts& failing, const std::vector<Cell>& cells,
-               const OverlayNaming& naming, verdict::ScenarioResult& result) {
-    const Cell* off = cell_named(cells, kFlagOff);
-    const Cell* back = cell_named(cells, kFlagBack);
+void tell_cure(const OverlayFacts& failing, const OverlayNaming& naming,
+               verdict::ScenarioResult& result) {
+    const Cell* off = verdict::find_cell(result, kFlagOff);
+    const Cell* back = verdict::find_cell(result, kFlagBack);
     if (off == nullptr) {
         return;
     }
@@ -345,8 +341,8 @@ void tell_cure(const OverlayFacts& failing, const std::vector<Cell>& cells,
     result.cure_shown = cured && same_again && naming.flag_restored;
 }
 
-void explain(const OverlayFacts& failing, const std::vector<Cell>& cells,
-             const OverlayNaming& naming, verdict::ScenarioResult& result) {
+void explain(const OverlayFacts& failing, const OverlayNaming& naming,
+             verdict::ScenarioResult& result) {
     result.headline = fmt::format(
         "Between pods on the overlay, {}. Of {} packets on the wire {} left with a wrong outer UDP "
         "checksum; {} wrong "
@@ -354,7 +350,7 @@ void explain(const OverlayFacts& failing, const std::vector<Cell>& cells,
         survivors(failing), failing.frames, failing.bad_outer_udp, failing.checksums.stale_port);
     std::vector<std::string> needed;
     for (const auto& [point, what] : control_points()) {
-        if (passed(cells, point)) {
+        if (passed(result, point)) {
             needed.emplace_back(what);
         }
     }
@@ -363,7 +359,7 @@ void explain(const OverlayFacts& failing, const std::vector<Cell>& cells,
         "gave {} of {} flows of "
         "the tunnel another port, and the checksum stayed.",
         failing.translated, failing.tunnel_flows);
-    if (passed(cells, control_points().front().first)) {
+    if (passed(result, control_points().front().first)) {
         result.cause +=
             " With tx offload of the vxlan device off it is right: while the inner checksum is "
             "still to be completed "
@@ -371,7 +367,7 @@ void explain(const OverlayFacts& failing, const std::vector<Cell>& cells,
             "alone.";
     }
     result.cause += drop_place(failing);
-    tell_cure(failing, cells, naming, result);
+    tell_cure(failing, naming, result);
     if (failing.ping.ok && failing.good_inner_icmp != 0 && failing.bad_inner_icmp == 0) {
         result.explanation.push_back(
             fmt::format("Why ping works: the kernel fills in an ICMP checksum itself, so nothing "
@@ -390,9 +386,9 @@ void explain(const OverlayFacts& failing, const std::vector<Cell>& cells,
     partial.masquerade = false;
     partial.underlay_tx = true;
     partial.wire = softnic::WireMode::kPassThrough;
-    if (const Cell* shown = cell_named(cells, partial.id()); shown != nullptr &&
-                                                             shown->verdict == CellVerdict::kPass &&
-                                                             shown->cause == kLeftPartialWord) {
+    if (const Cell* shown = verdict::find_cell(result, partial.id());
+        shown != nullptr && shown->verdict == CellVerdict::kPass &&
+        shown->cause == kLeftPartialWord) {
         result.explanation.push_back(fmt::format(
             "The second way to the same symptom was produced and told apart: a NIC (here the "
             "software wire) that does "
@@ -514,14 +510,14 @@ void conclude_vxlan_checksum(const std::vector<OverlayFacts>& measured, const Ov
         }
     }
     for (const auto& [point, what] : control_points()) {
-        if (const Cell* cell = cell_named(result.cells, point.id()); cell != nullptr) {
+        if (const Cell* cell = verdict::find_cell(result, point.id()); cell != nullptr) {
             result.controls.push_back(*cell);
             result.controls.back().id = "control." + cell->id;
             result.controls.back().role = Cell::Role::kControl;
         }
     }
     for (const char* step : {kFlagOff, kFlagBack}) {
-        if (const Cell* cell = cell_named(result.cells, step);
+        if (const Cell* cell = verdict::find_cell(result, step);
             failing == nullptr && cell != nullptr && cell->verdict == CellVerdict::kFail) {
             foreign = cell;  // nothing was there to be cured
         }
@@ -544,7 +540,7 @@ void conclude_vxlan_checksum(const std::vector<OverlayFacts>& measured, const Ov
     } else if (failing != nullptr) {
         result.verdict = ScenarioVerdict::kReproduced;
         result.proofs.push_back(packet_proof(failing->checksums));
-        explain(*failing, result.cells, naming, result);
+        explain(*failing, naming, result);
     } else if (unsure != nullptr) {
         result.headline = fmt::format("Not every cell had what it looks for: {}: {}.", unsure->id,
                                       unsure->reason);
