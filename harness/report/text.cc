@@ -183,6 +183,14 @@ std::string toggles_text(const verdict::Cell& cell) {
     return text.empty() ? cell.id : text;
 }
 
+std::string score_text(const std::vector<verdict::CalibrationRow>& rows,
+                       verdict::CalibrationRow::Score verdict::CalibrationRow::*score) {
+    using Score = verdict::CalibrationRow::Score;
+    const auto asked = rows.size() - static_cast<std::size_t>(
+                                         std::ranges::count(rows, Score::kNotApplicable, score));
+    return fmt::format("{} of {}", std::ranges::count(rows, Score::kYes, score), asked);
+}
+
 std::string wrap(std::string_view text, std::size_t width, std::size_t indent) {
     std::string lines;
     std::size_t column = indent;

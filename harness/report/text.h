@@ -39,6 +39,10 @@ std::string plural(std::size_t count, std::string_view noun);
 // "outer SNAT: none · underlay tx: off"; the id of a cell that has no toggles.
 std::string toggles_text(const verdict::Cell& cell);
 
+// "48 of 48" with this score; those that it does not apply to are left out.
+std::string score_text(const std::vector<verdict::CalibrationRow>& rows,
+                       verdict::CalibrationRow::Score verdict::CalibrationRow::*score);
+
 // Breaks at blanks so that no line is longer than `width` characters unless one word is; every line
 // but the first starts with `indent` blanks, and the first is taken to start at column `indent`.
 // Control characters (a terminal would obey them) become U+FFFD.
