@@ -6,6 +6,7 @@
 #include <CLI/CLI.hpp>
 #include <memory>
 
+#include "dataplane/base/clock.h"
 #include "dataplane/base/new_file.h"
 #include "harness/cli/commands.h"
 #include "harness/compare/read.h"
@@ -36,7 +37,7 @@ Result<int> check_baseline(const std::string& file) {
     for (const scenario::Scenario& each : scenario::all_scenarios()) {
         scenarios.emplace_back(each.id);
     }
-    const auto wrong = compare::lint(baseline, compare::today_utc(), scenarios);
+    const auto wrong = compare::lint(baseline, today_utc(), scenarios);
     for (const std::string& sentence : wrong) {
         fmt::print("{}\n", sentence);
     }
@@ -61,7 +62,7 @@ int Expected::judge(verdict::RunResult& result, int exit_code) const {
     if (!baseline_) {
         return exit_code;
     }
-    const compare::Expectation found = compare::apply(*baseline_, compare::today_utc(), result);
+    const compare::Expectation found = compare::apply(*baseline_, today_utc(), result);
     fmt::print(stderr, "{}", compare::text(found));
     result.reasons.insert(
         result.reasons.begin(),

@@ -1,12 +1,10 @@
 #include "harness/compare/baseline.h"
 
-#include <fmt/chrono.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <fnmatch.h>
 
 #include <algorithm>
-#include <ctime>
 #include <sstream>
 
 #include "harness/profile/toml_reader.h"
@@ -295,10 +293,6 @@ std::string baseline_of(const RunResult& run) {
         }
     });
     return text;
-}
-
-std::string today_utc() {
-    return fmt::format("{:%Y-%m-%d}", fmt::gmtime(std::time(nullptr)));
 }
 
 }  // namespace pathproof::compare
