@@ -184,11 +184,6 @@ void find_faults(const ScenarioResult& scenario, Reasons& found) {
     }
 }
 
-std::string exception_of(const ScenarioResult& scenario) {
-    return fmt::format("{}: {}, its cause named and its cure shown in this run", scenario.id,
-                       failure_word(scenario));
-}
-
 std::string nothing_found(const std::vector<ScenarioResult>& scenarios) {
     const auto truths = std::ranges::count_if(
         scenarios, [](const ScenarioResult& scenario) { return is_truth(scenario.verdict); });
@@ -242,7 +237,9 @@ RunVerdict judge(const std::vector<ScenarioResult>& scenarios, Reasons& reasons)
         find_gaps(scenario, reasons);
         find_faults(scenario, faults);
         if (is_failure(scenario.verdict)) {
-            exceptions.push_back(exception_of(scenario));
+            exceptions.push_back(
+                fmt::format("{}: {}, its cause named and its cure shown in this run", scenario.id,
+                            failure_word(scenario)));
         }
     }
     if (!reasons.empty()) {
@@ -268,15 +265,11 @@ std::pair<RunVerdict, std::vector<std::string>> judge_run(
     const bool none_run = std::ranges::all_of(scenarios, [](const ScenarioResult& scenario) {
         return scenario.verdict == ScenarioVerdict::kNotRun;
     });
-    if (none_run) {
-        Reasons reasons{"no scenario was run"};
-        for (const ScenarioResult& scenario : scenarios) {
-            find_remarks(scenario, reasons);
-        }
-        return {RunVerdict::kIncomplete, std::move(reasons)};
-    }
     Reasons reasons;
-    const RunVerdict verdict = judge(scenarios, reasons);
+    if (none_run) {
+        reasons = {"no scenario was run"};
+    }
+    const RunVerdict verdict = none_run ? RunVerdict::kIncomplete : judge(scenarios, reasons);
     for (const ScenarioResult& scenario : scenarios) {
         find_remarks(scenario, reasons);
     }
