@@ -81,14 +81,6 @@ std::string with_thousands(long long value) {
 
 }  // namespace
 
-std::string clean_utf8(std::string_view text) {
-    std::string clean;
-    each_character(text, [&](const Character& character, std::string_view bytes) {
-        clean += character.valid ? bytes : kReplacement;
-    });
-    return clean;
-}
-
 std::string escape_markup(std::string_view text) {
     std::string escaped;
     each_character(text, [&](const Character& character, std::string_view bytes) {
