@@ -96,8 +96,8 @@ void SearchCommand::add(const SizeSearch& search, const SizeOutcome& outcome,
                              {"single", static_cast<double>(bias.single_ns) / 1e3},
                              {"burst", static_cast<double>(bias.burst_ns) / 1e3}};
     one["ending"] = search::name(trials.ending());
-    one["verdict"] = outcome.reasons.empty() ? "FOUND" : "INCONCLUSIVE";
-    one["reasons"] = outcome.reasons.sentences();
+    one["verdict"] = outcome.reasons.sentences.empty() ? "FOUND" : "INCONCLUSIVE";
+    one["reasons"] = outcome.reasons.sentences;
     sizes_.push_back(std::move(one));
     table_ += outcome.table;
     table_ += fmt::format(
@@ -105,12 +105,12 @@ void SearchCommand::add(const SizeSearch& search, const SizeOutcome& outcome,
         "median, greatest)\n",
         trials.log().size(), spent, overhead.min_seconds * 1e3, overhead.median_seconds * 1e3,
         overhead.max_seconds * 1e3);
-    for (const std::string& reason : outcome.reasons.sentences()) {
+    for (const std::string& reason : outcome.reasons.sentences) {
         table_ += "        INCONCLUSIVE: " + reason + "\n";
     }
-    trouble_.disturbed |= outcome.reasons.trouble().disturbed;
-    trouble_.limited |= outcome.reasons.trouble().limited;
-    found_ = found_ && outcome.reasons.empty();
+    trouble_.disturbed |= outcome.reasons.trouble.disturbed;
+    trouble_.limited |= outcome.reasons.trouble.limited;
+    found_ = found_ && outcome.reasons.sentences.empty();
     partial_ = partial_ || trials.ending() != search::Ending::kNone;
     cut_short_ = cut_short_ || trials.ending() == search::Ending::kCutShort;
 }
@@ -122,9 +122,9 @@ void SearchCommand::leave_out(std::uint16_t size, const search::Trials* probe) {
         cut_short_ = cut_short_ || probe->ending() == search::Ending::kCutShort;
     }
     sizes_.push_back(
-        {{"frame_bytes", size}, {"verdict", "NOT MEASURED"}, {"reasons", reasons.sentences()}});
+        {{"frame_bytes", size}, {"verdict", "NOT MEASURED"}, {"reasons", reasons.sentences}});
     table_ += fmt::format("{:>6}  not measured\n", size);
-    for (const std::string& reason : reasons.sentences()) {
+    for (const std::string& reason : reasons.sentences) {
         table_ += "        INCONCLUSIVE: " + reason + "\n";
     }
     partial_ = true;
