@@ -92,15 +92,9 @@ unsigned fit(const Match& match, const DeviceIdentity& device) {
 
 Result<Profile> matching_profile(const std::vector<Profile>& profiles,
                                  const DeviceIdentity& device) {
-    const Profile* best = nullptr;
-    unsigned best_fit = 0;
-    for (const Profile& profile : profiles) {
-        if (const unsigned now = fit(profile.match, device); now > best_fit) {
-            best = &profile;
-            best_fit = now;
-        }
-    }
-    if (best != nullptr) {
+    const auto best = std::ranges::max_element(
+        profiles, {}, [&](const Profile& profile) { return fit(profile.match, device); });
+    if (best != profiles.end() && fit(best->match, device) > 0) {
         return *best;
     }
     return fail(ErrorCode::kNotFound,
