@@ -4,6 +4,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <functional>
 #include <nlohmann/json.hpp>
 #include <random>
 
@@ -185,7 +186,8 @@ template <typename Frames, typename Bytes>
 void see(const Frames& frames, const Bytes& bytes, const std::string& mark, const std::string& at,
          std::map<std::string, std::set<std::string>>& seen) {
     for (const auto& frame : frames) {
-        if (const std::string sender = lab::sender_of(bytes(frame), mark); !sender.empty()) {
+        if (const std::string sender = lab::sender_of(std::invoke(bytes, frame), mark);
+            !sender.empty()) {
             seen[sender].insert(at);
         }
     }
@@ -209,9 +211,7 @@ Status look(const LabFile& file, agent::Client& dut, tester::Client& tester,
             TRY(dut.send_frames(device, frames));
         }
         const auto recording = TRY(tester.stop_recording({.quiet = kProbeTime}));
-        see(
-            recording.frames, [](const auto& bytes) { return bytes; }, mark, file.ports[p].name,
-            seen.of_devices);
+        see(recording.frames, std::identity(), mark, file.ports[p].name, seen.of_devices);
     }
     for (const auto& [device, frames] : of_devices) {
         TRY(dut.start_capture({.device = device}));
@@ -223,9 +223,7 @@ Status look(const LabFile& file, agent::Client& dut, tester::Client& tester,
             seen.of_ports[file.ports[p].name];
         }
         const auto capture = TRY(dut.stop_capture());
-        see(
-            capture.frames, [](const auto& frame) { return frame.bytes; }, mark, device,
-            seen.of_ports);
+        see(capture.frames, &agent::CapturedFrame::bytes, mark, device, seen.of_ports);
     }
     return {};
 }
