@@ -93,11 +93,7 @@ std::size_t Coverage::count(Became became) const {
 }
 
 std::size_t Coverage::executed() const {
-    std::size_t sum = 0;
-    for (const Part& part : parts) {
-        sum += ran(part.became) ? part.cells.size() : 0;
-    }
-    return sum;
+    return planned - count(Became::kSkipped) - count(Became::kNotRun);
 }
 
 Coverage coverage_of(const ScenarioResult& scenario) {
