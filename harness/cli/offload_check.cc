@@ -219,8 +219,7 @@ Result<int> run_device_check(const OffloadCheckOptions& options) {
         options.json ? print_document(result) : print_check(result);
         fmt::print("{}", options.json || report.empty() ? "" : "report: " + report + "\n");
     };
-    return run_to_end(session_of(asked, options.seed, options.out), options, device_exit_code,
-                      print);
+    return run_to_end(session_of(asked, options.seed, options.out), options, print);
 }
 
 void declare_device_check(CLI::App& check, OffloadCheckOptions& options) {

@@ -41,7 +41,7 @@ Result<int> run_qualify(const QualifyOptions& options) {
         print_summary(result);
         fmt::print("{}", report.empty() ? "" : "report: " + report + "\n");
     };
-    return run_to_end(qualify_session(options), options, exit_code_of, print);
+    return run_to_end(qualify_session(options), options, print);
 }
 
 // Whatever goes wrong says nothing of what is bisected: git takes other codes for "bad".

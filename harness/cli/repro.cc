@@ -32,7 +32,7 @@ Result<int> run_repro(const ReproOptions& options) {
     const auto print = [&](const verdict::RunResult& result, const std::string&) {
         options.json ? print_document(result) : print_summary(result);
     };
-    return run_to_end(session_of(asked, options.seed, options.out), options, exit_code_of, print);
+    return run_to_end(session_of(asked, options.seed, options.out), options, print);
 }
 
 }  // namespace
