@@ -42,7 +42,7 @@ void add_k8s(CLI::App& app, Command& chosen);
 void add_agent(CLI::App& app, Command& chosen);   // started by us inside a DUT
 void add_tester(CLI::App& app, Command& chosen);  // started by us in the tester's namespace
 
-// All of them, in the order of the help.
+// All of them, of which one must be typed, in the order of the help; and --version.
 void add_commands(CLI::App& app, Command& chosen);
 
 // Prints the sentence on stderr and gives the exit code of the contract: 2 for input that is wrong,

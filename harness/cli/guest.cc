@@ -42,8 +42,6 @@ Inner read_inner(const std::vector<std::string>& words) {
     CLI::App app{"pathproof"};
     Command unused;
     add_commands(app, unused);
-    app.set_version_flag("--version", "pathproof " PATHPROOF_VERSION);
-    app.require_subcommand(1);
     std::vector<const char*> argv = {"pathproof"};
     for (const std::string& word : words) {
         argv.push_back(word.c_str());

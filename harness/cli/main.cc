@@ -16,8 +16,6 @@ int run_command_line(int argc, char** argv) {
     }
     CLI::App app{
         "pathproof: proves whether a NIC, driver, kernel and CNI carry every packet right"};
-    app.set_version_flag("--version", "pathproof " PATHPROOF_VERSION);
-    app.require_subcommand(1);
     Command chosen;
     add_commands(app, chosen);
     return run_chosen(app, chosen, argc, argv);
