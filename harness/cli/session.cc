@@ -275,10 +275,8 @@ class Run {
             }
         };
         take(result.evidence, result.kept);
-        for (const auto* cells : {&result.cells, &result.controls}) {
-            for (const verdict::Cell& cell : *cells) {
-                take(cell.evidence, cell.runs ? cell.runs->kept : 1);
-            }
+        for (const verdict::Cell& cell : all_cells(result)) {
+            take(cell.evidence, cell.runs ? cell.runs->kept : 1);
         }
         return result;
     }

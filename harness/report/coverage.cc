@@ -98,12 +98,10 @@ std::size_t Coverage::executed() const {
 
 Coverage coverage_of(const ScenarioResult& scenario) {
     Coverage coverage;
-    for (const auto* cells : {&scenario.cells, &scenario.controls}) {
-        for (const Cell& cell : *cells) {
-            const Became so = became(cell);
-            add(coverage, so, so == Became::kSkipped ? cell.reason : "", cell.id);
-            ++coverage.planned;
-        }
+    for (const Cell& cell : all_cells(scenario)) {
+        const Became so = became(cell);
+        add(coverage, so, so == Became::kSkipped ? cell.reason : "", cell.id);
+        ++coverage.planned;
     }
     for (const std::string& id : scenario.planned) {
         if (find_cell(scenario, id) == nullptr) {

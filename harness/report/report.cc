@@ -93,9 +93,7 @@ std::vector<std::string> strip_lost(verdict::RunResult& run, const fs::path& fol
     };
     for (verdict::ScenarioResult& scenario : run.scenarios) {
         strip(scenario.evidence);
-        for (auto* cells : {&scenario.cells, &scenario.controls}) {
-            std::ranges::for_each(*cells, strip, &verdict::Cell::evidence);
-        }
+        std::ranges::for_each(all_cells(scenario), strip, &verdict::Cell::evidence);
     }
     return lost;
 }

@@ -95,14 +95,12 @@ Status check_cell(const std::string& scenario, const Cell& cell) {
 
 Status check_cells(const ScenarioResult& scenario) {
     std::set<std::string> ids;
-    for (const auto* cells : {&scenario.cells, &scenario.controls}) {
-        for (const Cell& cell : *cells) {
-            if (!ids.insert(cell.id).second) {
-                return fail(ErrorCode::kFailed, "report: {} has two cells or controls named '{}'",
-                            scenario.id, cell.id);
-            }
-            TRY(check_cell(scenario.id, cell));
+    for (const Cell& cell : all_cells(scenario)) {
+        if (!ids.insert(cell.id).second) {
+            return fail(ErrorCode::kFailed, "report: {} has two cells or controls named '{}'",
+                        scenario.id, cell.id);
         }
+        TRY(check_cell(scenario.id, cell));
     }
     for (const std::string& id : {scenario.before_cell, scenario.after_cell}) {
         if (!id.empty() && !ids.contains(id)) {

@@ -105,12 +105,10 @@ void find_false_pass(const std::string& scenario, const Cell& cell, Reasons& fou
 void find_gaps(const ScenarioResult& scenario, Reasons& found) {
     if (scenario.verdict == ScenarioVerdict::kNotRun) {
         // Its lab lacks what it takes: a remark.
-        for (const auto* cells : {&scenario.cells, &scenario.controls}) {
-            for (const Cell& cell : *cells) {
-                if (cell.verdict != CellVerdict::kSkip || cell.reason.empty()) {
-                    found.push_back(fmt::format("{}: it says NOT RUN, and {} is {}", scenario.id,
-                                                cell.id, name(cell.verdict)));
-                }
+        for (const Cell& cell : all_cells(scenario)) {
+            if (cell.verdict != CellVerdict::kSkip || cell.reason.empty()) {
+                found.push_back(fmt::format("{}: it says NOT RUN, and {} is {}", scenario.id,
+                                            cell.id, name(cell.verdict)));
             }
         }
         return;
@@ -209,13 +207,11 @@ void find_remarks(const ScenarioResult& scenario, Reasons& found) {
         found.push_back(fmt::format("{}: {}", scenario.id, scenario.headline));
     }
     std::string unstable;
-    for (const auto* cells : {&scenario.cells, &scenario.controls}) {
-        for (const Cell& cell : *cells) {
-            if (cell.verdict == CellVerdict::kUnstable) {
-                unstable +=
-                    fmt::format("{}{} ({} of {})", unstable.empty() ? "" : ", ", cell.id,
-                                cell.runs ? cell.runs->failed : 0, cell.runs ? cell.runs->n : 0);
-            }
+    for (const Cell& cell : all_cells(scenario)) {
+        if (cell.verdict == CellVerdict::kUnstable) {
+            unstable +=
+                fmt::format("{}{} ({} of {})", unstable.empty() ? "" : ", ", cell.id,
+                            cell.runs ? cell.runs->failed : 0, cell.runs ? cell.runs->n : 0);
         }
     }
     if (!unstable.empty()) {

@@ -119,13 +119,9 @@ Measure share_of(const Runs& runs) {
 }
 
 const Cell* find_cell(const ScenarioResult& scenario, const std::string& id) {
-    for (const auto* cells : {&scenario.cells, &scenario.controls}) {
-        const auto found = std::ranges::find(*cells, id, &Cell::id);
-        if (found != cells->end()) {
-            return &*found;
-        }
-    }
-    return nullptr;
+    auto cells = all_cells(scenario);
+    const auto found = std::ranges::find(cells, id, &Cell::id);
+    return found == cells.end() ? nullptr : &*found;
 }
 
 std::string cell_id(const std::string& scenario, const Cell& cell) {
