@@ -64,15 +64,9 @@ struct SearchKind {
     Result<SizeOutcome> (*run)(const SizeSearch&, search::Trials&);
 };
 
-const std::vector<SearchKind>& search_kinds();
-
 // One each, in files of their own.
-SearchKind mlr_kind();
-SearchKind throughput_kind();
-SearchKind latency_kind();
-SearchKind loss_kind();
-SearchKind burst_kind();
-SearchKind recovery_kind();
+extern const SearchKind kMlrKind, kThroughputKind, kLatencyKind, kLossKind, kBurstKind,
+    kRecoveryKind;
 
 // --- what they share ---
 

@@ -76,9 +76,8 @@ void add_loss_options(CLI::App& command, SearchOptions& options) {
 
 }  // namespace
 
-SearchKind loss_kind() {
-    return {"loss", "RFC 2544 frame loss rate (26.3): loss over load, from the greatest load down",
-            add_loss_options, loss_time, run_loss};
-}
+const SearchKind kLossKind{
+    "loss", "RFC 2544 frame loss rate (26.3): loss over load, from the greatest load down",
+    add_loss_options, loss_time, run_loss};
 
 }  // namespace pathproof::cli

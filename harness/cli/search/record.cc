@@ -1,7 +1,5 @@
 #include "harness/cli/search/record.h"
 
-#include <unistd.h>
-
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
@@ -74,9 +72,6 @@ bool has_whole_search(const std::string& folder) {
 
 }  // namespace
 
-SearchRecord::SearchRecord(const SearchOptions& options)
-    : options_(options), terminal_(isatty(STDERR_FILENO) == 1) {}
-SearchRecord::SearchRecord(SearchRecord&&) noexcept = default;
 SearchRecord::~SearchRecord() {
     clear_line();
 }

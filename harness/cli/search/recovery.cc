@@ -113,10 +113,9 @@ void add_recovery_options(CLI::App& command, SearchOptions& options) {
 
 }  // namespace
 
-SearchKind recovery_kind() {
-    return {"recovery",
-            "RFC 2544 system recovery (26.5): from the end of an overload to the last lost frame",
-            add_recovery_options, recovery_time, run_recovery};
-}
+const SearchKind kRecoveryKind{
+    "recovery",
+    "RFC 2544 system recovery (26.5): from the end of an overload to the last lost frame",
+    add_recovery_options, recovery_time, run_recovery};
 
 }  // namespace pathproof::cli
