@@ -97,19 +97,6 @@ std::string typed_in_guest(const std::string& command) {
                : fmt::format("{}{} {}", kProgram, guest, command.substr(kProgram.size()));
 }
 
-// Steps are told to what keeps the cells, too.
-class ToldProgress : public StderrProgress {
-  public:
-    explicit ToldProgress(scenario::Measured& measured) : measured_(measured) {}
-    void step(const std::string& what) override {
-        measured_.step(what);
-        StderrProgress::step(what);
-    }
-
-  private:
-    scenario::Measured& measured_;
-};
-
 // The run so far. The signal guard's thread reads it while the main thread may still write.
 class Run {
   public:
@@ -409,7 +396,7 @@ namespace {
 
 // Measures the table, and keeps one that is whole.
 void price_cures(const SessionOptions& options, Run& run, lab::Journal& journal,
-                 ToldProgress& progress, const scenario::Options& settings) {
+                 StderrProgress& progress, const scenario::Options& settings) {
     const std::vector<std::string> patterns = prices::price_patterns(options.asked.cells);
     scenario::Context context{*options.place, journal,         progress,
                               settings,       options.profile, run.measured()};
@@ -441,7 +428,7 @@ Result<verdict::RunResult> run_session(const SessionOptions& options) {
         TRY(report::prepare_output(seeded.out_dir));
     }
     Run run(seeded);
-    ToldProgress progress(run.measured());
+    StderrProgress progress(run.measured());
     const lab::SignalGuard guard(
         journal.get(),
         [&](int signal, const std::string& machine) {
