@@ -3,8 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cctype>
-#include <string_view>
 
 #include "harness/verdict/interval.h"
 
@@ -129,14 +127,12 @@ std::string cell_id(const std::string& scenario, const Cell& cell) {
 }
 
 std::string finding_id(const std::string& scenario, const Cell& cell) {
+    constexpr const char* kLetters =
+        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._+-";
     std::string cause = cell.cause;
-    std::ranges::replace_if(
-        cause,
-        [](unsigned char letter) {
-            return std::isalnum(letter) == 0 &&
-                   std::string_view("._+-").find(static_cast<char>(letter)) == std::string::npos;
-        },
-        '-');
+    for (std::size_t at; (at = cause.find_first_not_of(kLetters)) != std::string::npos;) {
+        cause[at] = '-';
+    }
     return cell_id(scenario, cell) + (cause.empty() ? "" : "/" + cause);
 }
 
