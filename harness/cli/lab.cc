@@ -149,7 +149,7 @@ Result<Description> build(Build shape, const UpOptions& options) {
     const lab::SignalHold hold;
     auto journal = TRY(lab::Journal::open("pathproof lab up"));
     for (const std::string& sentence : journal->recovered()) {
-        fmt::print(stderr, "pathproof: {}\n", sentence);
+        tell(sentence);
     }
     const lab::SignalGuard guard(journal.get(), tell_stopped);
     return shape(*journal, options);

@@ -1,5 +1,4 @@
-#include "harness/cli/offload_calibrate.h"
-
+// pathproof offload calibrate: which defects the instrument would see.
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <filesystem>
@@ -7,6 +6,7 @@
 #include <thread>
 
 #include "dataplane/base/new_file.h"
+#include "harness/cli/commands.h"
 #include "harness/process/json_text.h"
 #include "harness/report/json.h"
 #include "harness/report/text.h"

@@ -15,6 +15,7 @@
 
 #include "dataplane/base/clock.h"
 #include "dataplane/port/port.h"
+#include "harness/cli/commands.h"
 #include "harness/cli/offload_check.h"
 #include "harness/cli/progress.h"
 #include "harness/fingerprint/host.h"
@@ -37,10 +38,6 @@ namespace pathproof::cli {
 namespace {
 
 constexpr std::uint32_t kHugepageMib = 512;
-
-void tell(const std::string& sentence) {
-    fmt::print(stderr, "pathproof: {}\n", sentence);
-}
 
 verdict::FactGroup dut_facts(const agent::Hello& hello) {
     const auto said = [](const char* name, const std::string& value) {

@@ -194,10 +194,6 @@ bench::RoundPlan plan_for(const BenchOptions& options, const std::string& experi
     return plan;
 }
 
-void tell(const std::string& sentence) {
-    fmt::print(stderr, "pathproof: {}\n", sentence);
-}
-
 std::string measured_program() {
     const std::string own = process::own_binary();
     return own.substr(0, own.rfind("-bench"));

@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
+#include "harness/cli/commands.h"
 #include "harness/process/json_text.h"
 
 namespace pathproof::cli {
@@ -100,7 +101,7 @@ void SearchRecord::clear_line() {
 
 void SearchRecord::say(const std::string& sentence) {
     clear_line();
-    fmt::print(stderr, "pathproof: {}\n", sentence);
+    tell(sentence);
 }
 
 void SearchRecord::log(const std::string& line) {
@@ -123,7 +124,7 @@ void SearchRecord::trial(std::uint16_t size, const search::TrialOutput& output) 
     }
     const std::string text = progress_line(trials_, size, output);
     if (!terminal_) {
-        fmt::print(stderr, "pathproof: {}\n", text);
+        tell(text);
         return;
     }
     fmt::print(stderr, "\r\x1b[K{}", text.substr(0, 78));
