@@ -23,16 +23,11 @@ using valijson::adapters::NlohmannJsonAdapter;
 
 // The deepest error is the one that names what is wrong; those above it say only that a child is.
 std::string deepest(const valijson::ValidationResults& results) {
-    const valijson::ValidationResults::Error* chosen = nullptr;
-    for (const auto& error : results) {
-        if (chosen == nullptr || error.context.size() > chosen->context.size()) {
-            chosen = &error;
-        }
-    }
-    if (chosen == nullptr) {
-        return "it is not what the schema allows";
-    }
-    return fmt::format("{}: {}", fmt::join(chosen->context, ""), chosen->description);
+    const auto chosen = std::ranges::max_element(
+        results, {}, [](const auto& error) { return error.context.size(); });
+    return chosen == results.end()
+               ? "it is not what the schema allows"
+               : fmt::format("{}: {}", fmt::join(chosen->context, ""), chosen->description);
 }
 
 Status check_number(const std::string& where, double value) {
