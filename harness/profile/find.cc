@@ -76,11 +76,10 @@ unsigned fit(const Match& match, const DeviceIdentity& device) {
     const bool names_driver = !match.kernel_driver.empty() || !match.pmd.empty();
     const bool driver =
         lists(match.kernel_driver, device.kernel_driver) || lists(match.pmd, device.pmd);
-    const bool pci = lists(match.pci, device.pci);
     if (names_driver && !driver) {
         return 0;
     }
-    if (pci) {
+    if (lists(match.pci, device.pci)) {
         return 2;
     }
     // An id that is listed nowhere may be a newer card of the same driver; a driver that serves
