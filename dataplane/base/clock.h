@@ -25,4 +25,9 @@ inline std::string utc_now() {
     return text.data();
 }
 
+// 2026-01-31.
+inline std::string today_utc() {
+    return utc_now().substr(0, 10);
+}
+
 }  // namespace pathproof

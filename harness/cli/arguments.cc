@@ -94,8 +94,12 @@ std::string unknown_command(const CLI::App& app, int argc, const char* const* ar
 
 }  // namespace
 
+void tell(const std::string& sentence) {
+    fmt::print(stderr, "pathproof: {}\n", sentence);
+}
+
 int complain(const Error& error) {
-    fmt::print(stderr, "pathproof: {}\n", error.message);
+    tell(error.message);
     return exit_code(error.code);
 }
 

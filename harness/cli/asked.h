@@ -27,16 +27,15 @@ void add_repeat_option(CLI::App& command, verdict::RunOptions& asked);
 // What `qualify` and `repro` share; `asked` must outlive the command.
 void add_run_options(CLI::App& command, verdict::RunOptions& asked);
 
-// Runs a session to its end, for a command with --out, --baseline and views. `exit_code` is that of
-// a result without a baseline; `print` tells of it where no view takes standard output.
-template <typename Options, typename ExitCode, typename Print>
-Result<int> run_to_end(Result<SessionOptions> asked, const Options& options,
-                       const ExitCode& exit_code, const Print& print) {
+// Runs a session to its end, for a command with --out, --baseline and views. `print` tells of the
+// result where no view takes standard output.
+template <typename Options, typename Print>
+Result<int> run_to_end(Result<SessionOptions> asked, const Options& options, const Print& print) {
     // What is wrong with a file is said before what is wrong with a device.
     const auto expected = TRY(Expected::read(options.baseline));
     const auto session = TRY(std::move(asked));
     auto result = TRY(run_session(session));
-    const int code = options.views.write(result, expected.judge(result, exit_code(result)));
+    const int code = options.views.write(result, expected.judge(result, exit_code_of(result)));
     return conclude(result, options.out, code, [&](const std::string& report) {
         if (!options.views.print(result, code)) {
             print(result, report);

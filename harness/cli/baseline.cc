@@ -4,8 +4,8 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
-#include <memory>
 
+#include "dataplane/base/clock.h"
 #include "dataplane/base/new_file.h"
 #include "harness/cli/commands.h"
 #include "harness/compare/read.h"
@@ -15,7 +15,13 @@
 namespace pathproof::cli {
 namespace {
 
-Result<int> write_baseline(const std::string& path, const std::string& out) {
+struct WriteOptions {
+    std::string report;
+    std::string out;
+};
+
+Result<int> write_baseline(const WriteOptions& options) {
+    const auto& [path, out] = options;
     const auto report = TRY(compare::read_report(path));
     const std::string text = compare::baseline_of(report.run);
     if (out.empty()) {
@@ -36,7 +42,7 @@ Result<int> check_baseline(const std::string& file) {
     for (const scenario::Scenario& each : scenario::all_scenarios()) {
         scenarios.emplace_back(each.id);
     }
-    const auto wrong = compare::lint(baseline, compare::today_utc(), scenarios);
+    const auto wrong = compare::lint(baseline, today_utc(), scenarios);
     for (const std::string& sentence : wrong) {
         fmt::print("{}\n", sentence);
     }
@@ -52,24 +58,24 @@ Result<int> check_baseline(const std::string& file) {
 Result<Expected> Expected::read(const std::string& file) {
     Expected expected;
     if (!file.empty()) {
-        expected.baseline_ = TRY(compare::read_baseline(file));
+        expected.baseline = TRY(compare::read_baseline(file));
     }
     return expected;
 }
 
 int Expected::judge(verdict::RunResult& result, int exit_code) const {
-    if (!baseline_) {
+    if (!baseline) {
         return exit_code;
     }
-    const compare::Expectation found = compare::apply(*baseline_, compare::today_utc(), result);
+    const compare::Expectation found = compare::apply(*baseline, today_utc(), result);
     fmt::print(stderr, "{}", compare::text(found));
     result.reasons.insert(
         result.reasons.begin(),
         found.fresh.empty() && found.expired.empty()
             ? fmt::format("Each failure of this run ({}) is known to the baseline {}.",
-                          found.known.size(), baseline_->file)
+                          found.known.size(), baseline->file)
             : fmt::format("By the baseline {}: {} known, {} not expected, {} past their date.",
-                          baseline_->file, report::plural(found.known.size(), "failure"),
+                          baseline->file, report::plural(found.known.size(), "failure"),
                           found.fresh.size(), found.expired.size()));
     return found.exit_code(result.verdict);
 }
@@ -88,26 +94,17 @@ void add_baseline(CLI::App& app, Command& chosen) {
         "Files of expected failures, for --baseline of qualify, repro, offload check "
         "and compare");
     command->require_subcommand(1);
-    struct Options {
-        std::string report;
-        std::string out;
-        std::string file;
-    };
-    auto options = std::make_shared<Options>();
     CLI::App* write =
         command->add_subcommand("write", "Make one that expects all failures of a report");
+    const auto options = options_for<WriteOptions>(*write, chosen, write_baseline);
     write->add_option("REPORT", options->report, "report.json, or the folder that it is in")
         ->required();
     write->add_option("--out", options->out, "a new file (standard output by default)")
         ->type_name("FILE");
-    write->callback([options, &chosen] {
-        chosen = [options] { return write_baseline(options->report, options->out); };
-    });
     CLI::App* check =
         command->add_subcommand("check", "Say what is wrong with one: exit code 1 if something is");
-    check->add_option("FILE", options->file, "the baseline")->required();
-    check->callback(
-        [options, &chosen] { chosen = [options] { return check_baseline(options->file); }; });
+    const auto file = options_for<std::string>(*check, chosen, check_baseline);
+    check->add_option("FILE", *file, "the baseline")->required();
 }
 
 }  // namespace pathproof::cli

@@ -13,19 +13,15 @@ class App;
 namespace pathproof::cli {
 
 // A baseline that was asked for, read before anything is run.
-class Expected {
-  public:
+struct Expected {
+    std::optional<compare::Baseline> baseline;
+
     // `file` empty: none.
     static Result<Expected> read(const std::string& file);
 
     // Marks what is known in the result, says on stderr what is and what is not, and gives the exit
     // code: of the baseline, or `exit_code` where there is none.
     int judge(verdict::RunResult& result, int exit_code) const;
-
-    const std::optional<compare::Baseline>& baseline() const { return baseline_; }
-
-  private:
-    std::optional<compare::Baseline> baseline_;
 };
 
 void add_baseline_option(CLI::App& command, std::string& file);

@@ -5,6 +5,8 @@
 namespace pathproof::cli {
 
 void add_commands(CLI::App& app, Command& chosen) {
+    app.set_version_flag("--version", "pathproof " PATHPROOF_VERSION);
+    app.require_subcommand(1);
     add_qualify(app, chosen);
     add_repro(app, chosen);
     add_inspect(app, chosen);

@@ -39,13 +39,16 @@ void add_rerun(CLI::App& app, Command& chosen);
 void add_restore(CLI::App& app, Command& chosen);
 void add_guest(CLI::App& app, Command& chosen);
 void add_k8s(CLI::App& app, Command& chosen);
-void add_agent(CLI::App& app, Command& chosen);   // started by us inside a DUT
-void add_tester(CLI::App& app, Command& chosen);  // started by us in the tester's namespace
+void add_calibrate(CLI::App& offload, Command& chosen);  // of `offload`
+void add_agent(CLI::App& app, Command& chosen);          // started by us inside a DUT
+void add_tester(CLI::App& app, Command& chosen);         // started by us in the tester's namespace
 
-// All of them, in the order of the help.
+// All of them, of which one must be typed, in the order of the help; and --version.
 void add_commands(CLI::App& app, Command& chosen);
 
-// Prints the sentence on stderr and gives the exit code of the contract: 2 for input that is wrong,
+void tell(const std::string& sentence);  // on stderr
+
+// Tells the error's sentence and gives the exit code of the contract: 2 for input that is wrong,
 // refused or missing (nothing was changed), 3 for a run that could not be completed. For those that
 // go on after it: a command hands its error on to run_chosen().
 int complain(const Error& error);

@@ -42,8 +42,6 @@ Inner read_inner(const std::vector<std::string>& words) {
     CLI::App app{"pathproof"};
     Command unused;
     add_commands(app, unused);
-    app.set_version_flag("--version", "pathproof " PATHPROOF_VERSION);
-    app.require_subcommand(1);
     std::vector<const char*> argv = {"pathproof"};
     for (const std::string& word : words) {
         argv.push_back(word.c_str());
@@ -77,36 +75,20 @@ Result<std::string> folder_of(const std::string& path) {
     return folder;
 }
 
-int run_guest(const GuestOptions& options, const std::vector<std::string>& words) {
-    const Inner inner = read_inner(words);
-    if (inner.ended) {
-        return *inner.ended;
-    }
-    const auto failed = [&](const Error& error) {
-        const int code = complain(error);
-        return inner.bisects ? verdict::kBisectSkip : code;
-    };
+Result<int> boot(const GuestOptions& options, const std::vector<std::string>& words,
+                 const std::string& out) {
     guest::ProgramPlan plan{
         .words = words, .cpus = options.cpus, .memory_mib = options.memory_mib, .kvm = options.kvm};
     std::vector<std::string> writable = options.writable;
-    if (!inner.out.empty()) {
-        writable.push_back(fs::absolute(inner.out).parent_path());
+    if (!out.empty()) {
+        writable.push_back(fs::absolute(out).parent_path());
     }
     for (const std::string& path : writable) {
-        auto folder = folder_of(path);
-        if (!folder) {
-            return failed(folder.error());
-        }
-        plan.writable.push_back(std::move(*folder));
+        auto folder = TRY(folder_of(path));
+        plan.writable.push_back(std::move(folder));
     }
-    if (const Status here = guest::check_qemu(); !here) {
-        return failed(here.error());
-    }
-    auto kernel = guest::find_kernel(options.kernel, options.modules);
-    if (!kernel) {
-        return failed(kernel.error());
-    }
-    plan.kernel = std::move(*kernel);
+    TRY(guest::check_qemu());
+    plan.kernel = TRY(guest::find_kernel(options.kernel, options.modules));
     std::vector<std::string> typed = {"guest"};
     for (const auto& [name, value] :
          {std::pair{"--kernel", options.kernel}, {"--modules", options.modules}}) {
@@ -118,8 +100,20 @@ int run_guest(const GuestOptions& options, const std::vector<std::string>& words
     fmt::print(stderr, "pathproof: in a guest of QEMU ({}): {} ({}), {} CPUs, {} MiB\n",
                plan.kvm ? "KVM" : "TCG", plan.kernel.release, plan.kernel.origin, plan.cpus,
                plan.memory_mib);
-    const auto ended = guest::run_in_guest(plan);
-    return ended ? *ended : failed(ended.error());
+    return guest::run_in_guest(plan);
+}
+
+Result<int> run_guest(const GuestOptions& options, const std::vector<std::string>& words) {
+    const Inner inner = read_inner(words);
+    if (inner.ended) {
+        return *inner.ended;
+    }
+    const auto ended = boot(options, words, inner.out);
+    if (!ended && inner.bisects) {
+        complain(ended.error());
+        return verdict::kBisectSkip;
+    }
+    return ended;
 }
 
 }  // namespace

@@ -113,8 +113,7 @@ Result<int> run_server(const ServerOptions& options) {
         over = process::stopping() || Clock::now() >= deadline;
     }
     Output output;
-    output.line() += fmt::format("{} queries answered", queries);
-    output.end_line();
+    output.put_line(fmt::format("{} queries answered", queries));
     output.flush();
     return queries > 0 ? kDone : kIncomplete;
 }
@@ -196,9 +195,8 @@ Result<int> run_client(const ClientOptions& typed) {
     const auto report = TRY(agent::dns_load(options));
     const auto figures = kubernetes::judge_pairs(report, typed.pairs);
     Output output;
-    output.line() += typed.json ? process::to_text(json_of(figures, options.server))
-                                : kubernetes::text_of(figures);
-    output.end_line();
+    output.put_line(typed.json ? process::to_text(json_of(figures, options.server))
+                               : kubernetes::text_of(figures));
     output.flush();
     return kubernetes::exit_code_of(figures);
 }

@@ -4,7 +4,6 @@
 #include <csignal>
 #include <cstring>
 #include <map>
-#include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
 
@@ -150,7 +149,7 @@ Result<Description> build(Build shape, const UpOptions& options) {
     const lab::SignalHold hold;
     auto journal = TRY(lab::Journal::open("pathproof lab up"));
     for (const std::string& sentence : journal->recovered()) {
-        fmt::print(stderr, "pathproof: {}\n", sentence);
+        tell(sentence);
     }
     const lab::SignalGuard guard(journal.get(), tell_stopped);
     return shape(*journal, options);
@@ -222,9 +221,10 @@ Result<int> down(const std::optional<std::string>& run_id) {
 }
 
 void add_overlay(CLI::App& app, Command& chosen) {
-    auto options = std::make_shared<UpOptions>();
     CLI::App* command =
         app.add_subcommand("overlay", "Two nodes with a pod each, VXLAN between them");
+    const auto options = options_for<UpOptions>(
+        *command, chosen, [](const UpOptions& typed) { return up(build_overlay, typed); });
     command->add_flag_callback(
         "--no-udp-checksum", [options] { options->overlay.udp_checksum = false; },
         "vxlan devices without outer UDP checksum (noudpcsum)");
@@ -235,15 +235,14 @@ void add_overlay(CLI::App& app, Command& chosen) {
         "--bridge", [options] { options->joint = Joint::kBridge; },
         "join the nodes by a bridge of the kernel instead of leaving it to the DPDK wire");
     command->add_flag("--json", options->json, "print names and addresses as one JSON object");
-    command->callback(
-        [&chosen, options] { chosen = [options] { return up(build_overlay, *options); }; });
 }
 
 void add_nat_box(CLI::App& app, Command& chosen) {
-    auto options = std::make_shared<UpOptions>();
-    NatBoxOptions& box = options->nat_box;
     CLI::App* command = app.add_subcommand(
         "nat-box", "A NAT box with kube-proxy's rules between clients and servers");
+    const auto options = options_for<UpOptions>(
+        *command, chosen, [](const UpOptions& typed) { return up(build_nat_box, typed); });
+    NatBoxOptions& box = options->nat_box;
     command->add_option("--backends", box.backends, "servers behind the service (default 2)");
     static const std::map<std::string, NatBoxOptions::Snat> kSnat{
         {"none", NatBoxOptions::Snat::kNone},
@@ -258,8 +257,6 @@ void add_nat_box(CLI::App& app, Command& chosen) {
     command->add_option("--udp-timeout", box.udp_timeout_s,
                         "seconds that conntrack keeps a UDP flow (default 30)");
     command->add_flag("--json", options->json, "print names and addresses as one JSON object");
-    command->callback(
-        [&chosen, options] { chosen = [options] { return up(build_nat_box, *options); }; });
 }
 
 }  // namespace

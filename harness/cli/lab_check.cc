@@ -4,6 +4,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <functional>
 #include <nlohmann/json.hpp>
 #include <random>
 
@@ -120,8 +121,7 @@ Result<std::string> fix(const LabFile& file) {
                                  : any_pci               ? kPciHugepagesMib
                                                          : 0;
     if (wanted != 0) {
-        const auto free = TRY(journal->reserve_hugepages(wanted));
-        static_cast<void>(free);  // the check says how many there are
+        TRY(journal->reserve_hugepages(wanted));  // the check says how many there are
     }
     TRY(journal->keep("what 'lab check --fix' did for " + file.name));
     return journal->run_id();
@@ -185,7 +185,8 @@ template <typename Frames, typename Bytes>
 void see(const Frames& frames, const Bytes& bytes, const std::string& mark, const std::string& at,
          std::map<std::string, std::set<std::string>>& seen) {
     for (const auto& frame : frames) {
-        if (const std::string sender = lab::sender_of(bytes(frame), mark); !sender.empty()) {
+        if (const std::string sender = lab::sender_of(std::invoke(bytes, frame), mark);
+            !sender.empty()) {
             seen[sender].insert(at);
         }
     }
@@ -209,9 +210,7 @@ Status look(const LabFile& file, agent::Client& dut, tester::Client& tester,
             TRY(dut.send_frames(device, frames));
         }
         const auto recording = TRY(tester.stop_recording({.quiet = kProbeTime}));
-        see(
-            recording.frames, [](const auto& bytes) { return bytes; }, mark, file.ports[p].name,
-            seen.of_devices);
+        see(recording.frames, std::identity(), mark, file.ports[p].name, seen.of_devices);
     }
     for (const auto& [device, frames] : of_devices) {
         TRY(dut.start_capture({.device = device}));
@@ -223,9 +222,7 @@ Status look(const LabFile& file, agent::Client& dut, tester::Client& tester,
             seen.of_ports[file.ports[p].name];
         }
         const auto capture = TRY(dut.stop_capture());
-        see(
-            capture.frames, [](const auto& frame) { return frame.bytes; }, mark, device,
-            seen.of_ports);
+        see(capture.frames, &agent::CapturedFrame::bytes, mark, device, seen.of_ports);
     }
     return {};
 }

@@ -1,34 +1,50 @@
+#include <unistd.h>
+
 #include <CLI/CLI.hpp>
+#include <cerrno>
+#include <cstring>
 #include <string_view>
 
 #include "harness/cli/arguments.h"
-#include "harness/cli/bench_program.h"
 #include "harness/cli/commands.h"
 #include "harness/guest/init.h"
+#include "harness/process/child.h"
 #include "harness/process/streams.h"
 
+namespace pathproof::cli {
 namespace {
 
+// Becomes pathproof-bench, the program of the benchmarks, which stands beside this one; `argv` are
+// its arguments, "bench" in place of its name. Where it was not built: a sentence that says how to.
+int run_bench_program(char** argv) {
+    const std::string program = process::own_binary() + "-bench";
+    execv(program.c_str(), argv);
+    return complain(Error{
+        ErrorCode::kNotFound,
+        fmt::format("{} cannot be started ({}): the benchmarks are built where they are wanted, "
+                    "with 'ninja -C build pathproof-bench' in the source tree, and run there as "
+                    "'build/pathproof bench'",
+                    program, std::strerror(errno))});
+}
+
 int run_command_line(int argc, char** argv) {
-    using namespace pathproof::cli;
     if (argc > 1 && std::string_view(argv[1]) == "bench") {
         return run_bench_program(argv + 1);
     }
     CLI::App app{
         "pathproof: proves whether a NIC, driver, kernel and CNI carry every packet right"};
-    app.set_version_flag("--version", "pathproof " PATHPROOF_VERSION);
-    app.require_subcommand(1);
     Command chosen;
     add_commands(app, chosen);
     return run_chosen(app, chosen, argc, argv);
 }
 
 }  // namespace
+}  // namespace pathproof::cli
 
 int main(int argc, char** argv) {
     if (pathproof::guest::is_init(argv[0])) {
         pathproof::guest::run_init();
     }
     pathproof::process::hold_standard_streams();
-    return pathproof::process::exit_code_of(run_command_line(argc, argv));
+    return pathproof::process::exit_code_of(pathproof::cli::run_command_line(argc, argv));
 }

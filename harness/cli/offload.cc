@@ -6,7 +6,6 @@
 #include "harness/agent/ethtool.h"
 #include "harness/cli/baseline.h"
 #include "harness/cli/commands.h"
-#include "harness/cli/offload_calibrate.h"
 #include "harness/cli/offload_check.h"
 #include "harness/cli/offload_ports.h"
 #include "harness/lab/machine_use.h"

@@ -1,5 +1,4 @@
-#include "harness/cli/offload_calibrate.h"
-
+// pathproof offload calibrate: which defects the instrument would see.
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <filesystem>
@@ -7,8 +6,10 @@
 #include <thread>
 
 #include "dataplane/base/new_file.h"
+#include "harness/cli/commands.h"
 #include "harness/process/json_text.h"
 #include "harness/report/json.h"
+#include "harness/report/text.h"
 #include "harness/scenario/calibration_result.h"
 
 namespace pathproof::cli {
@@ -28,21 +29,6 @@ struct CalibrateOptions {
 
 const char* text_of(Score score) {
     return score == Score::kYes ? "yes" : score == Score::kNo ? "NO" : "n/a";
-}
-
-struct Tally {
-    std::size_t yes = 0;
-    std::size_t asked = 0;
-    std::string text() const { return fmt::format("{} of {}", yes, asked); }
-};
-
-Tally tally(const std::vector<FaultScore>& scores, Score FaultScore::*which) {
-    Tally tally;
-    for (const FaultScore& score : scores) {
-        tally.yes += score.*which == Score::kYes ? 1 : 0;
-        tally.asked += score.*which != Score::kNotApplicable ? 1 : 0;
-    }
-    return tally;
 }
 
 std::string table_text(const std::vector<FaultScore>& scores) {
@@ -79,15 +65,8 @@ std::string masked_text(const CalibrationResult& result) {
 }
 
 std::string summary_text(const CalibrationResult& result) {
+    using Row = verdict::CalibrationRow;
     const verdict::Calibration counted = scenario::to_verdict(result);
-    std::size_t unknown = 0;
-    for (const verdict::CalibrationRow& row : counted.open_world) {
-        unknown += row.named == verdict::CalibrationRow::Score::kYes ? 1 : 0;
-    }
-    std::size_t red = 0;
-    for (const verdict::CalibrationRow& row : counted.judge_mutants) {
-        red += row.detected == verdict::CalibrationRow::Score::kYes ? 1 : 0;
-    }
     std::string text = fmt::format(
         "calibration on the {}, seed {}: {} rows sent and {} received ({} feasible tuples), {} "
         "frames a row, {:.0f} s\n",
@@ -96,11 +75,11 @@ std::string summary_text(const CalibrationResult& result) {
     text += fmt::format(
         "faults: {} of {} rows of the list detected; variants detected {}, named {}, "
         "located {}\n",
-        result.rows_detected(), result.rows(), tally(result.faults, &FaultScore::detected).text(),
-        tally(result.faults, &FaultScore::named).text(),
-        tally(result.faults, &FaultScore::located).text());
-    text += fmt::format("faults unknown to the judge: {} of {} called UNKNOWN\n", unknown,
-                        counted.open_world.size());
+        result.rows_detected(), result.rows(), report::score_text(counted.faults, &Row::detected),
+        report::score_text(counted.faults, &Row::named),
+        report::score_text(counted.faults, &Row::located));
+    text += fmt::format("faults unknown to the judge: {} called UNKNOWN\n",
+                        report::score_text(counted.open_world, &Row::named));
     text += fmt::format(
         "pairs of a sender's and a receiver's fault: {}; both named {}, one masked "
         "{}, missed {}\n",
@@ -109,8 +88,8 @@ std::string summary_text(const CalibrationResult& result) {
         "healthy frames and look-alikes: {} alarms in {} (a rate above {:.1g} is "
         "excluded, 95 %)\n",
         result.healthy.alarms, result.healthy.frames, result.healthy.upper_bound());
-    text += fmt::format("broken judges: {} of {} object to healthy frames\n", red,
-                        counted.judge_mutants.size());
+    text += fmt::format("broken judges: {} object to healthy frames\n",
+                        report::score_text(counted.judge_mutants, &Row::detected));
     return text;
 }
 

@@ -18,7 +18,6 @@
 #include "harness/process/json_text.h"
 #include "harness/process/netns.h"
 #include "harness/process/program.h"
-#include "harness/report/json.h"
 #include "harness/report/text.h"
 #include "harness/tester/port_choice.h"
 
@@ -127,11 +126,7 @@ void print_table(const verdict::TruthTable& table) {
     fmt::print("\n");
 }
 
-void print_check(const verdict::RunResult& result, bool as_json) {
-    if (as_json) {
-        fmt::print("{}\n", process::to_text(report::to_json(result)));
-        return;
-    }
+void print_check(const verdict::RunResult& result) {
     const verdict::ScenarioResult& scenario = result.scenarios.front();
     for (const verdict::TruthTable& table : scenario.truth_tables) {
         print_table(table);
@@ -221,11 +216,10 @@ Result<int> run_device_check(const OffloadCheckOptions& options) {
     verdict::RunOptions asked = options;
     asked.scenarios = {"offload-truth"};
     const auto print = [&](const verdict::RunResult& result, const std::string& report) {
-        print_check(result, options.json);
+        options.json ? print_document(result) : print_check(result);
         fmt::print("{}", options.json || report.empty() ? "" : "report: " + report + "\n");
     };
-    return run_to_end(session_of(asked, options.seed, options.out), options, device_exit_code,
-                      print);
+    return run_to_end(session_of(asked, options.seed, options.out), options, print);
 }
 
 void declare_device_check(CLI::App& check, OffloadCheckOptions& options) {

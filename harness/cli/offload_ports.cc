@@ -5,7 +5,6 @@
 
 #include <CLI/CLI.hpp>
 #include <cstdio>
-#include <nlohmann/json.hpp>
 
 #include "dataplane/base/clock.h"
 #include "dataplane/port/cpus.h"
@@ -20,8 +19,6 @@
 #include "harness/lab/signals.h"
 #include "harness/offload/check.h"
 #include "harness/offload/device_class.h"
-#include "harness/process/json_text.h"
-#include "harness/report/json.h"
 #include "harness/report/report.h"
 #include "harness/tester/port_choice.h"
 
@@ -144,11 +141,7 @@ verdict::RunResult describe_run(const OffloadCheckOptions& options, tester::Clie
     return run;
 }
 
-void print_run(const verdict::RunResult& run, bool as_json) {
-    if (as_json) {
-        fmt::print("{}\n", process::to_text(report::to_json(run)));
-        return;
-    }
+void print_run(const verdict::RunResult& run) {
     const verdict::ScenarioResult& scenario = run.scenarios.front();
     if (!scenario.truth_tables.empty()) {  // none of a run that judged nothing
         fmt::print("{}\n", truth_text(scenario.truth_tables.front()));
@@ -156,8 +149,7 @@ void print_run(const verdict::RunResult& run, bool as_json) {
     for (const verdict::Proof& proof : scenario.proofs) {
         fmt::print("{}\n", proof_text(proof));
     }
-    fmt::print("{}", report::summary(run, isatty(STDOUT_FILENO) == 1 ? report::Colour::kAnsi
-                                                                     : report::Colour::kNone));
+    print_summary(run);
 }
 
 // One line that is rewritten on a terminal; elsewhere nothing until the end.
@@ -255,7 +247,7 @@ Result<int> run_port_check(const OffloadCheckOptions& options) {
         options.views.write(run, expected.judge(run, verdict::exit_code(run.verdict)));
     return conclude(run, options.out, exit_code, [&](const std::string&) {
         if (!options.views.print(run, exit_code)) {
-            print_run(run, options.json);
+            options.json ? print_document(run) : print_run(run);
         }
     });
 }

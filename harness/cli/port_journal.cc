@@ -3,6 +3,7 @@
 #include <cstdio>
 #include <cstring>
 
+#include "harness/cli/commands.h"
 #include "harness/cli/generate/typed_command.h"
 #include "harness/tester/port_choice.h"
 
@@ -14,7 +15,7 @@ Result<std::unique_ptr<lab::Journal>> port_journal(const std::vector<tester::Por
     }
     auto journal = TRY(lab::Journal::open_unlocked(typed_command()));
     for (const std::string& sentence : journal->recovered()) {
-        fmt::print(stderr, "pathproof: {}\n", sentence);
+        tell(sentence);
     }
     return journal;
 }

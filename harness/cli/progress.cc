@@ -12,7 +12,8 @@ constexpr std::size_t kBarWidth = 24;
 
 }  // namespace
 
-StderrProgress::StderrProgress() : terminal_(isatty(STDERR_FILENO) == 1) {}
+StderrProgress::StderrProgress(scenario::Measured& measured)
+    : measured_(measured), terminal_(isatty(STDERR_FILENO) == 1) {}
 
 StderrProgress::~StderrProgress() {
     say("");
@@ -44,6 +45,7 @@ void StderrProgress::begin(const std::string& scenario, std::size_t steps) {
 }
 
 void StderrProgress::step(const std::string& what) {
+    measured_.step(what);
     ++done_;
     const double seconds =
         std::chrono::duration<double>(std::chrono::steady_clock::now() - began_).count();

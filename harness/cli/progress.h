@@ -1,4 +1,5 @@
-// Progress on stderr: one line that is rewritten on a terminal, plain lines otherwise.
+// Progress on stderr: one line that is rewritten on a terminal, plain lines otherwise. Steps are told
+// to what keeps the cells, too.
 #pragma once
 
 #include <atomic>
@@ -11,7 +12,7 @@ namespace pathproof::cli {
 
 class StderrProgress : public scenario::Progress {
   public:
-    StderrProgress();
+    explicit StderrProgress(scenario::Measured& measured);
     ~StderrProgress() override;
     void begin(const std::string& scenario, std::size_t steps) override;
     void step(const std::string& what) override;
@@ -22,6 +23,7 @@ class StderrProgress : public scenario::Progress {
   private:
     void say(const std::string& text);
 
+    scenario::Measured& measured_;
     std::timed_mutex saying_;
     std::atomic<bool> silent_ = false;
 

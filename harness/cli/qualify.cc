@@ -1,7 +1,5 @@
 // pathproof qualify: the main job. All scenarios of a lab, one report.
 
-#include <unistd.h>
-
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
@@ -11,7 +9,6 @@
 #include "harness/cli/commands.h"
 #include "harness/cli/session.h"
 #include "harness/cli/views.h"
-#include "harness/report/report.h"
 #include "harness/verdict/bisect.h"
 
 namespace pathproof::cli {
@@ -41,12 +38,10 @@ Result<SessionOptions> qualify_session(const QualifyOptions& options) {
 
 Result<int> run_qualify(const QualifyOptions& options) {
     const auto print = [](const verdict::RunResult& result, const std::string& report) {
-        fmt::print("{}",
-                   report::summary(result, isatty(STDOUT_FILENO) == 1 ? report::Colour::kAnsi
-                                                                      : report::Colour::kNone));
+        print_summary(result);
         fmt::print("{}", report.empty() ? "" : "report: " + report + "\n");
     };
-    return run_to_end(qualify_session(options), options, exit_code_of, print);
+    return run_to_end(qualify_session(options), options, print);
 }
 
 // Whatever goes wrong says nothing of what is bisected: git takes other codes for "bad".

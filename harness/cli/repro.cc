@@ -1,19 +1,12 @@
 // pathproof repro: one scenario, with its cause and cure.
 
-#include <unistd.h>
-
 #include <CLI/CLI.hpp>
-#include <cstdio>
-#include <nlohmann/json.hpp>
 
 #include "harness/cli/asked.h"
 #include "harness/cli/baseline.h"
 #include "harness/cli/commands.h"
 #include "harness/cli/session.h"
 #include "harness/cli/views.h"
-#include "harness/process/json_text.h"
-#include "harness/report/json.h"
-#include "harness/report/report.h"
 #include "harness/scenario/scenario.h"
 
 namespace pathproof::cli {
@@ -37,12 +30,9 @@ Result<int> run_repro(const ReproOptions& options) {
     verdict::RunOptions asked = options;
     asked.scenarios = ids;
     const auto print = [&](const verdict::RunResult& result, const std::string&) {
-        fmt::print("{}", options.json ? process::to_text(report::to_json(result)) + "\n"
-                                      : report::summary(result, isatty(STDOUT_FILENO) == 1
-                                                                    ? report::Colour::kAnsi
-                                                                    : report::Colour::kNone));
+        options.json ? print_document(result) : print_summary(result);
     };
-    return run_to_end(session_of(asked, options.seed, options.out), options, exit_code_of, print);
+    return run_to_end(session_of(asked, options.seed, options.out), options, print);
 }
 
 }  // namespace

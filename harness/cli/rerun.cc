@@ -81,13 +81,11 @@ Result<Wanted> parse(const std::string& id, const compare::Report& report) {
     if (slash == std::string::npos) {
         return wanted;
     }
-    for (const auto* cells : {&scenario->cells, &scenario->controls}) {
-        for (const verdict::Cell& cell : *cells) {
-            if (id == verdict::cell_id(scenario->id, cell) ||
-                id == verdict::finding_id(scenario->id, cell)) {
-                wanted.cell = cell.id;
-                return wanted;
-            }
+    for (const verdict::Cell& cell : all_cells(*scenario)) {
+        if (id == verdict::cell_id(scenario->id, cell) ||
+            id == verdict::finding_id(scenario->id, cell)) {
+            wanted.cell = cell.id;
+            return wanted;
         }
     }
     return fail(ErrorCode::kBadInput, "{} has no cell or finding '{}'", report.file, id);
@@ -130,13 +128,11 @@ Result<verdict::RunOptions> asked_again(const compare::Report& report,
                 continue;
             }
             wanted.push_back({scenario.id, ""});
-            for (const auto* cells : {&scenario.cells, &scenario.controls}) {
-                for (const verdict::Cell& cell : *cells) {
-                    // What an interrupted run was about to measure is no cell.
-                    if (!cell.id.starts_with("unfinished.")) {
-                        Wanted one{scenario.id, cell.id};
-                        static_cast<void>(is_there(one));
-                    }
+            for (const verdict::Cell& cell : all_cells(scenario)) {
+                // What an interrupted run was about to measure is no cell.
+                if (!cell.id.starts_with("unfinished.")) {
+                    Wanted one{scenario.id, cell.id};
+                    static_cast<void>(is_there(one));
                 }
             }
         }

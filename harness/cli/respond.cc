@@ -7,18 +7,20 @@
 
 #include "dataplane/base/number.h"
 #include "dataplane/frame/dns.h"
+#include "dataplane/traffic/respond_run.h"
 #include "harness/cli/answer_rule.h"
 #include "harness/cli/commands.h"
 #include "harness/cli/data_port.h"
 #include "harness/cli/generate/number_checks.h"
 #include "harness/cli/seconds.h"
-#include "harness/cli/traffic_text.h"
+#include "harness/cli/traffic_rows.h"
 #include "harness/process/json_text.h"
 #include "harness/process/stop.h"
 
 namespace pathproof::cli {
 namespace {
 
+using nlohmann::json;
 using traffic::AnswerRule;
 
 struct RespondOptions {
@@ -123,6 +125,54 @@ Result<AnswerRule> parse_rule(const std::string& text) {
 }
 
 namespace {
+
+std::string respond_table(const traffic::RespondReport& report, const port::PortInfo& port) {
+    const traffic::ResponderCounts& queries = report.queries;
+    return fmt::format("port {} ({}, {}), {:.1f} s\n", port.name, port.driver,
+                       port::evidence_name(port.evidence), report.seconds) +
+           row("queries", queries.queries) + row("  answered", queries.answered) +
+           row("    of them in place", queries.quick) +
+           row("  lost on purpose", queries.lost_on_purpose) +
+           row("  still waiting for their time", report.waiting) +
+           row("  no room", queries.no_room) + row("  not sent", queries.not_sent) +
+           row("reflected", queries.reflected) + row("  not sent", queries.not_reflected) +
+           received_rows(report.received, "  queries") + checksum_rows(report.checksums) +
+           objection_rows(report.objections) +
+           (report.partial ? "PARTIAL: the link was down for a part of the time; the counts are "
+                             "right\n"
+                           : "");
+}
+
+json driver_json(const std::vector<port::NamedCounter>& counters) {
+    json out = json::object();
+    for (const port::NamedCounter& counter : counters) {
+        out[counter.name] = counter.value;
+    }
+    return out;
+}
+
+// "driver_counters": what grew of the driver's own, by its names.
+json respond_json(const traffic::RespondReport& report, const port::PortInfo& port) {
+    json out = head_json(port);
+    out.update({{"seconds", report.seconds},
+                {"queries",
+                 {{"received", report.queries.queries},
+                  {"answered", report.queries.answered},
+                  {"in_place", report.queries.quick},
+                  {"lost_on_purpose", report.queries.lost_on_purpose},
+                  {"waiting", report.waiting},
+                  {"no_room", report.queries.no_room},
+                  {"not_sent", report.queries.not_sent}}},
+                {"reflected",
+                 {{"sent", report.queries.reflected}, {"not_sent", report.queries.not_reflected}}},
+                {"received", received_json(report.received, "queries")},
+                {"received_by_lcore", report.received_by_worker},
+                {"checksums", checksum_json(report.checksums)},
+                {"driver_counters", driver_json(report.driver_counters)},
+                {"objections", report.objections},
+                {"partial", report.partial}});
+    return out;
+}
 
 Result<traffic::ResponderOptions> responder_options(const RespondOptions& options) {
     traffic::ResponderOptions made{

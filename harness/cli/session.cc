@@ -15,6 +15,7 @@
 
 #include "dataplane/base/clock.h"
 #include "dataplane/port/port.h"
+#include "harness/cli/commands.h"
 #include "harness/cli/offload_check.h"
 #include "harness/cli/progress.h"
 #include "harness/fingerprint/host.h"
@@ -37,10 +38,6 @@ namespace pathproof::cli {
 namespace {
 
 constexpr std::uint32_t kHugepageMib = 512;
-
-void tell(const std::string& sentence) {
-    fmt::print(stderr, "pathproof: {}\n", sentence);
-}
 
 verdict::FactGroup dut_facts(const agent::Hello& hello) {
     const auto said = [](const char* name, const std::string& value) {
@@ -97,19 +94,6 @@ std::string typed_in_guest(const std::string& command) {
                : fmt::format("{}{} {}", kProgram, guest, command.substr(kProgram.size()));
 }
 
-// Steps are told to what keeps the cells, too.
-class ToldProgress : public StderrProgress {
-  public:
-    explicit ToldProgress(scenario::Measured& measured) : measured_(measured) {}
-    void step(const std::string& what) override {
-        measured_.step(what);
-        StderrProgress::step(what);
-    }
-
-  private:
-    scenario::Measured& measured_;
-};
-
 // The run so far. The signal guard's thread reads it while the main thread may still write.
 class Run {
   public:
@@ -117,8 +101,8 @@ class Run {
         result_.command = typed_in_guest(options.command);
         result_.options = options.asked;
         result_.seed = options.seed;
-        result_.repeat_command =
-            typed_in_guest(fmt::format("{} --seed {}", options.repeat_command, options.seed));
+        result_.repeat_command = typed_in_guest(
+            fmt::format("{} --seed {}", verdict::repeat_command(options.asked), options.seed));
         result_.lab = options.lab;
         result_.profile = options.profile ? options.profile->id : "";
         result_.version = PATHPROOF_VERSION;
@@ -142,7 +126,7 @@ class Run {
     void add(verdict::ScenarioResult scenario) {
         const std::lock_guard lock(mutex_);
         repetitions_.push_back(std::move(scenario));
-        if (repetitions_.size() == options_.repeat) {
+        if (repetitions_.size() == options_.asked.repeat) {
             result_.scenarios.push_back(combined(std::move(repetitions_)));
             repetitions_.clear();
         }
@@ -207,7 +191,8 @@ class Run {
 
     // What was asked for of it.
     void describe(verdict::ScenarioResult& scenario) const {
-        const scenario::Options asked{.cells = scenario::patterns_for(scenario.id, options_.cells)};
+        const scenario::Options asked{
+            .cells = scenario::patterns_for(scenario.id, options_.asked.cells)};
         scenario.part = fmt::format("{}", fmt::join(asked.cells, ","));
         const scenario::Scenario* known = scenario::find_scenario(scenario.id);
         if (known != nullptr && known->cells != nullptr && scenario.planned.empty()) {
@@ -220,7 +205,7 @@ class Run {
     // Where a repetition keeps its evidence; empty: nowhere.
     std::string folder(std::size_t repetition) const {
         return options_.out_dir.empty() ? ""
-               : options_.repeat == 1
+               : options_.asked.repeat == 1
                    ? report::unfinished_folder(options_.out_dir)
                    : fmt::format("{}/repetition-{}", report::unfinished_folder(options_.out_dir),
                                  repetition);
@@ -262,7 +247,7 @@ class Run {
     // With the evidence of the repetitions that it speaks of, in its place.
     verdict::ScenarioResult combined(std::vector<verdict::ScenarioResult> all) const {
         verdict::ScenarioResult result = verdict::combine(std::move(all), options_.seed);
-        if (options_.repeat == 1 || options_.out_dir.empty()) {
+        if (options_.asked.repeat == 1 || options_.out_dir.empty()) {
             return result;
         }
         const auto take = [&](const std::vector<verdict::EvidenceFile>& files, std::size_t from) {
@@ -274,10 +259,8 @@ class Run {
             }
         };
         take(result.evidence, result.kept);
-        for (const auto* cells : {&result.cells, &result.controls}) {
-            for (const verdict::Cell& cell : *cells) {
-                take(cell.evidence, cell.runs ? cell.runs->kept : 1);
-            }
+        for (const verdict::Cell& cell : all_cells(result)) {
+            take(cell.evidence, cell.runs ? cell.runs->kept : 1);
         }
         return result;
     }
@@ -361,23 +344,6 @@ void keep_partial_report(Run& run, const std::string& out_dir, int signal,
 
 }  // namespace
 
-Result<std::vector<const scenario::Scenario*>> parse_scenarios(const std::string& list) {
-    std::vector<const scenario::Scenario*> chosen;
-    std::size_t begin = 0;
-    while (begin <= list.size()) {
-        const std::size_t end = std::min(list.find(',', begin), list.size());
-        const std::string id = list.substr(begin, end - begin);
-        const scenario::Scenario* found = scenario::find_scenario(id);
-        if (found == nullptr) {
-            return fail(ErrorCode::kBadInput, "unknown scenario '{}'; there are: {}", id,
-                        scenario::known_scenarios());
-        }
-        chosen.push_back(found);
-        begin = end + 1;
-    }
-    return chosen;
-}
-
 void add_lab_option(CLI::App& command, std::string& lab) {
     command.add_option("--lab", lab, fmt::format("the lab: {}", fmt::join(lab::labs(), ", or ")))
         ->capture_default_str();
@@ -427,8 +393,8 @@ namespace {
 
 // Measures the table, and keeps one that is whole.
 void price_cures(const SessionOptions& options, Run& run, lab::Journal& journal,
-                 ToldProgress& progress, const scenario::Options& settings) {
-    const std::vector<std::string> patterns = prices::price_patterns(options.cells);
+                 StderrProgress& progress, const scenario::Options& settings) {
+    const std::vector<std::string> patterns = prices::price_patterns(options.asked.cells);
     scenario::Context context{*options.place, journal,         progress,
                               settings,       options.profile, run.measured()};
     auto table = prices::measure_prices(context, prices::key_here(PATHPROOF_VERSION),
@@ -459,7 +425,7 @@ Result<verdict::RunResult> run_session(const SessionOptions& options) {
         TRY(report::prepare_output(seeded.out_dir));
     }
     Run run(seeded);
-    ToldProgress progress(run.measured());
+    StderrProgress progress(run.measured());
     const lab::SignalGuard guard(
         journal.get(),
         [&](int signal, const std::string& machine) {
@@ -475,7 +441,7 @@ Result<verdict::RunResult> run_session(const SessionOptions& options) {
         tell(sentence);
     }
     scenario::Options settings{.seed = seeded.seed,
-                               .cells = seeded.cells,
+                               .cells = seeded.asked.cells,
                                .given = seeded.given,
                                .hugepages = seeded.use_hugepages &&
                                             any_uses_ports(seeded.scenarios) &&
@@ -484,22 +450,23 @@ Result<verdict::RunResult> run_session(const SessionOptions& options) {
                                .out_dir = run.folder(1),
                                .device = seeded.device,
                                .calibrate = seeded.calibrate};
+    const std::uint32_t repeat = seeded.asked.repeat;
     std::map<std::string, verdict::ScenarioVerdict> earlier;
     for (const scenario::Scenario* scenario : seeded.scenarios) {
         if (const std::string why = seeded.place->lacks(scenario->needs); !why.empty()) {
             run.add_not_run(scenario::not_run(*scenario, why));
             continue;
         }
-        settings.cells = scenario::patterns_for(scenario->id, seeded.cells);
-        for (std::uint32_t number = 1; number <= seeded.repeat && journal->is_open(); ++number) {
+        settings.cells = scenario::patterns_for(scenario->id, seeded.asked.cells);
+        for (std::uint32_t number = 1; number <= repeat && journal->is_open(); ++number) {
             settings.seed = verdict::seed_of_repetition(seeded.seed, number);
             settings.out_dir = run.folder(number);
             settings.calibrate = number == 1 ? seeded.calibrate : scenario::Calibrate::kNo;
-            if (seeded.repeat > 1) {
-                tell(fmt::format("{}: repetition {} of {}, seed {}", scenario->id, number,
-                                 seeded.repeat, settings.seed));
+            if (repeat > 1) {
+                tell(fmt::format("{}: repetition {} of {}, seed {}", scenario->id, number, repeat,
+                                 settings.seed));
             }
-            if (seeded.repeat > 1 && !settings.out_dir.empty()) {
+            if (repeat > 1 && !settings.out_dir.empty()) {
                 std::error_code full;  // said when the evidence is missed
                 std::filesystem::create_directories(settings.out_dir + "/evidence", full);
             }

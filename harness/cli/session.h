@@ -22,23 +22,20 @@ class App;
 namespace pathproof::cli {
 
 struct SessionOptions {
-    verdict::RunOptions asked;   // for the report
-    std::string command;         // as typed
-    std::string repeat_command;  // without the seed, which is added
+    verdict::RunOptions asked;  // by the command
+    std::string command;        // as typed
     std::string lab = "veth";
     std::shared_ptr<lab::Lab> place = nullptr;  // never null in run_session()
     std::optional<profile::Profile> profile;
     std::vector<const scenario::Scenario*> scenarios;
     std::string out_dir;
-    std::uint64_t seed = 0;               // 0: drawn
-    std::vector<std::string> cells = {};  // patterns of the cells to run; empty: all
+    std::uint64_t seed = 0;  // 0: drawn
     verdict::ScenarioOptions given = {};
     bool use_hugepages = true;
     scenario::Calibrate calibrate = scenario::Calibrate::kNo;    // of offload-truth
     std::optional<scenario::TruthDevice> device = std::nullopt;  // in place of the lab's own
     port::Evidence evidence = port::Evidence::kVirtual;          // as the built-in lab's
     std::string evidence_note;                                   // empty: that of the built-in lab
-    std::uint32_t repeat = 1;  // of each scenario, each time with the seed_of_repetition()
 };
 
 // Runs the scenarios and judges the run. A scenario that could not be made is a value
@@ -61,8 +58,5 @@ std::string lab_with(const std::string& lab, const std::string& key, const std::
 Status take_lab(const std::string& name, SessionOptions& session);
 // kBadInput where the lab lacks what one of the session's scenarios takes.
 Status check_roles(const SessionOptions& session);
-
-// Scenario ids from a comma-separated list; kBadInput names those there are.
-Result<std::vector<const scenario::Scenario*>> parse_scenarios(const std::string& list);
 
 }  // namespace pathproof::cli

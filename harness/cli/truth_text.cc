@@ -31,19 +31,9 @@ std::size_t widest(const verdict::TruthTable& table, std::string verdict::TruthR
     return least;
 }
 
-bool any(const verdict::TruthTable& table, verdict::Observed observed) {
+bool any(const verdict::TruthTable& table, std::string_view marked) {
     return std::ranges::any_of(table.rows, [&](const verdict::TruthRow& row) {
-        return std::ranges::any_of(row.observed, [&](const verdict::Observation& seen) {
-            return seen.observed == observed;
-        });
-    });
-}
-
-bool any_claim(const verdict::TruthTable& table) {
-    return std::ranges::any_of(table.rows, [](const verdict::TruthRow& row) {
-        return std::ranges::any_of(row.observed, [](const verdict::Observation& seen) {
-            return seen.observed == verdict::Observed::kRight && !seen.names.empty();
-        });
+        return std::ranges::find(row.observed, marked, mark) != row.observed.end();
     });
 }
 
@@ -71,14 +61,13 @@ std::string truth_text(const verdict::TruthTable& table) {
                                table.conditions[i]);
     }
     text += "\n  " + report::wrap(letters, kWidth, 2);
-    text += any(table, verdict::Observed::kByDesign)
+    text += any(table, "(1)")
                 ? "\n  (1) left unfinished by design of such a device; right behind a healthy NIC"
                 : "";
-    text += any_claim(table)
+    text += any(table, "valid")
                 ? "\n  valid: the driver calls such frames good, and all that it does are"
                 : "";
-    text +=
-        any(table, verdict::Observed::kNoClaim) ? "\n  none: nothing is said of such frames" : "";
+    text += any(table, "none") ? "\n  none: nothing is said of such frames" : "";
     return text + "\n  " + report::wrap(table.excluded, kWidth, 2) + "\n";
 }
 

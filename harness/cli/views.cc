@@ -1,10 +1,15 @@
 #include "harness/cli/views.h"
 
+#include <unistd.h>
+
 #include <CLI/CLI.hpp>
 
 #include "dataplane/base/new_file.h"
 #include "harness/cli/commands.h"
+#include "harness/process/json_text.h"
+#include "harness/report/json.h"
 #include "harness/report/ktap.h"
+#include "harness/report/report.h"
 
 namespace pathproof::cli {
 
@@ -33,6 +38,16 @@ bool Views::print(const verdict::RunResult& result, int exit_code) const {
         fmt::print("{}", report::netdev_json(result, exit_code, netdev));
     }
     return ktap || summary_md == "-" || netdev_json == "-";
+}
+
+void print_document(const verdict::RunResult& result) {
+    fmt::print("{}\n", process::to_text(report::to_json(result)));
+}
+
+void print_summary(const verdict::RunResult& result) {
+    const bool terminal = isatty(STDOUT_FILENO) == 1;
+    fmt::print("{}",
+               report::summary(result, terminal ? report::Colour::kAnsi : report::Colour::kNone));
 }
 
 void add_view_options(CLI::App& command, Views& views) {

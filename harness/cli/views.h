@@ -25,6 +25,11 @@ struct Views {
     bool print(const verdict::RunResult& result, int exit_code) const;
 };
 
+// On standard output, where no view takes it: the whole result as one JSON document; or its summary,
+// in colours on a terminal.
+void print_document(const verdict::RunResult& result);
+void print_summary(const verdict::RunResult& result);
+
 void add_view_options(CLI::App& command, Views& views);
 
 }  // namespace pathproof::cli

@@ -1,12 +1,10 @@
 #include "harness/compare/baseline.h"
 
-#include <fmt/chrono.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <fnmatch.h>
 
 #include <algorithm>
-#include <ctime>
 #include <sstream>
 
 #include "harness/profile/toml_reader.h"
@@ -89,10 +87,8 @@ std::string in_line(const Baseline& baseline, const Known& known, const std::str
 template <typename Run, typename Take>
 void each_cell(Run& run, const Take& take) {
     for (auto& scenario : run.scenarios) {
-        for (auto* cells : {&scenario.cells, &scenario.controls}) {
-            for (auto& cell : *cells) {
-                take(scenario.id, cell);
-            }
+        for (auto& cell : all_cells(scenario)) {
+            take(scenario.id, cell);
         }
     }
 }
@@ -253,8 +249,7 @@ void apply(const Baseline& baseline, const std::string& today, const RunResult& 
             return verdict::fails(cell.verdict) &&
                    expecting(baseline, today, now, whole.id, cell) == nullptr;
         };
-        if (std::ranges::none_of(scenario->cells, is_news) &&
-            std::ranges::none_of(scenario->controls, is_news)) {
+        if (std::ranges::none_of(all_cells(*scenario), is_news)) {
             whole.known = "each of its failures is known";
         }
     }
@@ -295,10 +290,6 @@ std::string baseline_of(const RunResult& run) {
         }
     });
     return text;
-}
-
-std::string today_utc() {
-    return fmt::format("{:%Y-%m-%d}", fmt::gmtime(std::time(nullptr)));
 }
 
 }  // namespace pathproof::compare

@@ -61,6 +61,4 @@ std::string text(const Expectation& expectation);
 // A baseline that expects all failures of a run, as TOML.
 std::string baseline_of(const verdict::RunResult& run);
 
-std::string today_utc();
-
 }  // namespace pathproof::compare

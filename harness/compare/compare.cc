@@ -33,10 +33,8 @@ using Cells = std::map<std::string, const Cell*>;
 
 Cells cells_of(const ScenarioResult& scenario) {
     Cells cells;
-    for (const auto* list : {&scenario.cells, &scenario.controls}) {
-        for (const Cell& cell : *list) {
-            cells.emplace(cell.id, &cell);
-        }
+    for (const Cell& cell : all_cells(scenario)) {
+        cells.emplace(cell.id, &cell);
     }
     return cells;
 }

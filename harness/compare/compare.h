@@ -38,26 +38,19 @@ struct Changed {
     std::string known;   // why it is expected, as a baseline says; empty: it is not
 };
 
-// Something of the machines or the command that is not the same: a candidate for what changed.
+// Something that is not the same in both runs.
 struct Difference {
-    std::string where;  // "Kernel", "DUT device vx", "run"
-    std::string what;   // "release"
-    std::string before;
-    std::string now;
-};
-
-// A figure of a cell of both runs whose intervals do not touch.
-struct Figure {
-    std::string cell;   // its id
-    std::string label;  // "pairs that raced"
+    std::string where;  // "Kernel", "DUT device vx", "Run"; of a figure the id of its cell
+    std::string what;   // "release", "pairs that raced"
     std::string before;
     std::string now;
 };
 
 struct Comparison {
     std::vector<Changed> changed;
-    std::vector<Difference> differences;  // the likeliest first
-    std::vector<Figure> figures;
+    // Of the machines or the command: candidates for what changed, the likeliest first.
+    std::vector<Difference> differences;
+    std::vector<Difference> figures;  // of cells of both runs whose intervals do not touch
     std::size_t same_cells = 0;
     std::size_t failing_in_both = 0;   // of them, by the same cause
     std::size_t within_noise = 0;      // figures with intervals that touch

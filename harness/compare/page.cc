@@ -38,16 +38,15 @@ std::string changes_html(const Comparison& comparison) {
     return html + "</ul>";
 }
 
-std::string row_html(const std::vector<std::string>& fields) {
-    return "<tr>" +
-           report::each_html(
-               fields, [](const auto& field) { return "<td>" + escape_markup(field) + "</td>"; }) +
-           "</tr>";
+std::string row_html(const Difference& each) {
+    return fmt::format("<tr><td>{}</td><td>{}</td><td>{}</td><td>{}</td></tr>",
+                       escape_markup(each.where), escape_markup(each.what),
+                       escape_markup(each.before), escape_markup(each.now));
 }
 
 // Nothing where there are no rows.
 std::string section_html(const std::string& title, const std::vector<std::string>& heads,
-                         const std::vector<std::vector<std::string>>& rows) {
+                         const std::vector<Difference>& rows) {
     return rows.empty()
                ? ""
                : fmt::format(R"(<section class="block"><h3>{}</h3>{}</section>)", title,
@@ -56,14 +55,6 @@ std::string section_html(const std::string& title, const std::vector<std::string
 
 std::string run_html(const Compared& now) {
     const Comparison& comparison = now.comparison;
-    std::vector<std::vector<std::string>> differences;
-    for (const Difference& each : comparison.differences) {
-        differences.push_back({each.where, each.what, each.before, each.now});
-    }
-    std::vector<std::vector<std::string>> figures;
-    for (const Figure& each : comparison.figures) {
-        figures.push_back({each.cell, each.label, each.before, each.now});
-    }
     const char* const headline = comparison.worse()           ? "bad"
                                  : exit_code(comparison) != 0 ? "warn"
                                                               : "good";
@@ -76,9 +67,10 @@ std::string run_html(const Compared& now) {
         report::badge_html(report::badge_of(now.report->run.verdict)), headline,
         verdict_text(comparison), report::plural(comparison.same_cells, "cell"),
         comparison.failing_in_both, changes_html(comparison),
-        section_html("What is not the same", {"of", "what", "before", "now"}, differences),
+        section_html("What is not the same", {"of", "what", "before", "now"},
+                     comparison.differences),
         section_html("Figures whose intervals do not touch", {"cell", "figure", "before", "now"},
-                     figures),
+                     comparison.figures),
         comparison.within_noise, comparison.without_interval);
 }
 

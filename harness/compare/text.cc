@@ -9,6 +9,7 @@
 namespace pathproof::compare {
 namespace {
 
+using json = nlohmann::ordered_json;
 using report::plural;
 using report::wrap;
 
@@ -35,6 +36,23 @@ std::string changes_text(const Comparison& comparison) {
         }
     }
     return text;
+}
+
+std::string differences_text(const std::vector<Difference>& all) {
+    std::string text;
+    for (const Difference& each : all) {
+        text += item(fmt::format("{}: {}: {} -> {}", each.where, each.what, each.before, each.now));
+    }
+    return text;
+}
+
+json differences_json(const std::vector<Difference>& all, const char* where, const char* what) {
+    json list = json::array();
+    for (const Difference& each : all) {
+        list.push_back(
+            {{where, each.where}, {what, each.what}, {"before", each.before}, {"now", each.now}});
+    }
+    return list;
 }
 
 }  // namespace
@@ -68,15 +86,9 @@ std::string text(const Report& before, const Compared& now) {
     if (!comparison.differences.empty()) {
         text += comparison.changed.empty() ? "\nWhat is not the same:\n"
                                            : "\nCandidates, as they are not the same:\n";
-        for (const Difference& each : comparison.differences) {
-            text +=
-                item(fmt::format("{}: {}: {} -> {}", each.where, each.what, each.before, each.now));
-        }
+        text += differences_text(comparison.differences);
     }
-    text += "\nFigures:\n";
-    for (const Figure& each : comparison.figures) {
-        text += item(fmt::format("{}: {}: {} -> {}", each.cell, each.label, each.before, each.now));
-    }
+    text += "\nFigures:\n" + differences_text(comparison.figures);
     return text + fmt::format(
                       "  {} changed; {} within noise; {} differ and have no interval to "
                       "judge them by\n",
@@ -84,8 +96,7 @@ std::string text(const Report& before, const Compared& now) {
                       comparison.without_interval);
 }
 
-nlohmann::ordered_json to_json(const Report& before, const std::vector<Compared>& all) {
-    using json = nlohmann::ordered_json;
+json to_json(const Report& before, const std::vector<Compared>& all) {
     json runs = json::array();
     for (const Compared& now : all) {
         const Comparison& comparison = now.comparison;
@@ -98,27 +109,13 @@ nlohmann::ordered_json to_json(const Report& before, const std::vector<Compared>
                                {"reason", each.reason},
                                {"known", each.known}});
         }
-        json differences = json::array();
-        for (const Difference& each : comparison.differences) {
-            differences.push_back({{"where", each.where},
-                                   {"what", each.what},
-                                   {"before", each.before},
-                                   {"now", each.now}});
-        }
-        json figures = json::array();
-        for (const Figure& each : comparison.figures) {
-            figures.push_back({{"cell", each.cell},
-                               {"label", each.label},
-                               {"before", each.before},
-                               {"now", each.now}});
-        }
         runs.push_back({{"now", now.report->file},
                         {"exit_code", exit_code(comparison)},
                         {"changed", changed},
                         {"same_cells", comparison.same_cells},
                         {"failing_in_both", comparison.failing_in_both},
-                        {"differences", differences},
-                        {"figures", figures},
+                        {"differences", differences_json(comparison.differences, "where", "what")},
+                        {"figures", differences_json(comparison.figures, "cell", "label")},
                         {"figures_within_noise", comparison.within_noise},
                         {"figures_without_interval", comparison.without_interval}});
     }

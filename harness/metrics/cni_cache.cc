@@ -90,11 +90,6 @@ Result<CachedFile> read_cached_file(int folder, const std::string& name) {
     return CachedFile{.changed = about.st_mtim, .cached = std::move(cached)};
 }
 
-bool is_older(const CachedFile& one, const CachedFile& other) {
-    return std::pair(one.changed.tv_sec, one.changed.tv_nsec) <
-           std::pair(other.changed.tv_sec, other.changed.tv_nsec);
-}
-
 }  // namespace
 
 Result<CachedPod> parse_cni_cache(std::string_view text) {
@@ -157,7 +152,9 @@ Result<CniCache> read_cni_cache(const std::string& folder) {
             miss(name, file.error().message);
         }
     }
-    std::ranges::stable_sort(files, is_older);
+    std::ranges::stable_sort(files, {}, [](const CachedFile& file) {
+        return std::pair(file.changed.tv_sec, file.changed.tv_nsec);
+    });
     for (const CachedFile& file : files) {
         for (const frame::IpAddress& address : file.cached.addresses) {
             cache.addresses[address] = file.cached.pod;

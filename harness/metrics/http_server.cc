@@ -104,37 +104,6 @@ MHD_Result on_request(void* context, MHD_Connection* connection, const char* url
                                       *static_cast<const HttpServer::Body*>(context)));
 }
 
-struct StopDaemon {
-    void operator()(MHD_Daemon* daemon) const { MHD_stop_daemon(daemon); }
-};
-
-class Microhttpd final : public HttpServer {
-  public:
-    explicit Microhttpd(Body body) : body_(std::move(body)) {}
-
-    // Takes the socket where it succeeds.
-    Status start_on(Fd fd) {
-        address_ = TRY(agent::local_endpoint(fd.get()));
-        daemon_.reset(MHD_start_daemon(
-            MHD_USE_INTERNAL_POLLING_THREAD | MHD_USE_AUTO, 0, nullptr, nullptr, &on_request,
-            &body_, MHD_OPTION_LISTEN_SOCKET, fd.get(), MHD_OPTION_CONNECTION_LIMIT,
-            kMostConnections, MHD_OPTION_CONNECTION_TIMEOUT, kIdleSeconds, MHD_OPTION_END));
-        if (!daemon_) {
-            return fail(ErrorCode::kFailed, "start the HTTP server on {}: {}",
-                        frame::to_string(address_), std::strerror(errno));
-        }
-        fd.release();  // the daemon's
-        return {};
-    }
-
-    frame::Endpoint address() const override { return address_; }
-
-  private:
-    Body body_;
-    frame::Endpoint address_;
-    std::unique_ptr<MHD_Daemon, StopDaemon> daemon_;  // closes its socket
-};
-
 }  // namespace
 
 Dialect dialect_for(const std::string& accept) {
@@ -154,9 +123,22 @@ bool is_loopback(const frame::IpAddress& address) {
 
 Result<std::unique_ptr<HttpServer>> HttpServer::start(const frame::Endpoint& listen, Body body) {
     Fd fd = TRY(open_listener(listen));
-    auto server = std::make_unique<Microhttpd>(std::move(body));
-    TRY(server->start_on(std::move(fd)));
+    std::unique_ptr<HttpServer> server(new HttpServer(std::move(body)));
+    server->address_ = TRY(agent::local_endpoint(fd.get()));
+    server->daemon_.reset(MHD_start_daemon(
+        MHD_USE_INTERNAL_POLLING_THREAD | MHD_USE_AUTO, 0, nullptr, nullptr, &on_request,
+        &server->body_, MHD_OPTION_LISTEN_SOCKET, fd.get(), MHD_OPTION_CONNECTION_LIMIT,
+        kMostConnections, MHD_OPTION_CONNECTION_TIMEOUT, kIdleSeconds, MHD_OPTION_END));
+    if (!server->daemon_) {
+        return fail(ErrorCode::kFailed, "start the HTTP server on {}: {}",
+                    frame::to_string(server->address_), std::strerror(errno));
+    }
+    fd.release();  // the daemon's
     return server;
+}
+
+void HttpServer::Stop::operator()(MHD_Daemon* daemon) const {
+    MHD_stop_daemon(daemon);
 }
 
 }  // namespace pathproof::metrics

@@ -9,6 +9,8 @@
 #include "dataplane/frame/address.h"
 #include "harness/metrics/exposition.h"
 
+struct MHD_Daemon;
+
 namespace pathproof::metrics {
 
 // The dialect for a request's Accept header (empty: none was sent): OpenMetrics, unless plain text
@@ -26,10 +28,19 @@ class HttpServer {
     // Answers GET /metrics at the address until destroyed. kBadInput when the address is in use or
     // not this machine's, kNotPermitted for a port that needs more rights.
     static Result<std::unique_ptr<HttpServer>> start(const frame::Endpoint& listen, Body body);
-    virtual ~HttpServer() = default;
 
     // Where it listens: with the port that the kernel chose, when 0 was asked for.
-    virtual frame::Endpoint address() const = 0;
+    const frame::Endpoint& address() const { return address_; }
+
+  private:
+    struct Stop {
+        void operator()(MHD_Daemon* daemon) const;
+    };
+    explicit HttpServer(Body body) : body_(std::move(body)) {}
+
+    Body body_;
+    frame::Endpoint address_;
+    std::unique_ptr<MHD_Daemon, Stop> daemon_;  // closes its socket
 };
 
 }  // namespace pathproof::metrics

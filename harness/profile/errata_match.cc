@@ -111,9 +111,9 @@ Judgement judge_range(const VersionRange& range, const std::string& running,
 
 Judgement judge_affected(const Affected& affected, const Sighting& sighting) {
     Judgement judgement;
-    if (!sighting.driver.empty() && lists(affected.pmd, sighting.driver)) {
+    if (lists(affected.pmd, sighting.driver)) {
         judgement = judge_range(affected.dpdk, sighting.dpdk, "DPDK", sighting.driver);
-    } else if (!sighting.driver.empty() && lists(affected.kernel_driver, sighting.driver)) {
+    } else if (lists(affected.kernel_driver, sighting.driver)) {
         judgement = judge_range(affected.kernel, sighting.kernel, "Linux", sighting.driver);
     } else if (lists(affected.kernel_driver, "*") && !is_pmd(sighting.driver)) {
         judgement = judge_range(affected.kernel, sighting.kernel, "Linux", "any driver");
@@ -138,17 +138,14 @@ Judgement judge_affected(const Affected& affected, const Sighting& sighting) {
 }
 
 std::optional<Judgement> best_judgement(const Erratum& erratum, const Sighting& sighting) {
-    std::optional<Judgement> best;
+    std::vector<Judgement> all;
     for (const Affected& affected : erratum.affected) {
-        if (!port_fits(affected, sighting.tunnel_port)) {
-            continue;
-        }
-        Judgement judgement = judge_affected(affected, sighting);
-        if (!best || judgement.certainty < best->certainty) {
-            best = std::move(judgement);
+        if (port_fits(affected, sighting.tunnel_port)) {
+            all.push_back(judge_affected(affected, sighting));
         }
     }
-    return best;
+    const auto best = std::ranges::min_element(all, {}, &Judgement::certainty);
+    return best == all.end() ? std::nullopt : std::optional(std::move(*best));
 }
 
 // What the layer says by itself: its protocol, and whether there is a tunnel.

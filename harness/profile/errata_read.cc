@@ -57,18 +57,13 @@ std::vector<Signature> read_signatures(TomlReader& reader, const toml::table& ro
     return all;
 }
 
-std::vector<std::string> read_conditions(TomlReader& reader, const toml::table& root) {
-    return reader.texts(root, "conditions", [&](const toml::node& node, const std::string& word) {
-        if (const Status known = check_condition(word); !known) {
-            reader.complain(node.source(), "{}", known.error().message);
-        }
-    });
-}
-
-std::vector<std::string> read_faults(TomlReader& reader, const toml::table& root) {
-    return reader.texts(root, "faults", [&](const toml::node& node, const std::string& text) {
-        if (const auto fault = softnic::parse_fault(text); !fault) {
-            reader.complain(node.source(), "{}", fault.error().message);
+// Texts that `read` finds nothing wrong with.
+template <typename Read>
+std::vector<std::string> sound_texts(TomlReader& reader, const toml::table& root, const char* key,
+                                     Read read) {
+    return reader.texts(root, key, [&](const toml::node& node, const std::string& text) {
+        if (const auto sound = read(text); !sound) {
+            reader.complain(node.source(), "{}", sound.error().message);
         }
     });
 }
@@ -81,12 +76,12 @@ Erratum read_erratum(TomlReader& reader, const toml::table& root, const std::str
                     .title = reader.required_text(root, "title"),
                     .file = file,
                     .signatures = read_signatures(reader, root),
-                    .conditions = read_conditions(reader, root),
+                    .conditions = sound_texts(reader, root, "conditions", check_condition),
                     .seen = reader.required_text(root, "seen"),
                     .counters = reader.texts(root, "counters"),
                     .workaround = reader.texts(root, "workaround"),
                     .advice = reader.optional_text(root, "advice"),
-                    .faults = read_faults(reader, root)};
+                    .faults = sound_texts(reader, root, "faults", softnic::parse_fault)};
     reader.each_table(root, "affected", [&](const toml::table& table) {
         erratum.affected.push_back(read_affected(reader, table));
     });

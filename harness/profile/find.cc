@@ -76,11 +76,10 @@ unsigned fit(const Match& match, const DeviceIdentity& device) {
     const bool names_driver = !match.kernel_driver.empty() || !match.pmd.empty();
     const bool driver =
         lists(match.kernel_driver, device.kernel_driver) || lists(match.pmd, device.pmd);
-    const bool pci = lists(match.pci, device.pci);
     if (names_driver && !driver) {
         return 0;
     }
-    if (pci) {
+    if (lists(match.pci, device.pci)) {
         return 2;
     }
     // An id that is listed nowhere may be a newer card of the same driver; a driver that serves
@@ -92,15 +91,9 @@ unsigned fit(const Match& match, const DeviceIdentity& device) {
 
 Result<Profile> matching_profile(const std::vector<Profile>& profiles,
                                  const DeviceIdentity& device) {
-    const Profile* best = nullptr;
-    unsigned best_fit = 0;
-    for (const Profile& profile : profiles) {
-        if (const unsigned now = fit(profile.match, device); now > best_fit) {
-            best = &profile;
-            best_fit = now;
-        }
-    }
-    if (best != nullptr) {
+    const auto best = std::ranges::max_element(
+        profiles, {}, [&](const Profile& profile) { return fit(profile.match, device); });
+    if (best != profiles.end() && fit(best->match, device) > 0) {
         return *best;
     }
     return fail(ErrorCode::kNotFound,

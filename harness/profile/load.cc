@@ -1,5 +1,7 @@
 // Profiles from TOML.
-#include <algorithm>
+#include <fmt/ranges.h>
+
+#include <ranges>
 
 #include "harness/profile/profile.h"
 #include "harness/profile/toml_reader.h"
@@ -12,14 +14,9 @@ constexpr std::uint64_t kMaxSpeedMbps = 10'000'000;
 constexpr std::uint64_t kMaxLimit = 1ULL << 32;
 
 bool is_pci_id(const std::string& text) {
-    const auto hexadecimal = [&](std::size_t from) {
-        return std::all_of(text.begin() + static_cast<std::ptrdiff_t>(from),
-                           text.begin() + static_cast<std::ptrdiff_t>(from) + 4, [](char digit) {
-                               return (digit >= '0' && digit <= '9') ||
-                                      (digit >= 'a' && digit <= 'f');
-                           });
-    };
-    return text.size() == 9 && text[4] == ':' && hexadecimal(0) && hexadecimal(5);
+    constexpr const char* kDigits = "0123456789abcdef";
+    return text.size() == 9 && text[4] == ':' && text.find_first_not_of(kDigits) == 4 &&
+           text.find_first_not_of(kDigits, 5) == std::string::npos;
 }
 
 // Reads a profile's tables; knows the sources that claims may name.
@@ -36,10 +33,10 @@ class ProfileReader {
     std::string source(const toml::table& claim);
     Match read_match(const toml::table& table);
     OffloadExpectation read_offload(const toml::key& key, const toml::node& node, IsName is_name);
-    std::vector<OffloadExpectation> read_offloads(const toml::table* table, IsName is_name);
+    std::vector<OffloadExpectation> read_offloads(const toml::table& table, IsName is_name);
     void read_all_offloads();
     void read_link();
-    std::vector<Limit> read_limits(const toml::table* table);
+    std::vector<Limit> read_limits(const toml::table& table);
     void read_tunnels();
     void read_quirks();
     void read_provenance();
@@ -59,12 +56,9 @@ void ProfileReader::read_sources() {
 std::string ProfileReader::source(const toml::table& claim) {
     const std::string key = reader_.required_text(claim, "source");
     if (!key.empty() && !profile_.sources.contains(key)) {
-        std::string known;
-        for (const auto& [name, text] : profile_.sources) {
-            known += known.empty() ? name : ", " + name;
-        }
         reader_.complain(claim.get("source")->source(),
-                         "source '{}' is not in [sources]; there are: {}", key, known);
+                         "source '{}' is not in [sources]; there are: {}", key,
+                         fmt::join(std::views::keys(profile_.sources), ", "));
     }
     return key;
 }
@@ -130,13 +124,10 @@ OffloadExpectation ProfileReader::read_offload(const toml::key& key, const toml:
     return claim;
 }
 
-std::vector<OffloadExpectation> ProfileReader::read_offloads(const toml::table* table,
+std::vector<OffloadExpectation> ProfileReader::read_offloads(const toml::table& table,
                                                              IsName is_name) {
     std::vector<OffloadExpectation> all;
-    if (table == nullptr) {
-        return all;
-    }
-    for (const auto& [key, node] : *table) {
+    for (const auto& [key, node] : table) {
         all.push_back(read_offload(key, node, is_name));
     }
     return all;
@@ -159,11 +150,10 @@ void ProfileReader::read_all_offloads() {
         read_offloads(reader_.optional_section(offload, "ethtool"), is_feature_name);
     hold_since(profile_.offloads, reader_.version(offload, "kernel_from"),
                &OffloadExpectation::kernel);
-    if (const toml::table* dpdk = reader_.optional_section(offload, "dpdk"); dpdk != nullptr) {
-        reader_.allow_only(*dpdk, {"tx", "rx"});
-        profile_.dpdk_tx = read_offloads(reader_.optional_section(*dpdk, "tx"), is_dpdk_tx_offload);
-        profile_.dpdk_rx = read_offloads(reader_.optional_section(*dpdk, "rx"), is_dpdk_rx_offload);
-    }
+    const toml::table& dpdk = reader_.optional_section(offload, "dpdk");
+    reader_.allow_only(dpdk, {"tx", "rx"});
+    profile_.dpdk_tx = read_offloads(reader_.optional_section(dpdk, "tx"), is_dpdk_tx_offload);
+    profile_.dpdk_rx = read_offloads(reader_.optional_section(dpdk, "rx"), is_dpdk_rx_offload);
     const auto dpdk_from = reader_.version(offload, "dpdk_from");
     hold_since(profile_.dpdk_tx, dpdk_from, &OffloadExpectation::dpdk);
     hold_since(profile_.dpdk_rx, dpdk_from, &OffloadExpectation::dpdk);
@@ -173,50 +163,44 @@ void ProfileReader::read_all_offloads() {
 }
 
 void ProfileReader::read_link() {
-    const toml::table* table = reader_.optional_section(root_, "link");
-    if (table == nullptr) {
+    if (!root_.contains("link")) {
         return;
     }
-    reader_.allow_only(*table, {"speeds_mbps", "why", "source"});
-    profile_.link = LinkSpeeds{.mbps = reader_.numbers(*table, "speeds_mbps", kMaxSpeedMbps),
-                               .why = reader_.optional_text(*table, "why"),
-                               .source = source(*table)};
+    const toml::table& table = reader_.section(root_, "link");
+    reader_.allow_only(table, {"speeds_mbps", "why", "source"});
+    profile_.link = LinkSpeeds{.mbps = reader_.numbers(table, "speeds_mbps", kMaxSpeedMbps),
+                               .why = reader_.optional_text(table, "why"),
+                               .source = source(table)};
     if (profile_.link->mbps.empty()) {
-        reader_.complain(table->source(), "'speeds_mbps' is missing");
+        reader_.complain(table.source(), "'speeds_mbps' is missing");
     }
 }
 
-std::vector<Limit> ProfileReader::read_limits(const toml::table* table) {
+std::vector<Limit> ProfileReader::read_limits(const toml::table& table) {
     std::vector<Limit> limits;
-    if (table == nullptr) {
-        return limits;
-    }
-    reader_.allow_only(*table,
+    reader_.allow_only(table,
                        {"max_mtu", "rx_queues", "tx_queues", "tso_max_bytes", "tso_max_segments"});
     for (const LimitKind kind : {LimitKind::kMaxMtu, LimitKind::kRxQueues, LimitKind::kTxQueues,
                                  LimitKind::kTsoMaxBytes, LimitKind::kTsoMaxSegments}) {
-        const toml::table* claim = reader_.optional_section(*table, name(kind));
-        if (claim == nullptr) {
+        if (!table.contains(name(kind))) {
             continue;
         }
-        reader_.allow_only(*claim, {"value", "when", "why", "source"});
-        reader_.require(*claim, "value");
+        const toml::table& claim = reader_.section(table, name(kind));
+        reader_.allow_only(claim, {"value", "when", "why", "source"});
+        reader_.require(claim, "value");
         limits.push_back({.kind = kind,
-                          .value = reader_.number(*claim, "value", kMaxLimit).value_or(0),
-                          .when = reader_.optional_text(*claim, "when"),
-                          .why = reader_.optional_text(*claim, "why"),
-                          .source = source(*claim)});
+                          .value = reader_.number(claim, "value", kMaxLimit).value_or(0),
+                          .when = reader_.optional_text(claim, "when"),
+                          .why = reader_.optional_text(claim, "why"),
+                          .source = source(claim)});
     }
     return limits;
 }
 
 void ProfileReader::read_tunnels() {
-    const toml::table* table = reader_.optional_section(root_, "tunnel");
-    if (table == nullptr) {
-        return;
-    }
-    reader_.allow_only(*table, {"vxlan", "geneve"});
-    for (const auto& [key, node] : *table) {
+    const toml::table& table = reader_.optional_section(root_, "tunnel");
+    reader_.allow_only(table, {"vxlan", "geneve"});
+    for (const auto& [key, node] : table) {
         const toml::table* claim = reader_.as_table(node, key.str());
         if (claim == nullptr) {
             continue;

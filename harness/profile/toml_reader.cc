@@ -37,15 +37,15 @@ const toml::table* TomlReader::as_table(const toml::node& node, std::string_view
 }
 
 const toml::table& TomlReader::section(const toml::table& table, std::string_view key) {
-    static const toml::table kNone;
-    const toml::node* node = require(table, key);
-    const toml::table* found = node == nullptr ? nullptr : as_table(*node, key);
-    return found == nullptr ? kNone : *found;
+    require(table, key);
+    return optional_section(table, key);
 }
 
-const toml::table* TomlReader::optional_section(const toml::table& table, std::string_view key) {
+const toml::table& TomlReader::optional_section(const toml::table& table, std::string_view key) {
+    static const toml::table kNone;
     const toml::node* node = table.get(key);
-    return node == nullptr ? nullptr : as_table(*node, key);
+    const toml::table* found = node == nullptr ? nullptr : as_table(*node, key);
+    return found == nullptr ? kNone : *found;
 }
 
 const toml::array& TomlReader::list(const toml::table& table, std::string_view key,
@@ -125,10 +125,7 @@ std::uint64_t TomlReader::checked_number(const toml::node& node, std::string_vie
 std::optional<std::uint64_t> TomlReader::number(const toml::table& table, std::string_view key,
                                                 std::uint64_t most) {
     const toml::node* node = table.get(key);
-    if (node == nullptr) {
-        return std::nullopt;
-    }
-    return checked_number(*node, key, most);
+    return node == nullptr ? std::nullopt : std::optional(checked_number(*node, key, most));
 }
 
 std::vector<std::uint64_t> TomlReader::numbers(const toml::table& table, std::string_view key,
@@ -165,21 +162,18 @@ std::optional<Version> TomlReader::version(const toml::table& table, std::string
 
 VersionRange TomlReader::versions(const toml::table& table, std::string_view key) {
     VersionRange range;
-    const toml::table* span = optional_section(table, key);
-    if (span == nullptr) {
-        return range;
-    }
-    allow_only(*span, {"from", "fixed_in", "backports"});
-    range.from = version(*span, "from");
-    range.fixed_in = version(*span, "fixed_in");
-    texts(*span, "backports", [&](const toml::node& node, const std::string&) {
+    const toml::table& span = optional_section(table, key);
+    allow_only(span, {"from", "fixed_in", "backports"});
+    range.from = version(span, "from");
+    range.fixed_in = version(span, "fixed_in");
+    texts(span, "backports", [&](const toml::node& node, const std::string&) {
         range.backports.push_back(version_of(node, "backports").value_or(Version{}));
     });
     if (range.from && range.fixed_in && *range.from >= *range.fixed_in) {
-        complain(span->source(), "'{}' ends before it begins", key);
+        complain(span.source(), "'{}' ends before it begins", key);
     }
     if (!range.backports.empty() && !range.fixed_in) {
-        complain(span->source(), "'{}' has backports of a fix, but no 'fixed_in'", key);
+        complain(span.source(), "'{}' has backports of a fix, but no 'fixed_in'", key);
     }
     return range;
 }

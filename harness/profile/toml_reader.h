@@ -40,8 +40,8 @@ class TomlReader {
     const toml::node* require(const toml::table& table, std::string_view key);
     // A table that must be there; an empty one after a complaint.
     const toml::table& section(const toml::table& table, std::string_view key);
-    // A table that may be missing: null.
-    const toml::table* optional_section(const toml::table& table, std::string_view key);
+    // A table that may be missing; an empty one if it is, or after a complaint.
+    const toml::table& optional_section(const toml::table& table, std::string_view key);
     const toml::table* as_table(const toml::node& node, std::string_view key);
     // Calls `read` for each table of a list [[key]], which may be missing.
     void each_table(const toml::table& table, std::string_view key,

@@ -43,16 +43,12 @@ std::string to_text(const Version& version) {
 }
 
 bool VersionRange::contains(const Version& version) const {
-    if (from && version < *from) {
-        return false;
-    }
-    if (fixed_in && version >= *fixed_in) {
-        return false;
-    }
-    return std::ranges::none_of(backports, [&](const Version& repaired) {
+    const auto mended_by = [&](const Version& repaired) {
         return version.major == repaired.major && version.minor == repaired.minor &&
                version.patch >= repaired.patch;
-    });
+    };
+    return (!from || version >= *from) && (!fixed_in || version < *fixed_in) &&
+           std::ranges::none_of(backports, mended_by);
 }
 
 std::string to_text(const VersionRange& range) {

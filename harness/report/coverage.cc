@@ -93,21 +93,15 @@ std::size_t Coverage::count(Became became) const {
 }
 
 std::size_t Coverage::executed() const {
-    std::size_t sum = 0;
-    for (const Part& part : parts) {
-        sum += ran(part.became) ? part.cells.size() : 0;
-    }
-    return sum;
+    return planned - count(Became::kSkipped) - count(Became::kNotRun);
 }
 
 Coverage coverage_of(const ScenarioResult& scenario) {
     Coverage coverage;
-    for (const auto* cells : {&scenario.cells, &scenario.controls}) {
-        for (const Cell& cell : *cells) {
-            const Became so = became(cell);
-            add(coverage, so, so == Became::kSkipped ? cell.reason : "", cell.id);
-            ++coverage.planned;
-        }
+    for (const Cell& cell : all_cells(scenario)) {
+        const Became so = became(cell);
+        add(coverage, so, so == Became::kSkipped ? cell.reason : "", cell.id);
+        ++coverage.planned;
     }
     for (const std::string& id : scenario.planned) {
         if (find_cell(scenario, id) == nullptr) {

@@ -46,22 +46,17 @@ std::string class_html(const RunResult& run) {
                        escape_markup(run.evidence_class), markup_with_code(run.evidence_note));
 }
 
-bool has_unnamed_failure(const RunResult& run) {
-    return std::ranges::any_of(run.scenarios, [](const auto& scenario) {
-        return is_failure(scenario.verdict) && scenario.cause.empty();
-    });
-}
-
-bool has_failure(const RunResult& run) {
-    return std::ranges::any_of(run.scenarios,
-                               [](const auto& scenario) { return is_failure(scenario.verdict); });
-}
-
 std::string what_speaks_against(const RunResult& run) {
-    if (!has_failure(run)) {
+    bool failed = false;
+    bool unnamed = false;
+    for (const ScenarioResult& scenario : run.scenarios) {
+        failed |= is_failure(scenario.verdict);
+        unnamed |= is_failure(scenario.verdict) && scenario.cause.empty();
+    }
+    if (!failed) {
         return "Something failed that this run did not look for: the cells below show it.";
     }
-    return has_unnamed_failure(run)
+    return unnamed
                ? "Packets are carried wrongly, and this run could not name the cause of all of it."
                : "Packets are carried wrongly. The cause is named below; no cure was shown in this "
                  "run.";

@@ -17,14 +17,10 @@ constexpr std::size_t kRowsShown = 12;  // of a proof; the others unfold
 
 // A path below the folder of the report: a link to it cannot leave that folder or name a scheme.
 bool linkable(const std::string& path) {
-    if (path.empty() || path.front() == '/' || path.find("..") != std::string::npos) {
-        return false;
-    }
-    return std::ranges::all_of(path, [](char byte) {
-        return (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z') ||
-               (byte >= '0' && byte <= '9') || byte == '/' || byte == '.' || byte == '_' ||
-               byte == '-';
-    });
+    constexpr const char* kLetters =
+        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/._-";
+    return !path.empty() && path.front() != '/' && path.find("..") == std::string::npos &&
+           path.find_first_not_of(kLetters) == std::string::npos;
 }
 
 std::string row_html(const std::vector<std::string>& fields) {

@@ -146,17 +146,6 @@ std::string confusion_html(const std::vector<Calibration::Confusion>& confusion)
            "</details>";
 }
 
-// "48 of 48": those that the score applies to.
-std::string score_text(const std::vector<CalibrationRow>& rows, Score CalibrationRow::*score) {
-    std::size_t yes = 0;
-    std::size_t asked = 0;
-    for (const CalibrationRow& row : rows) {
-        yes += row.*score == Score::kYes ? 1 : 0;
-        asked += row.*score != Score::kNotApplicable ? 1 : 0;
-    }
-    return fmt::format("{} of {}", yes, asked);
-}
-
 }  // namespace
 
 std::string truth_tables_html(const ScenarioResult& scenario) {

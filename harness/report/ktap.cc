@@ -12,10 +12,7 @@ using namespace verdict;
 
 // On one line, and no directive of its own.
 std::string on_a_line(const std::string& text) {
-    std::string line;
-    for (const char letter : wrap(clean_utf8(text), std::string::npos, 0)) {
-        line += letter == '\n' ? ' ' : letter;
-    }
+    std::string line = wrap(text, std::string::npos, 0);
     for (std::size_t at = 0; (at = line.find('#', at)) != std::string::npos; at += 2) {
         line.insert(at, "\\");
     }

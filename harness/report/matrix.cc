@@ -1,6 +1,8 @@
 #include "harness/report/matrix.h"
 
 #include <algorithm>
+#include <iterator>
+#include <ranges>
 
 namespace pathproof::report {
 namespace {
@@ -17,11 +19,8 @@ struct Axis {
 };
 
 std::vector<std::string> axis_names(const Cell& cell) {
-    std::vector<std::string> names;
-    for (const auto& toggle : cell.toggles) {
-        names.push_back(toggle.first);
-    }
-    return names;
+    const auto names = std::views::keys(cell.toggles);
+    return {names.begin(), names.end()};
 }
 
 // The axes that most cells have.
@@ -91,14 +90,6 @@ std::size_t position(const std::vector<Values>& all, const Values& wanted) {
     return static_cast<std::size_t>(std::ranges::find(all, wanted) - all.begin());
 }
 
-std::vector<std::string> names_of(const std::vector<Axis>& axes) {
-    std::vector<std::string> names;
-    for (const Axis& axis : axes) {
-        names.push_back(axis.name);
-    }
-    return names;
-}
-
 Matrix list_only(const std::vector<Cell>& cells) {
     Matrix matrix;
     for (const Cell& cell : cells) {
@@ -136,8 +127,8 @@ Matrix lay_out(const std::vector<Cell>& cells) {
         product(column_axes) > kMostRowsOrColumns || members.size() * 2 < product(varying)) {
         return list_only(cells);
     }
-    matrix.row_axes = names_of(row_axes);
-    matrix.column_axes = names_of(column_axes);
+    std::ranges::transform(row_axes, std::back_inserter(matrix.row_axes), &Axis::name);
+    std::ranges::transform(column_axes, std::back_inserter(matrix.column_axes), &Axis::name);
     matrix.rows = combinations(row_axes);
     matrix.columns = combinations(column_axes);
     for (const Cell& cell : cells) {

@@ -93,9 +93,7 @@ std::vector<std::string> strip_lost(verdict::RunResult& run, const fs::path& fol
     };
     for (verdict::ScenarioResult& scenario : run.scenarios) {
         strip(scenario.evidence);
-        for (auto* cells : {&scenario.cells, &scenario.controls}) {
-            std::ranges::for_each(*cells, strip, &verdict::Cell::evidence);
-        }
+        std::ranges::for_each(all_cells(scenario), strip, &verdict::Cell::evidence);
     }
     return lost;
 }
@@ -122,16 +120,13 @@ Status check_written(const std::string& path, const std::string& wanted) {
     return {};
 }
 
-struct OutputFile {
-    std::string name;
-    std::string text;
-};
-
-Status write_and_check(const std::string& folder, const std::vector<OutputFile>& files) {
-    for (const OutputFile& file : files) {
-        TRY(replace_file(folder + "/" + file.name, file.text));
+// The texts of kFiles.
+Status write_and_check(const std::string& folder,
+                       const std::array<std::string, kFiles.size()>& texts) {
+    for (std::size_t n = 0; n < kFiles.size(); ++n) {
+        TRY(replace_file(folder + "/" + kFiles[n], texts[n]));
     }
-    return check_written(folder + "/" + files.front().name, files.front().text);
+    return check_written(folder + "/" + kFiles.front(), texts.front());
 }
 
 // All of `folder` in the place of what `target` has of it; the earlier evidence goes with `folder`.
@@ -205,9 +200,8 @@ Result<Written> write_report(const verdict::RunResult& run, const std::string& o
         written.folder += "/incomplete";
     }
     Status done = check_consistency(kept);
-    done = done ? write_and_check(folder, {{"report.json", json_text(kept)},
-                                           {"report.html", html_page(kept)},
-                                           {"junit.xml", junit_xml(kept, exit_code)}})
+    done = done ? write_and_check(folder,
+                                  {json_text(kept), html_page(kept), junit_xml(kept, exit_code)})
                 : done;
     done = done ? put_in_place(folder, written.folder) : done;
     discard_output(out_dir);

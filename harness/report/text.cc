@@ -81,14 +81,6 @@ std::string with_thousands(long long value) {
 
 }  // namespace
 
-std::string clean_utf8(std::string_view text) {
-    std::string clean;
-    each_character(text, [&](const Character& character, std::string_view bytes) {
-        clean += character.valid ? bytes : kReplacement;
-    });
-    return clean;
-}
-
 std::string escape_markup(std::string_view text) {
     std::string escaped;
     each_character(text, [&](const Character& character, std::string_view bytes) {
@@ -181,6 +173,14 @@ std::string toggles_text(const verdict::Cell& cell) {
         text += fmt::format("{}{}: {}", text.empty() ? "" : " \u00B7 ", axis, value);
     }
     return text.empty() ? cell.id : text;
+}
+
+std::string score_text(const std::vector<verdict::CalibrationRow>& rows,
+                       verdict::CalibrationRow::Score verdict::CalibrationRow::*score) {
+    using Score = verdict::CalibrationRow::Score;
+    const auto asked = rows.size() - static_cast<std::size_t>(
+                                         std::ranges::count(rows, Score::kNotApplicable, score));
+    return fmt::format("{} of {}", std::ranges::count(rows, Score::kYes, score), asked);
 }
 
 std::string wrap(std::string_view text, std::size_t width, std::size_t indent) {

@@ -9,12 +9,9 @@
 
 namespace pathproof::report {
 
-// Valid UTF-8: each byte that belongs to no well-formed sequence (RFC 3629) becomes U+FFFD.
-std::string clean_utf8(std::string_view text);
-
 // Text as HTML and XML 1.0 hold it: the five special characters as entities, and U+FFFD for what
-// neither allows (control characters but tab and line ends, U+FFFE, U+FFFF, bytes that are no
-// UTF-8).
+// neither allows (control characters but tab and line ends, U+FFFE, U+FFFF, each byte that belongs to
+// no well-formed sequence of RFC 3629).
 std::string escape_markup(std::string_view text);
 
 // JSON as it may stand in a script element: no character that could end the element or that XML
@@ -39,9 +36,13 @@ std::string plural(std::size_t count, std::string_view noun);
 // "outer SNAT: none · underlay tx: off"; the id of a cell that has no toggles.
 std::string toggles_text(const verdict::Cell& cell);
 
+// "48 of 48" with this score; those that it does not apply to are left out.
+std::string score_text(const std::vector<verdict::CalibrationRow>& rows,
+                       verdict::CalibrationRow::Score verdict::CalibrationRow::*score);
+
 // Breaks at blanks so that no line is longer than `width` characters unless one word is; every line
 // but the first starts with `indent` blanks, and the first is taken to start at column `indent`.
-// Control characters (a terminal would obey them) become U+FFFD.
+// What escape_markup() does not allow (a terminal would obey control characters) becomes U+FFFD.
 std::string wrap(std::string_view text, std::size_t width, std::size_t indent);
 
 // The lines of a text, without their line ends; a text without any is one line.

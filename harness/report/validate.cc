@@ -23,16 +23,11 @@ using valijson::adapters::NlohmannJsonAdapter;
 
 // The deepest error is the one that names what is wrong; those above it say only that a child is.
 std::string deepest(const valijson::ValidationResults& results) {
-    const valijson::ValidationResults::Error* chosen = nullptr;
-    for (const auto& error : results) {
-        if (chosen == nullptr || error.context.size() > chosen->context.size()) {
-            chosen = &error;
-        }
-    }
-    if (chosen == nullptr) {
-        return "it is not what the schema allows";
-    }
-    return fmt::format("{}: {}", fmt::join(chosen->context, ""), chosen->description);
+    const auto chosen = std::ranges::max_element(
+        results, {}, [](const auto& error) { return error.context.size(); });
+    return chosen == results.end()
+               ? "it is not what the schema allows"
+               : fmt::format("{}: {}", fmt::join(chosen->context, ""), chosen->description);
 }
 
 Status check_number(const std::string& where, double value) {
@@ -95,14 +90,12 @@ Status check_cell(const std::string& scenario, const Cell& cell) {
 
 Status check_cells(const ScenarioResult& scenario) {
     std::set<std::string> ids;
-    for (const auto* cells : {&scenario.cells, &scenario.controls}) {
-        for (const Cell& cell : *cells) {
-            if (!ids.insert(cell.id).second) {
-                return fail(ErrorCode::kFailed, "report: {} has two cells or controls named '{}'",
-                            scenario.id, cell.id);
-            }
-            TRY(check_cell(scenario.id, cell));
+    for (const Cell& cell : all_cells(scenario)) {
+        if (!ids.insert(cell.id).second) {
+            return fail(ErrorCode::kFailed, "report: {} has two cells or controls named '{}'",
+                        scenario.id, cell.id);
         }
+        TRY(check_cell(scenario.id, cell));
     }
     for (const std::string& id : {scenario.before_cell, scenario.after_cell}) {
         if (!id.empty() && !ids.contains(id)) {

@@ -27,13 +27,18 @@ void put(Line& line, const std::string& name, const std::string& value, bool is_
     line.push_back({"  ", Style::kPlain});
 }
 
-void put_rate(Line& line, const std::string& name, const monitor::Rates& rates, double value,
-              Wanted wanted) {
-    if (rates.seconds == 0) {
-        put(line, name, "-", true, wanted);
-    } else {
-        put(line, name, compact_rate(value), value == 0, wanted);
+struct Rate {
+    const char* name;
+    double value;
+    Wanted wanted;
+};
+Line rate_line(const char* title, const monitor::Rates& rates, std::initializer_list<Rate> all) {
+    Line line{label(title)};
+    const bool known = rates.seconds != 0;
+    for (const auto& [name, value, wanted] : all) {
+        put(line, name, known ? compact_rate(value) : "-", !known || value == 0, wanted);
     }
+    return line;
 }
 
 void put_count(Line& line, const std::string& name, std::uint64_t count, Wanted wanted) {
@@ -53,25 +58,6 @@ Line table(const Snapshot& snapshot, std::size_t columns) {
     const std::size_t used = kLabel + text.size() + 1;
     const std::size_t room = columns > used ? columns - used : 0;
     return {label("table"), {bar(share, room), style}, {text, style}};
-}
-
-Line flow_rates(const Snapshot& snapshot) {
-    const monitor::Rates& rates = snapshot.rates;
-    Line line{label("per s")};
-    put_rate(line, "new", rates, rates.created, Wanted::kAny);
-    put_rate(line, "destroy", rates, rates.destroyed, Wanted::kAny);
-    put_rate(line, "update", rates, rates.updated, Wanted::kAny);
-    put_rate(line, "clash_resolve", rates, rates.clash_resolve, Wanted::kAny);
-    return line;
-}
-
-Line loss_rates(const Snapshot& snapshot) {
-    const monitor::Rates& rates = snapshot.rates;
-    Line line{label("")};
-    put_rate(line, "insert_failed", rates, rates.insert_failed, Wanted::kZero);
-    put_rate(line, "drop", rates, rates.drop, Wanted::kZero);
-    put_rate(line, "hidden clashes", rates, rates.clashes, Wanted::kAny);
-    return line;
 }
 
 Line totals(const Snapshot& snapshot) {
@@ -124,8 +110,18 @@ Style style_of_use(double share) {
 }
 
 Lines head(const Snapshot& snapshot, std::size_t columns) {
-    return {table(snapshot, columns), flow_rates(snapshot), loss_rates(snapshot), totals(snapshot),
-            completeness(snapshot)};
+    const monitor::Rates& rates = snapshot.rates;
+    return {table(snapshot, columns),
+            rate_line("per s", rates,
+                      {{"new", rates.created, Wanted::kAny},
+                       {"destroy", rates.destroyed, Wanted::kAny},
+                       {"update", rates.updated, Wanted::kAny},
+                       {"clash_resolve", rates.clash_resolve, Wanted::kAny}}),
+            rate_line("", rates,
+                      {{"insert_failed", rates.insert_failed, Wanted::kZero},
+                       {"drop", rates.drop, Wanted::kZero},
+                       {"hidden clashes", rates.clashes, Wanted::kAny}}),
+            totals(snapshot), completeness(snapshot)};
 }
 
 Lines help() {

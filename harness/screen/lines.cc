@@ -37,20 +37,16 @@ std::string scaled(double value) {
 
 }  // namespace
 
-std::size_t width(const Line& line) {
-    std::size_t columns = 0;
-    for (const Piece& piece : line) {
-        columns += piece.text.size();
-    }
-    return columns;
-}
-
 std::string plain(const Line& line) {
     std::string text;
     for (const Piece& piece : line) {
         text += piece.text;
     }
     return text;
+}
+
+std::size_t width(const Line& line) {
+    return plain(line).size();
 }
 
 Line fitted(const Line& line, std::size_t columns) {

@@ -12,7 +12,6 @@
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
 #include <string>
 
 namespace pathproof::screen {
@@ -37,11 +36,8 @@ void put_back_and_die(int signal_number) {
 // Of the terminal that newterm() has just looked up.
 void remember_how_to_leave() {
     std::string text;
-    for (const char* capability : {"cnorm", "sgr0", "rmcup", "rmkx"}) {
-        char name[8];
-        std::strncpy(name, capability, sizeof name - 1);
-        name[sizeof name - 1] = '\0';
-        const char* sequence = tigetstr(name);
+    for (std::string capability : {"cnorm", "sgr0", "rmcup", "rmkx"}) {
+        const char* sequence = tigetstr(capability.data());
         if (sequence != nullptr && sequence != reinterpret_cast<const char*>(-1)) {
             text += sequence;
         }

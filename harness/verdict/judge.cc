@@ -105,12 +105,10 @@ void find_false_pass(const std::string& scenario, const Cell& cell, Reasons& fou
 void find_gaps(const ScenarioResult& scenario, Reasons& found) {
     if (scenario.verdict == ScenarioVerdict::kNotRun) {
         // Its lab lacks what it takes: a remark.
-        for (const auto* cells : {&scenario.cells, &scenario.controls}) {
-            for (const Cell& cell : *cells) {
-                if (cell.verdict != CellVerdict::kSkip || cell.reason.empty()) {
-                    found.push_back(fmt::format("{}: it says NOT RUN, and {} is {}", scenario.id,
-                                                cell.id, name(cell.verdict)));
-                }
+        for (const Cell& cell : all_cells(scenario)) {
+            if (cell.verdict != CellVerdict::kSkip || cell.reason.empty()) {
+                found.push_back(fmt::format("{}: it says NOT RUN, and {} is {}", scenario.id,
+                                            cell.id, name(cell.verdict)));
             }
         }
         return;
@@ -184,11 +182,6 @@ void find_faults(const ScenarioResult& scenario, Reasons& found) {
     }
 }
 
-std::string exception_of(const ScenarioResult& scenario) {
-    return fmt::format("{}: {}, its cause named and its cure shown in this run", scenario.id,
-                       failure_word(scenario));
-}
-
 std::string nothing_found(const std::vector<ScenarioResult>& scenarios) {
     const auto truths = std::ranges::count_if(
         scenarios, [](const ScenarioResult& scenario) { return is_truth(scenario.verdict); });
@@ -214,13 +207,11 @@ void find_remarks(const ScenarioResult& scenario, Reasons& found) {
         found.push_back(fmt::format("{}: {}", scenario.id, scenario.headline));
     }
     std::string unstable;
-    for (const auto* cells : {&scenario.cells, &scenario.controls}) {
-        for (const Cell& cell : *cells) {
-            if (cell.verdict == CellVerdict::kUnstable) {
-                unstable +=
-                    fmt::format("{}{} ({} of {})", unstable.empty() ? "" : ", ", cell.id,
-                                cell.runs ? cell.runs->failed : 0, cell.runs ? cell.runs->n : 0);
-            }
+    for (const Cell& cell : all_cells(scenario)) {
+        if (cell.verdict == CellVerdict::kUnstable) {
+            unstable +=
+                fmt::format("{}{} ({} of {})", unstable.empty() ? "" : ", ", cell.id,
+                            cell.runs ? cell.runs->failed : 0, cell.runs ? cell.runs->n : 0);
         }
     }
     if (!unstable.empty()) {
@@ -242,7 +233,9 @@ RunVerdict judge(const std::vector<ScenarioResult>& scenarios, Reasons& reasons)
         find_gaps(scenario, reasons);
         find_faults(scenario, faults);
         if (is_failure(scenario.verdict)) {
-            exceptions.push_back(exception_of(scenario));
+            exceptions.push_back(
+                fmt::format("{}: {}, its cause named and its cure shown in this run", scenario.id,
+                            failure_word(scenario)));
         }
     }
     if (!reasons.empty()) {
@@ -268,15 +261,11 @@ std::pair<RunVerdict, std::vector<std::string>> judge_run(
     const bool none_run = std::ranges::all_of(scenarios, [](const ScenarioResult& scenario) {
         return scenario.verdict == ScenarioVerdict::kNotRun;
     });
-    if (none_run) {
-        Reasons reasons{"no scenario was run"};
-        for (const ScenarioResult& scenario : scenarios) {
-            find_remarks(scenario, reasons);
-        }
-        return {RunVerdict::kIncomplete, std::move(reasons)};
-    }
     Reasons reasons;
-    const RunVerdict verdict = judge(scenarios, reasons);
+    if (none_run) {
+        reasons = {"no scenario was run"};
+    }
+    const RunVerdict verdict = none_run ? RunVerdict::kIncomplete : judge(scenarios, reasons);
     for (const ScenarioResult& scenario : scenarios) {
         find_remarks(scenario, reasons);
     }

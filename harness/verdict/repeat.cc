@@ -53,28 +53,26 @@ Tried tried(const Repetitions& all, const std::string& id) {
 
 // The repetition that speaks for all.
 std::size_t choose(const Tried& seen) {
-    const auto first = [&](const auto& fits) {
-        return std::ranges::find_if(
-            seen.cells, [&](const Cell* cell) { return cell != nullptr && fits(*cell); });
-    };
-    for (const CellVerdict open : {CellVerdict::kError, CellVerdict::kInconclusive}) {
-        const auto found = first([&](const Cell& cell) { return cell.verdict == open; });
-        if (found != seen.cells.end()) {
-            return static_cast<std::size_t>(found - seen.cells.begin());
-        }
-    }
     std::size_t most = 0;
     for (const auto& [cause, count] : seen.causes) {
         most = std::max(most, count);
     }
-    const auto failed = first([&](const Cell& cell) {
-        return cell.verdict == CellVerdict::kFail && seen.causes.at(cell.cause) == most;
-    });
-    const auto passed = first([](const Cell& cell) { return cell.verdict == CellVerdict::kPass; });
-    const auto found = failed != seen.cells.end()   ? failed
-                       : passed != seen.cells.end() ? passed
-                                                    : first([](const Cell&) { return true; });
-    return static_cast<std::size_t>(found - seen.cells.begin());
+    const auto rank = [&](const Cell* cell) {
+        if (cell == nullptr) {
+            return 5;
+        }
+        switch (cell->verdict) {
+            case CellVerdict::kError: return 0;
+            case CellVerdict::kInconclusive: return 1;
+            case CellVerdict::kFail: return seen.causes.at(cell->cause) == most ? 2 : 4;
+            case CellVerdict::kPass: return 3;
+            case CellVerdict::kSkip:
+            case CellVerdict::kUnstable: break;
+        }
+        return 4;
+    };
+    return static_cast<std::size_t>(std::ranges::min_element(seen.cells, {}, rank) -
+                                    seen.cells.begin());
 }
 
 Cell combined_cell(const Repetitions& all, const std::string& id) {

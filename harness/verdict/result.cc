@@ -3,8 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cctype>
-#include <string_view>
 
 #include "harness/verdict/interval.h"
 
@@ -119,13 +117,9 @@ Measure share_of(const Runs& runs) {
 }
 
 const Cell* find_cell(const ScenarioResult& scenario, const std::string& id) {
-    for (const auto* cells : {&scenario.cells, &scenario.controls}) {
-        const auto found = std::ranges::find(*cells, id, &Cell::id);
-        if (found != cells->end()) {
-            return &*found;
-        }
-    }
-    return nullptr;
+    auto cells = all_cells(scenario);
+    const auto found = std::ranges::find(cells, id, &Cell::id);
+    return found == cells.end() ? nullptr : &*found;
 }
 
 std::string cell_id(const std::string& scenario, const Cell& cell) {
@@ -133,14 +127,12 @@ std::string cell_id(const std::string& scenario, const Cell& cell) {
 }
 
 std::string finding_id(const std::string& scenario, const Cell& cell) {
+    constexpr const char* kLetters =
+        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._+-";
     std::string cause = cell.cause;
-    std::ranges::replace_if(
-        cause,
-        [](unsigned char letter) {
-            return std::isalnum(letter) == 0 &&
-                   std::string_view("._+-").find(static_cast<char>(letter)) == std::string::npos;
-        },
-        '-');
+    for (std::size_t at; (at = cause.find_first_not_of(kLetters)) != std::string::npos;) {
+        cause[at] = '-';
+    }
     return cell_id(scenario, cell) + (cause.empty() ? "" : "/" + cause);
 }
 

@@ -2,10 +2,12 @@
 // cell -> scenario -> run. Each printed sentence is backed by a field here.
 #pragma once
 
+#include <array>
 #include <chrono>
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <ranges>
 #include <string>
 #include <utility>
 #include <vector>
@@ -201,6 +203,12 @@ struct ScenarioResult {
     std::size_t kept = 1;  // the repetition that cause, cure, proofs, charts and tables are of
     double seconds = 0;
 };
+
+// Its cells, then its controls.
+auto all_cells(auto& scenario) {
+    return std::array{std::views::all(scenario.cells), std::views::all(scenario.controls)} |
+           std::views::join;
+}
 
 // Null for a cell or control that the scenario has not.
 const Cell* find_cell(const ScenarioResult& scenario, const std::string& id);

@@ -58,11 +58,6 @@ void tell_budget(const BenchRun& run) {
                     duration_text(all), parts));
 }
 
-bool needs_journal(const BenchRun& run) {
-    return std::any_of(run.steps.begin(), run.steps.end(),
-                       [](const BenchStep& step) { return step.namespaces; });
-}
-
 bool is_absent(const bench::LaneResult& lane) {
     return !lane.absent.empty();
 }
@@ -129,9 +124,10 @@ Result<Measured> measure(const BenchRun& run) {
         .environment = fingerprint::read_environment({.pathproof_version = PATHPROOF_VERSION}),
         .experiments = {}};
     result.environment.push_back(bench::clock_facts());
-    const bool allowed = lab::needs_root("namespaces").has_value();
-    auto outcome = TRY(needs_journal(run) && allowed ? run_with_journal(run)
-                                                     : Result<Outcome>(run_steps(run, nullptr)));
+    const bool journalled = std::ranges::any_of(run.steps, &BenchStep::namespaces) &&
+                            lab::needs_root("namespaces").has_value();
+    auto outcome =
+        TRY(journalled ? run_with_journal(run) : Result<Outcome>(run_steps(run, nullptr)));
     result.experiments = std::move(outcome.experiments);
     for (auto& [name, version] : result.tools) {
         version = version.empty() ? "not installed" : version;
@@ -180,8 +176,7 @@ std::string repeat_options(const BenchOptions& options) {
 }
 
 bool wanted(const BenchOptions& options, const std::string& id) {
-    return options.only.empty() ||
-           std::find(options.only.begin(), options.only.end(), id) != options.only.end();
+    return options.only.empty() || std::ranges::find(options.only, id) != options.only.end();
 }
 
 bench::RoundPlan plan_for(const BenchOptions& options, const std::string& experiment,
@@ -197,10 +192,6 @@ bench::RoundPlan plan_for(const BenchOptions& options, const std::string& experi
         tell(fmt::format("{}: {} failed: {}", experiment, lane.title, run.why));
     };
     return plan;
-}
-
-void tell(const std::string& sentence) {
-    fmt::print(stderr, "pathproof: {}\n", sentence);
 }
 
 std::string measured_program() {

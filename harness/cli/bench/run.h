@@ -31,8 +31,7 @@ bool wanted(const BenchOptions& options, const std::string& id);
 
 bench::RoundPlan plan_for(const BenchOptions& options, const std::string& experiment,
                           unsigned rounds);
-void tell(const std::string& sentence);  // on standard error
-std::string measured_program();          // the pathproof beside this program
+std::string measured_program();  // the pathproof beside this program
 
 // One experiment, and how long it will take.
 struct BenchStep {

@@ -233,7 +233,7 @@ Result<int> run_watching(const BackendOptions& options, const netfilter::Filter&
                    overruns);
     }
     if (!failure.empty()) {
-        fmt::print(stderr, "pathproof: {}\n", failure);
+        tell(failure);
     }
     return failure.empty() ? kDone : kIncomplete;
 }

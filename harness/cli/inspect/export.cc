@@ -81,7 +81,7 @@ class Complaints {
 
     void say_once(const std::string& sentence) {
         if (!sentence.empty() && others_.insert(sentence).second) {
-            fmt::print(stderr, "pathproof: {}\n", sentence);
+            tell(sentence);
         }
     }
 

@@ -131,7 +131,7 @@ void Printer::put_header(Output& output) const {
 }
 
 template <typename Value>
-void Printer::put_value(Output& output, const Value& value) const {
+void Printer::put(Output& output, const Value& value) const {
     switch (form_) {
         case Form::kText:
             append_text(output.line(), value, text_);
@@ -145,13 +145,8 @@ void Printer::put_value(Output& output, const Value& value) const {
     }
 }
 
-void Printer::put(Output& output, const Entry& entry) const {
-    put_value(output, entry);
-}
-
-void Printer::put(Output& output, const Event& event) const {
-    put_value(output, event);
-}
+template void Printer::put(Output& output, const Entry& entry) const;
+template void Printer::put(Output& output, const Event& event) const;
 
 void Printer::put(Output& output, const Gap& gap) const {
     const bool noticed = gap.stage == Gap::Stage::kNoticed;

@@ -31,16 +31,15 @@ class Printer {
                                 const PrintOptions& options);
 
     void put_header(Output& output) const;
-    void put(Output& output, const netfilter::Entry& entry) const;
-    void put(Output& output, const netfilter::Event& event) const;
+    // An entry or an event.
+    template <typename Value>
+    void put(Output& output, const Value& value) const;
     void put(Output& output, const netfilter::Gap& gap) const;
     // What came, at the end; text says it on stderr only.
     void put_summary(Output& output, const netfilter::WatchTotals& totals) const;
 
   private:
     enum class Form { kText, kJson, kCsv };
-    template <typename Value>
-    void put_value(Output& output, const Value& value) const;
 
     Form form_ = Form::kText;
     netfilter::TextOptions text_{.nat_clash = netfilter::TextOptions::Column::kShow};

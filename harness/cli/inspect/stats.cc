@@ -6,6 +6,7 @@
 #include <chrono>
 #include <nlohmann/json.hpp>
 
+#include "dataplane/base/clock.h"
 #include "harness/agent/counters.h"
 #include "harness/cli/generate/number_checks.h"
 #include "harness/cli/inspect/commands.h"
@@ -125,11 +126,7 @@ void put_meanings(Output& output, const std::vector<CpuStats>& stats, const Tabl
 class Changes {
   public:
     Changes(std::vector<CpuStats> change, double seconds)
-        : change_(std::move(change)),
-          seconds_(seconds),
-          time_ns_(std::chrono::duration_cast<std::chrono::nanoseconds>(
-                       std::chrono::system_clock::now().time_since_epoch())
-                       .count()) {}
+        : change_(std::move(change)), seconds_(seconds) {}
 
     void show(Output& output) const {
         output.put_line(fmt::format("[{}.{:03}] change in {:.3f} s", time_ns_ / 1'000'000'000,
@@ -175,7 +172,7 @@ class Changes {
 
     std::vector<CpuStats> change_;
     double seconds_;
-    std::int64_t time_ns_;
+    std::int64_t time_ns_ = realtime_ns();
 };
 
 // Changes over each interval, until interrupted or --count or --duration is reached.

@@ -66,8 +66,7 @@ class Top {
 
   private:
     void refresh() {
-        const bool live = state_.refresh == screen::ViewState::Refresh::kLive;
-        if (live && Clock::now() >= next_) {
+        if (is_due()) {
             snapshot_ = monitor_.snapshot();
             next_ = Clock::now() + interval_;
         }

@@ -143,7 +143,7 @@ Result<int> run_watch(const WatchCommand& command) {
     fmt::print(stderr, "pathproof: listening with a receive buffer of {} KiB\n",
                watcher->receive_buffer_bytes() / 1024);
     if (const std::string& unheard = watcher->unheard(); !unheard.empty()) {
-        fmt::print(stderr, "pathproof: {}\n", unheard);
+        tell(unheard);
     }
     return Watch(command, printer).run(*watcher);
 }

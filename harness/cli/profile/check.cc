@@ -3,6 +3,7 @@
 
 #include "harness/cli/profile/commands.h"
 #include "harness/cli/profile/json.h"
+#include "harness/cli/profile/parts.h"
 #include "harness/cli/profile/target.h"
 #include "harness/process/json_text.h"
 #include "harness/profile/lists.h"
@@ -58,13 +59,7 @@ std::vector<Finding> findings_of(const Profile& profile, const LiveDevice& devic
 std::string remark(const Finding& finding) {
     using Kind = Finding::Kind;
     const bool plain = finding.kind == Kind::kAsExpected || finding.kind == Kind::kUnlisted;
-    std::string text;
-    for (const std::string& part : {finding.when, finding.why, finding.erratum}) {
-        if (!plain && !part.empty()) {
-            text += text.empty() ? part : "; " + part;
-        }
-    }
-    return text;
+    return plain ? "" : joined({finding.when, finding.why, finding.erratum});
 }
 
 void print_finding(const Finding& finding, bool json) {

@@ -2,16 +2,18 @@
 #include <fmt/ranges.h>
 
 #include <CLI/CLI.hpp>
-#include <memory>
 
 #include "harness/cli/profile/commands.h"
 #include "harness/cli/profile/json.h"
+#include "harness/cli/profile/parts.h"
 #include "harness/process/json_text.h"
 
 namespace pathproof::cli::profiles {
 namespace {
 
 using namespace profile;
+
+constexpr const char* kJsonHelp = "One JSON object a line";
 
 struct ErrataOptions {
     std::string id;
@@ -40,27 +42,17 @@ void print_line(const char* label, const std::string& text) {
 }
 
 std::string describe(const Affected& affected) {
-    std::vector<std::string> parts;
-    const auto add = [&](const std::string& text) {
-        if (!text.empty()) {
-            parts.push_back(text);
-        }
-    };
     const bool any = affected.kernel_driver == std::vector<std::string>{"*"};
-    add(any ? "any kernel driver" : fmt::format("{}", fmt::join(affected.kernel_driver, ", ")));
-    add(fmt::format("{}", fmt::join(affected.pmd, ", ")));
-    add(affected.hardware);
-    add(affected.software);
-    add(affected.firmware);
-    add(affected.kernel.everything() ? "" : "Linux " + to_text(affected.kernel));
-    add(affected.dpdk.everything() ? "" : "DPDK " + to_text(affected.dpdk));
-    if (!affected.only_ports.empty()) {
-        add(fmt::format("ports {} only", fmt::join(affected.only_ports, ", ")));
-    }
-    if (!affected.except_ports.empty()) {
-        add(fmt::format("ports other than {}", fmt::join(affected.except_ports, ", ")));
-    }
-    return fmt::format("{}", fmt::join(parts, "; "));
+    return joined(
+        {any ? "any kernel driver" : fmt::format("{}", fmt::join(affected.kernel_driver, ", ")),
+         fmt::format("{}", fmt::join(affected.pmd, ", ")), affected.hardware, affected.software,
+         affected.firmware, span_of("Linux", affected.kernel), span_of("DPDK", affected.dpdk),
+         affected.only_ports.empty()
+             ? ""
+             : fmt::format("ports {} only", fmt::join(affected.only_ports, ", ")),
+         affected.except_ports.empty()
+             ? ""
+             : fmt::format("ports other than {}", fmt::join(affected.except_ports, ", "))});
 }
 
 void print_sources(const std::vector<Source>& sources) {
@@ -150,13 +142,10 @@ Result<int> match(const ErrataOptions& options) {
     return matches.empty() ? 1 : 0;
 }
 
-void add_json(CLI::App& command, ErrataOptions& options) {
-    command.add_flag("--json", options.json, "One JSON object a line");
-}
-
-void add_match(CLI::App& errata, const std::shared_ptr<ErrataOptions>& options, Command& chosen) {
+void add_match(CLI::App& errata, Command& chosen) {
     CLI::App* app = errata.add_subcommand(
         "match", "Look up what was seen on the wire; exit status 1 when nothing looks like it");
+    const auto options = options_for<ErrataOptions>(*app, chosen, match);
     app->add_option("SIGNATURE", options->signature,
                     "direction.depth.protocol.NAME, as tx.outer.udp.NAT0")
         ->required();
@@ -167,8 +156,7 @@ void add_match(CLI::App& errata, const std::shared_ptr<ErrataOptions>& options, 
     app->add_option("--tunnel-port", options->tunnel_port, "Destination port of the outer UDP")
         ->check(CLI::Range(1, 65535));
     app->add_option("--condition", sighting.conditions, "What held, as nat=outer; repeatable");
-    add_json(*app, *options);
-    app->callback([&chosen, options] { chosen = [options] { return match(*options); }; });
+    app->add_flag("--json", options->json, kJsonHelp);
 }
 
 }  // namespace
@@ -176,18 +164,16 @@ void add_match(CLI::App& errata, const std::shared_ptr<ErrataOptions>& options, 
 void add_errata(CLI::App& profile, Command& chosen) {
     CLI::App* errata = profile.add_subcommand("errata", "The documented offload defects");
     errata->require_subcommand(1);
-    const auto options = std::make_shared<ErrataOptions>();
-
     CLI::App* list_app = errata->add_subcommand("list", "Print the errata there are");
-    add_json(*list_app, *options);
-    list_app->callback([&chosen, options] { chosen = [options] { return list(*options); }; });
+    const auto listed = options_for<ErrataOptions>(*list_app, chosen, list);
+    list_app->add_flag("--json", listed->json, kJsonHelp);
 
     CLI::App* show_app = errata->add_subcommand("show", "Print one erratum");
-    show_app->add_option("ID", options->id, "E01, or the whole id, or part of it")->required();
-    add_json(*show_app, *options);
-    show_app->callback([&chosen, options] { chosen = [options] { return show(*options); }; });
+    const auto shown = options_for<ErrataOptions>(*show_app, chosen, show);
+    show_app->add_option("ID", shown->id, "E01, or the whole id, or part of it")->required();
+    show_app->add_flag("--json", shown->json, kJsonHelp);
 
-    add_match(*errata, options, chosen);
+    add_match(*errata, chosen);
 }
 
 }  // namespace pathproof::cli::profiles

@@ -7,15 +7,10 @@ using namespace profile;
 using nlohmann::ordered_json;
 
 // What is empty says nothing, and is left out.
-void put(ordered_json& json, const char* key, const std::string& text) {
-    if (!text.empty()) {
-        json[key] = text;
-    }
-}
-
-void put(ordered_json& json, const char* key, const std::vector<std::string>& texts) {
-    if (!texts.empty()) {
-        json[key] = texts;
+template <typename Said>
+void put(ordered_json& json, const char* key, const Said& said) {
+    if (!said.empty()) {
+        json[key] = said;
     }
 }
 
@@ -93,12 +88,8 @@ ordered_json of_affected(const Affected& affected) {
     put(json, "firmware", affected.firmware);
     put(json, "kernel", affected.kernel);
     put(json, "dpdk", affected.dpdk);
-    if (!affected.only_ports.empty()) {
-        json["only_ports"] = affected.only_ports;
-    }
-    if (!affected.except_ports.empty()) {
-        json["except_ports"] = affected.except_ports;
-    }
+    put(json, "only_ports", affected.only_ports);
+    put(json, "except_ports", affected.except_ports);
     return json;
 }
 

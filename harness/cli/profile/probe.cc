@@ -1,9 +1,8 @@
 // pathproof profile probe
 #include <CLI/CLI.hpp>
-#include <array>
-#include <ctime>
 #include <filesystem>
 
+#include "dataplane/base/clock.h"
 #include "dataplane/base/new_file.h"
 #include "harness/cli/profile/commands.h"
 #include "harness/cli/profile/json.h"
@@ -19,15 +18,6 @@ struct ProbeOptions {
     bool json = false;
 };
 
-std::string today() {
-    const std::time_t now = std::time(nullptr);
-    std::tm parts{};
-    std::array<char, 16> text{};
-    gmtime_r(&now, &parts);
-    std::strftime(text.data(), text.size(), "%Y-%m-%d", &parts);
-    return text.data();
-}
-
 // A file that is there may hold somebody's reviewed profile: it is not overwritten.
 Status write(const std::string& path, const std::string& text) {
     if (std::filesystem::exists(std::filesystem::symlink_status(path))) {
@@ -42,7 +32,7 @@ Result<int> probe(const ProbeOptions& options) {
         fmt::print("{}\n", process::to_text(of_device(device)));
         return 0;
     }
-    const std::string draft = profile::draft(device, today());
+    const std::string draft = profile::draft(device, today_utc());
     if (options.out.empty()) {
         fmt::print("{}", draft);
         return 0;

@@ -5,6 +5,7 @@
 
 #include "harness/cli/profile/commands.h"
 #include "harness/cli/profile/json.h"
+#include "harness/cli/profile/parts.h"
 #include "harness/process/json_text.h"
 
 namespace pathproof::cli::profiles {
@@ -25,19 +26,10 @@ void print_words(const char* label, const std::vector<std::string>& words) {
 
 // "(82576 and later; before 24.07; because; E34-...)", or nothing.
 std::string remarks(const OffloadExpectation& claim) {
-    std::vector<std::string> parts;
-    for (const std::string& part : {claim.when, claim.why, claim.erratum}) {
-        if (!part.empty()) {
-            parts.push_back(part);
-        }
-    }
-    if (claim.expect == Expectation::kBroken && !claim.kernel.everything()) {
-        parts.push_back("Linux " + to_text(claim.kernel));
-    }
-    if (claim.expect == Expectation::kBroken && !claim.dpdk.everything()) {
-        parts.push_back("DPDK " + to_text(claim.dpdk));
-    }
-    return fmt::format("{}", fmt::join(parts, "; "));
+    const bool broken = claim.expect == Expectation::kBroken;
+    return joined({claim.when, claim.why, claim.erratum,
+                   broken ? span_of("Linux", claim.kernel) : "",
+                   broken ? span_of("DPDK", claim.dpdk) : ""});
 }
 
 void print_claims(const char* title, const std::vector<OffloadExpectation>& claims) {
@@ -58,8 +50,8 @@ void print_limits(const char* title, const std::vector<Limit>& limits) {
     }
     fmt::print("\n{}\n", title);
     for (const Limit& limit : limits) {
-        fmt::print("  {:<30} {:<14}{:<8} {}{}{}\n", name(limit.kind), limit.value, limit.source,
-                   limit.when, limit.when.empty() || limit.why.empty() ? "" : "; ", limit.why);
+        fmt::print("  {:<30} {:<14}{:<8} {}\n", name(limit.kind), limit.value, limit.source,
+                   joined({limit.when, limit.why}));
     }
 }
 
@@ -69,21 +61,13 @@ void print_tunnels(const Profile& profile) {
     }
     fmt::print("\ntunnel ports\n");
     for (const TunnelPorts& ports : profile.tunnels) {
-        std::vector<std::string> parts;
-        if (ports.count) {
-            parts.push_back(fmt::format("{} at a time", *ports.count));
-        }
-        if (!ports.fixed.empty()) {
-            parts.push_back(fmt::format("fixed {}", fmt::join(ports.fixed, ", ")));
-        }
-        for (const std::string& part :
-             {ports.outer.empty() ? "" : ports.outer + " outside", ports.when, ports.why}) {
-            if (!part.empty()) {
-                parts.push_back(part);
-            }
-        }
         fmt::print("  {:<30} {:<14}{:<8}\n", ports.protocol, "", ports.source);
-        fmt::print("  {:<30} {}\n", "", fmt::join(parts, "; "));
+        fmt::print(
+            "  {:<30} {}\n", "",
+            joined(
+                {ports.count ? fmt::format("{} at a time", *ports.count) : "",
+                 ports.fixed.empty() ? "" : fmt::format("fixed {}", fmt::join(ports.fixed, ", ")),
+                 ports.outer.empty() ? "" : ports.outer + " outside", ports.when, ports.why}));
     }
 }
 
@@ -93,16 +77,10 @@ void print_quirks(const Profile& profile) {
     }
     fmt::print("\nquirks\n");
     for (const Quirk& quirk : profile.quirks) {
-        std::string span;
-        if (!quirk.kernel.everything()) {
-            span = "Linux " + to_text(quirk.kernel);
-        } else if (!quirk.dpdk.everything()) {
-            span = "DPDK " + to_text(quirk.dpdk);
-        }
-        fmt::print("  {}\n    {}\n", quirk.what,
-                   fmt::join(std::vector<std::string>{span.empty() ? "all versions" : span,
-                                                      quirk.erratum, quirk.source},
-                             "  "));
+        const std::string span = quirk.kernel.everything() ? span_of("DPDK", quirk.dpdk)
+                                                           : span_of("Linux", quirk.kernel);
+        fmt::print("  {}\n    {}  {}  {}\n", quirk.what, span.empty() ? "all versions" : span,
+                   quirk.erratum, quirk.source);
     }
 }
 

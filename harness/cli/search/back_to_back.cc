@@ -119,10 +119,9 @@ void add_burst_options(CLI::App& command, SearchOptions& options) {
 
 }  // namespace
 
-SearchKind burst_kind() {
-    return {"back-to-back",
-            "The longest burst without loss (RFC 2544 26.4, RFC 9004) and the buffer time it shows",
-            add_burst_options, burst_time, run_burst};
-}
+const SearchKind kBurstKind{
+    "back-to-back",
+    "The longest burst without loss (RFC 2544 26.4, RFC 9004) and the buffer time it shows",
+    add_burst_options, burst_time, run_burst};
 
 }  // namespace pathproof::cli

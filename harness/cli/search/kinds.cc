@@ -32,12 +32,6 @@ double SizeSearch::min_load() const {
     return std::min(kLeastLoad, kLeastShare * max_load.pps);
 }
 
-const std::vector<SearchKind>& search_kinds() {
-    static const std::vector<SearchKind> kinds = {mlr_kind(),  throughput_kind(), latency_kind(),
-                                                  loss_kind(), burst_kind(),      recovery_kind()};
-    return kinds;
-}
-
 std::string tester_limit(const search::Trials& trials) {
     const auto& log = trials.log();
     const auto last = std::find_if(log.rbegin(), log.rend(), [](const search::TrialOutput& trial) {

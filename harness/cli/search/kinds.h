@@ -23,27 +23,21 @@ struct SizeSearch {
     double min_load() const;
 };
 
-// Why an outcome is not conclusive, each a sentence. Empty: it is.
-class Reasons {
-  public:
-    void add(std::string sentence) { sentences_.push_back(std::move(sentence)); }
+// Why an outcome is not conclusive, each a sentence. None: it is.
+struct Reasons {
+    std::vector<std::string> sentences;
+    TesterTrouble trouble;
+
+    void add(std::string sentence) { sentences.push_back(std::move(sentence)); }
     // Helped by whatever gives the tester more of its CPUs, too.
     void add_limit(std::string sentence) {
-        trouble_ = {.disturbed = true, .limited = true};
+        trouble = {.disturbed = true, .limited = true};
         add(std::move(sentence));
     }
     void add_disturbance(std::string sentence) {
-        trouble_.disturbed = true;
+        trouble.disturbed = true;
         add(std::move(sentence));
     }
-
-    bool empty() const { return sentences_.empty(); }
-    const std::vector<std::string>& sentences() const { return sentences_; }
-    const TesterTrouble& trouble() const { return trouble_; }
-
-  private:
-    std::vector<std::string> sentences_;
-    TesterTrouble trouble_;
 };
 
 struct SizeOutcome {
@@ -70,15 +64,9 @@ struct SearchKind {
     Result<SizeOutcome> (*run)(const SizeSearch&, search::Trials&);
 };
 
-const std::vector<SearchKind>& search_kinds();
-
 // One each, in files of their own.
-SearchKind mlr_kind();
-SearchKind throughput_kind();
-SearchKind latency_kind();
-SearchKind loss_kind();
-SearchKind burst_kind();
-SearchKind recovery_kind();
+extern const SearchKind kMlrKind, kThroughputKind, kLatencyKind, kLossKind, kBurstKind,
+    kRecoveryKind;
 
 // --- what they share ---
 

@@ -153,11 +153,10 @@ json latency_json(const search::LatencyResult& result) {
     return points;
 }
 
-SearchKind latency_kind() {
-    return {"latency",
-            "RFC 2544 latency (26.2) at the throughput, and at 10, 50 and 90 % of the partial drop "
-            "rate",
-            add_latency_options, latency_time, run_latency};
-}
+const SearchKind kLatencyKind{
+    "latency",
+    "RFC 2544 latency (26.2) at the throughput, and at 10, 50 and 90 % of the partial drop "
+    "rate",
+    add_latency_options, latency_time, run_latency};
 
 }  // namespace pathproof::cli

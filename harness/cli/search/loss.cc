@@ -1,4 +1,5 @@
 #include <CLI/CLI.hpp>
+#include <algorithm>
 
 #include "dataplane/search/frame_loss_rate.h"
 #include "harness/cli/generate/number_checks.h"
@@ -42,8 +43,6 @@ Result<SizeOutcome> run_loss(const SizeSearch& search, search::Trials& trials) {
         {"curve", json::array()}, {"clean_end", curve.clean_end}, {"monotone", curve.monotone}};
     outcome.table = fmt::format("{:>6}{:>8}{:>13}{:>13}{:>12}\n", "bytes", "load", "frames/s",
                                 "offered /s", "loss");
-    bool limited = false;
-    bool doubtful = false;
     for (const search::LossPoint& point : curve.points) {
         outcome.json["curve"].push_back(point_json(point));
         outcome.table += fmt::format("{:>6}{:>6.0f} %{:>13.0f}{:>13.0f}{:>10.4f} %{}\n",
@@ -52,14 +51,12 @@ Result<SizeOutcome> run_loss(const SizeSearch& search, search::Trials& trials) {
                                      point.tester_limited ? "  tester limited"
                                      : point.doubtful     ? "  disturbed"
                                                           : "");
-        limited |= point.tester_limited;
-        doubtful |= point.doubtful;
     }
-    if (limited) {
+    if (std::ranges::any_of(curve.points, &search::LossPoint::tester_limited)) {
         outcome.reasons.add_limit("the tester, not the device, was the limit of some loads (" +
                                   tester_limit(trials) + ")");
     }
-    if (doubtful) {
+    if (std::ranges::any_of(curve.points, &search::LossPoint::doubtful)) {
         outcome.reasons.add_disturbance("the tester was disturbed at some loads");
     }
     if (!curve.clean_end && curve.ending == search::Ending::kNone) {
@@ -79,9 +76,8 @@ void add_loss_options(CLI::App& command, SearchOptions& options) {
 
 }  // namespace
 
-SearchKind loss_kind() {
-    return {"loss", "RFC 2544 frame loss rate (26.3): loss over load, from the greatest load down",
-            add_loss_options, loss_time, run_loss};
-}
+const SearchKind kLossKind{
+    "loss", "RFC 2544 frame loss rate (26.3): loss over load, from the greatest load down",
+    add_loss_options, loss_time, run_loss};
 
 }  // namespace pathproof::cli

@@ -193,9 +193,7 @@ void add_mlr_options(CLI::App& command, SearchOptions& options) {
 
 }  // namespace
 
-SearchKind mlr_kind() {
-    return {"mlr", "Bounds of one or several goals by MLRsearch (RFC 9971)", add_mlr_options,
-            mlr_time, run_mlr};
-}
+const SearchKind kMlrKind{"mlr", "Bounds of one or several goals by MLRsearch (RFC 9971)",
+                          add_mlr_options, mlr_time, run_mlr};
 
 }  // namespace pathproof::cli

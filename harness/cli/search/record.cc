@@ -1,10 +1,9 @@
 #include "harness/cli/search/record.h"
 
-#include <unistd.h>
-
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
+#include "harness/cli/commands.h"
 #include "harness/process/json_text.h"
 
 namespace pathproof::cli {
@@ -74,9 +73,6 @@ bool has_whole_search(const std::string& folder) {
 
 }  // namespace
 
-SearchRecord::SearchRecord(const SearchOptions& options)
-    : options_(options), terminal_(isatty(STDERR_FILENO) == 1) {}
-SearchRecord::SearchRecord(SearchRecord&&) noexcept = default;
 SearchRecord::~SearchRecord() {
     clear_line();
 }
@@ -105,7 +101,7 @@ void SearchRecord::clear_line() {
 
 void SearchRecord::say(const std::string& sentence) {
     clear_line();
-    fmt::print(stderr, "pathproof: {}\n", sentence);
+    tell(sentence);
 }
 
 void SearchRecord::log(const std::string& line) {
@@ -128,7 +124,7 @@ void SearchRecord::trial(std::uint16_t size, const search::TrialOutput& output) 
     }
     const std::string text = progress_line(trials_, size, output);
     if (!terminal_) {
-        fmt::print(stderr, "pathproof: {}\n", text);
+        tell(text);
         return;
     }
     fmt::print(stderr, "\r\x1b[K{}", text.substr(0, 78));

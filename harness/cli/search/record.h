@@ -1,6 +1,8 @@
 // Where trials and results go: JSON lines, a folder, and progress for who waits.
 #pragma once
 
+#include <unistd.h>
+
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
@@ -15,7 +17,7 @@ class SearchRecord {
   public:
     // Errors: the folder or its files cannot be made.
     static Result<SearchRecord> open(const SearchOptions& options);
-    SearchRecord(SearchRecord&&) noexcept;
+    SearchRecord(SearchRecord&&) noexcept = default;
     ~SearchRecord();
 
     // One more trial with frames of this size; on stderr as a line that the next one replaces, or,
@@ -28,12 +30,12 @@ class SearchRecord {
     Status result(const nlohmann::json& result, const std::string& table);
 
   private:
-    explicit SearchRecord(const SearchOptions& options);
+    explicit SearchRecord(const SearchOptions& options) : options_(options) {}
     void clear_line();
     void log(const std::string& line);
 
     const SearchOptions& options_;
-    const bool terminal_;
+    const bool terminal_ = isatty(STDERR_FILENO) == 1;
     bool line_open_ = false;
     std::uint64_t trials_ = 0;
     std::optional<NewFile> log_;  // none: no folder

@@ -1,4 +1,5 @@
 #include <CLI/CLI.hpp>
+#include <algorithm>
 
 #include "dataplane/search/system_recovery.h"
 #include "harness/cli/generate/number_checks.h"
@@ -53,26 +54,18 @@ json recovery_result_json(const search::RecoveryResult& result, double throughpu
 
 void add_reasons(Reasons& reasons, const search::RecoveryResult& result,
                  const search::Trials& trials) {
-    bool limited = false;
-    bool doubtful = false;
-    bool calm = false;
-    bool lasting = false;
-    for (const search::RecoveryRun& run : result.runs) {
-        limited |= run.tester_limited;
-        doubtful |= run.doubtful;
-        calm |= !run.overloaded;
-        lasting |= run.overloaded && !run.recovered;
-    }
-    if (limited) {
+    using Run = search::RecoveryRun;
+    if (std::ranges::any_of(result.runs, &Run::tester_limited)) {
         reasons.add_limit("the tester did not keep to its schedule (" + tester_limit(trials) + ")");
     }
-    if (doubtful) {
+    if (std::ranges::any_of(result.runs, &Run::doubtful)) {
         reasons.add_disturbance("the tester was disturbed");
     }
-    if (calm) {
+    if (!std::ranges::all_of(result.runs, &Run::overloaded)) {
         reasons.add(fmt::format("{:.0f}/s did not overload the device", result.overload_pps));
     }
-    if (lasting) {
+    if (std::ranges::any_of(result.runs,
+                            [](const Run& run) { return run.overloaded && !run.recovered; })) {
         reasons.add("the device went on losing frames; allow more with --relief-time");
     }
     add_ending(reasons, trials);
@@ -120,10 +113,9 @@ void add_recovery_options(CLI::App& command, SearchOptions& options) {
 
 }  // namespace
 
-SearchKind recovery_kind() {
-    return {"recovery",
-            "RFC 2544 system recovery (26.5): from the end of an overload to the last lost frame",
-            add_recovery_options, recovery_time, run_recovery};
-}
+const SearchKind kRecoveryKind{
+    "recovery",
+    "RFC 2544 system recovery (26.5): from the end of an overload to the last lost frame",
+    add_recovery_options, recovery_time, run_recovery};
 
 }  // namespace pathproof::cli

@@ -21,12 +21,10 @@ class SearchCommand {
     Result<int> run();
 
   private:
-    Status check_options() const;
     Status run_size(SearchSetup& setup, SearchRecord& record, std::uint16_t size);
     void leave_out(std::uint16_t size, const search::Trials* probe);
     void add(const SizeSearch& search, const SizeOutcome& outcome, const search::Trials& trials,
              const load::OwnBias& bias);
-    search::Budget budget(const SearchTime& time) const;
     Status finish(const SearchSetup& setup, SearchRecord& record);
 
     const SearchKind& kind_;
@@ -39,12 +37,6 @@ class SearchCommand {
     bool partial_ = false;
     bool cut_short_ = false;  // by a port: there is no use in other sizes
 };
-
-search::Budget SearchCommand::budget(const SearchTime& time) const {
-    return {.time = options_.max_time_s > 0 ? nanoseconds_of(options_.max_time_s) : time.most,
-            .repeats = options_.retries,
-            .stop = &stop_};
-}
 
 Status SearchCommand::run_size(SearchSetup& setup, SearchRecord& record, std::uint16_t size) {
     auto measurer = TRY(setup.measurer(size));
@@ -65,7 +57,10 @@ Status SearchCommand::run_size(SearchSetup& setup, SearchRecord& record, std::ui
             options_.min_load, search.max_load.pps, name(search.max_load.source));
     }
     const auto time = TRY(kind_.time(search));
-    const search::Budget limits = budget(time);
+    const search::Budget limits{
+        .time = options_.max_time_s > 0 ? nanoseconds_of(options_.max_time_s) : time.most,
+        .repeats = options_.retries,
+        .stop = &stop_};
     record.say(fmt::format(
         "{} with frames of {} bytes up to {:.0f}/s ({}): usually {:.0f} s, at "
         "most {:.0f} s (--max-time)",
@@ -96,8 +91,8 @@ void SearchCommand::add(const SizeSearch& search, const SizeOutcome& outcome,
                              {"single", static_cast<double>(bias.single_ns) / 1e3},
                              {"burst", static_cast<double>(bias.burst_ns) / 1e3}};
     one["ending"] = search::name(trials.ending());
-    one["verdict"] = outcome.reasons.empty() ? "FOUND" : "INCONCLUSIVE";
-    one["reasons"] = outcome.reasons.sentences();
+    one["verdict"] = outcome.reasons.sentences.empty() ? "FOUND" : "INCONCLUSIVE";
+    one["reasons"] = outcome.reasons.sentences;
     sizes_.push_back(std::move(one));
     table_ += outcome.table;
     table_ += fmt::format(
@@ -105,12 +100,12 @@ void SearchCommand::add(const SizeSearch& search, const SizeOutcome& outcome,
         "median, greatest)\n",
         trials.log().size(), spent, overhead.min_seconds * 1e3, overhead.median_seconds * 1e3,
         overhead.max_seconds * 1e3);
-    for (const std::string& reason : outcome.reasons.sentences()) {
+    for (const std::string& reason : outcome.reasons.sentences) {
         table_ += "        INCONCLUSIVE: " + reason + "\n";
     }
-    trouble_.disturbed |= outcome.reasons.trouble().disturbed;
-    trouble_.limited |= outcome.reasons.trouble().limited;
-    found_ = found_ && outcome.reasons.empty();
+    trouble_.disturbed |= outcome.reasons.trouble.disturbed;
+    trouble_.limited |= outcome.reasons.trouble.limited;
+    found_ = found_ && outcome.reasons.sentences.empty();
     partial_ = partial_ || trials.ending() != search::Ending::kNone;
     cut_short_ = cut_short_ || trials.ending() == search::Ending::kCutShort;
 }
@@ -122,9 +117,9 @@ void SearchCommand::leave_out(std::uint16_t size, const search::Trials* probe) {
         cut_short_ = cut_short_ || probe->ending() == search::Ending::kCutShort;
     }
     sizes_.push_back(
-        {{"frame_bytes", size}, {"verdict", "NOT MEASURED"}, {"reasons", reasons.sentences()}});
+        {{"frame_bytes", size}, {"verdict", "NOT MEASURED"}, {"reasons", reasons.sentences}});
     table_ += fmt::format("{:>6}  not measured\n", size);
-    for (const std::string& reason : reasons.sentences()) {
+    for (const std::string& reason : reasons.sentences) {
         table_ += "        INCONCLUSIVE: " + reason + "\n";
     }
     partial_ = true;
@@ -158,15 +153,11 @@ Status SearchCommand::finish(const SearchSetup& setup, SearchRecord& record) {
     return record.result(result, text);
 }
 
-// What can be found wrong before a port is opened.
-Status SearchCommand::check_options() const {
-    TRY(search_goals(options_));
-    return check_loads(options_);
-}
-
 Result<int> SearchCommand::run() {
+    // What can be found wrong before a port is opened.
     const auto sizes = TRY(frame_sizes(options_));
-    TRY(check_options());
+    TRY(search_goals(options_));
+    TRY(check_loads(options_));
     auto setup = TRY(SearchSetup::open(options_, stop_));
     auto record = TRY(SearchRecord::open(options_));
     for (const std::uint16_t size : sizes) {
@@ -196,8 +187,9 @@ void add_search(CLI::App& app, Command& chosen) {
     CLI::App* search = app.add_subcommand(
         "search", "Find a device's throughput, loss, bursts, latency and recovery by trials");
     search->require_subcommand(1);
-    for (const SearchKind& kind : search_kinds()) {
-        add_kind(*search, kind, chosen);
+    for (const SearchKind* kind :
+         {&kMlrKind, &kThroughputKind, &kLatencyKind, &kLossKind, &kBurstKind, &kRecoveryKind}) {
+        add_kind(*search, *kind, chosen);
     }
 }
 

@@ -48,25 +48,21 @@ const char* name(MaxLoadSource source) {
 Result<SearchSetup> SearchSetup::open(const SearchOptions& options, const std::atomic<bool>& stop) {
     const auto sizes = TRY(frame_sizes(options));
     std::uint64_t offloads = 0;
+    std::vector<frame::FrameSpec> specs;
     for (const std::uint16_t size : sizes) {
         const auto traffic = TRY(traffic_of_size(options, size));
         offloads |= traffic.port_offloads;
+        specs.push_back(traffic.source.spec);
     }
     auto lanes = TRY(Lanes::open(options.lanes, offloads, SlowDevice::kLosesFrames));
     SearchSetup setup(options, stop);
     setup.lanes_ = std::make_unique<Lanes>(std::move(lanes));
-    for (const std::uint16_t size : sizes) {
-        TRY(setup.check_size(size));
+    for (std::size_t n = 0; n < sizes.size(); ++n) {
+        for (port::Port* port : {&setup.lanes_->sending(), &setup.lanes_->receiving()}) {
+            TRY(fits_port(sizes[n], specs[n], *port));
+        }
     }
     return setup;
-}
-
-Status SearchSetup::check_size(std::uint16_t size) const {
-    const auto traffic = TRY(traffic_of_size(options_, size));
-    for (port::Port* port : {&lanes_->sending(), &lanes_->receiving()}) {
-        TRY(fits_port(size, traffic.source.spec, *port));
-    }
-    return {};
 }
 
 Result<std::unique_ptr<measure::LoadMeasurer>> SearchSetup::measurer(std::uint16_t size) {

@@ -43,8 +43,6 @@ class SearchSetup {
     SearchSetup(const SearchOptions& options, const std::atomic<bool>& stop)
         : options_(options), stop_(stop) {}
 
-    Status check_size(std::uint16_t size) const;
-
     const SearchOptions& options_;
     const std::atomic<bool>& stop_;
     std::unique_ptr<Lanes> lanes_;

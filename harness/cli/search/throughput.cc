@@ -91,9 +91,7 @@ void add_throughput_options(CLI::App& command, SearchOptions& options) {
 
 }  // namespace
 
-SearchKind throughput_kind() {
-    return {"throughput", "RFC 2544 throughput (26.1) by binary search", add_throughput_options,
-            throughput_time, run_throughput};
-}
+const SearchKind kThroughputKind{"throughput", "RFC 2544 throughput (26.1) by binary search",
+                                 add_throughput_options, throughput_time, run_throughput};
 
 }  // namespace pathproof::cli
