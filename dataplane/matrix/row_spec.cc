@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
+#include "dataplane/base/random.h"
 #include "dataplane/frame/template.h"
-#include "dataplane/matrix/random.h"
 
 namespace pathproof::matrix {
 namespace {
