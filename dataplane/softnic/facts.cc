@@ -1,10 +1,11 @@
 #include "dataplane/softnic/facts.h"
 
-#include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <netinet/in.h>
 #include <rte_mbuf_core.h>
 
 #include <algorithm>
+#include <ranges>
 
 #include "dataplane/softnic/bytes.h"
 #include "dataplane/softnic/transmit_stage.h"
@@ -222,11 +223,7 @@ std::optional<Fact> fact_named(std::string_view name) {
 }
 
 std::string fact_names() {
-    std::string names;
-    for (const Entry& entry : kEntries) {
-        names += fmt::format("{}{}", names.empty() ? "" : ", ", entry.name);
-    }
-    return names;
+    return fmt::format("{}", fmt::join(kEntries | std::views::transform(&Entry::name), ", "));
 }
 
 Facts facts_of(Bytes wire, const Places& places, const Origin& origin) noexcept {

@@ -1,9 +1,11 @@
 #include "harness/join/checksums.h"
 
+#include <fmt/ranges.h>
 #include <netinet/in.h>
 
 #include <algorithm>
 #include <optional>
+#include <ranges>
 
 #include "dataplane/frame/view.h"
 
@@ -48,11 +50,9 @@ bool contains(const std::vector<ChecksumName>& names, ChecksumName name) {
 }
 
 std::string list(const std::vector<ChecksumName>& names) {
-    std::string text;
-    for (const ChecksumName each : names) {
-        text += (text.empty() ? "" : " ") + std::string(judge::name(each));
-    }
-    return text.empty() ? "none" : text;
+    const auto word = [](ChecksumName each) { return judge::name(each); };
+    return names.empty() ? "none"
+                         : fmt::format("{}", fmt::join(names | std::views::transform(word), " "));
 }
 
 class Join {

@@ -1,7 +1,7 @@
 #include "harness/netfilter/text.h"
 
 #include <arpa/inet.h>
-#include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <libnetfilter_conntrack/libnetfilter_conntrack.h>
 #include <netinet/in.h>
 
@@ -194,13 +194,7 @@ void append_labels(Pen& pen, const Entry& entry, const LabelNames* labels) {
 }
 
 void append_status(Pen& pen, std::uint32_t bits) {
-    pen.text("status=");
-    const char* between = "";
-    for (const std::string& name : status_names(bits)) {
-        pen.text(between).text(name);
-        between = ",";
-    }
-    pen.blank();
+    pen.field("status=", fmt::format("{}", fmt::join(status_names(bits), ",")));
 }
 
 void append_rest(Pen& pen, const Entry& entry, const TextOptions& options) {
