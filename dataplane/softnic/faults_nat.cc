@@ -117,42 +117,42 @@ std::uint32_t before_inner_old(const TxCase& at, Bytes frame, const Target& targ
 }
 
 constexpr Mechanism kNatMechanisms[] = {
+    // A NAT updates a checksum of 0, which means none.
     {.name = "NAT0",
      .fields = kUdpOnly,
-     .meaning = "a NAT updates a checksum of 0, which means none",
      .needs = Needs::kUnasked,
      .applies = translated_without_sum,
      .value = updated_zero},
+    // Right for the source port before NAT.
     {.name = "STALE_SPORT",
-     .meaning = "right for the source port before NAT",
      .needs = Needs::kUnasked,
      .applies = translated_with_sum,
      .value = stale_port},
+    // Right for the source address before NAT.
     {.name = "STALE_SADDR",
-     .meaning = "right for the source address before NAT",
      .needs = Needs::kUnasked,
      .applies = translated_with_sum,
      .value = stale_address},
+    // A NAT skips the port and applies the address with the wrong sign.
     {.name = "NAT_LCO",
-     .meaning = "a NAT skips the port and applies the address with the wrong sign",
      .needs = Needs::kUnasked,
      .applies = translated_with_sum,
      .value = nat_of_lco},
+    // The outer sum was made while the inner field held 0.
     {.name = "OUTER_BEFORE_INNER_ZERO",
      .fields = kUdpOnly,
-     .meaning = "the outer sum was made while the inner field held 0",
      .needs = Needs::kField,
      .applies = outer_on_and_inner_asked,
      .value = before_inner_zero},
+    // The outer sum was made while the inner field held the pseudo-header's sum.
     {.name = "OUTER_BEFORE_INNER_PSEUDO",
      .fields = kUdpOnly,
-     .meaning = "the outer sum was made while the inner field held the pseudo-header's sum",
      .needs = Needs::kField,
      .applies = outer_on_and_inner_asked,
      .value = before_inner_pseudo},
+    // The outer sum was made while the inner field held what software left there.
     {.name = "OUTER_BEFORE_INNER_OLD",
      .fields = kUdpOnly,
-     .meaning = "the outer sum was made while the inner field held what software left there",
      .needs = Needs::kField,
      .applies = outer_on_and_inner_asked,
      .value = before_inner_old},

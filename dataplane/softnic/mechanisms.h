@@ -89,7 +89,6 @@ struct Mechanism {
     std::string_view name;
     FaultDirection direction = FaultDirection::kTx;
     FieldSet fields = kUdpTcp;
-    std::string_view meaning;
     Needs needs = Needs::kAsked;
     Redo redo = Redo::kOuter;
     // Further than `needs`: not given is always.
@@ -106,13 +105,12 @@ struct Mechanism {
 };
 
 // What a receiver says or does.
-constexpr Mechanism on_receipt(std::string_view name, FieldSet fields, std::string_view meaning,
+constexpr Mechanism on_receipt(std::string_view name, FieldSet fields,
                                bool (*applies)(const RxCase&, const Target&),
                                void (*act)(RxCase&, const Target&)) {
     return {.name = name,
             .direction = FaultDirection::kRx,
             .fields = fields,
-            .meaning = meaning,
             .applies_rx = applies,
             .act_on_verdict = act};
 }
