@@ -209,7 +209,7 @@ Status flush(const std::string& netns) {
     auto socket = TRY(Socket::open(netns));
     alignas(nlmsghdr) char buffer[4096];
     nlmsghdr& request = begin_request(buffer, IPCTNL_MSG_CT_DELETE, NLM_F_ACK, AF_UNSPEC);
-    return socket.request(request, [](const nlmsghdr&) { return Next::kContinue; });
+    return socket.request(request);
 }
 
 }  // namespace pathproof::netfilter
