@@ -35,9 +35,7 @@ std::uint32_t not_inverted(const TxCase&, Bytes frame, const Target& target) {
 }
 
 std::uint32_t twice_counted(const TxCase& at, Bytes frame, const Target& target) {
-    WordSum sum = sum_of(frame, *target.packet, *target.site);
-    sum.add_word(at.kept(*target.site));
-    return field_value(*target.site, sum);
+    return value_with(frame, target, {at.kept(*target.site)});
 }
 
 std::uint32_t swapped(const TxCase&, Bytes frame, const Target& target) {

@@ -27,9 +27,7 @@ std::uint32_t with_padding(const TxCase&, Bytes frame, const Target& target) {
 }
 
 std::uint32_t with_padded_length(const TxCase&, Bytes frame, const Target& target) {
-    WordSum sum = sum_of(frame, *target.packet, *target.site);
-    sum.add_word(target.packet->trailer());
-    return field_value(*target.site, sum);
+    return value_with(frame, target, {target.packet->trailer()});
 }
 
 void grow_total_length(const TxCase&, Span frame, const Target& target) {
@@ -42,17 +40,12 @@ bool odd(const TxCase&, Bytes, const Target& target) {
 }
 
 std::uint32_t last_byte_dropped(const TxCase&, Bytes frame, const Target& target) {
-    WordSum sum = sum_of(frame, *target.packet, *target.site);
-    sum.add_word(~(frame[target.site->end - 1] * 256u));
-    return field_value(*target.site, sum);
+    return value_with(frame, target, {~(frame[target.site->end - 1] * 256u)});
 }
 
 std::uint32_t last_byte_low(const TxCase&, Bytes frame, const Target& target) {
     const std::uint32_t last = frame[target.site->end - 1];
-    WordSum sum = sum_of(frame, *target.packet, *target.site);
-    sum.add_word(~(last * 256u));
-    sum.add_word(last);
-    return field_value(*target.site, sum);
+    return value_with(frame, target, {~(last * 256u), last});
 }
 
 // The parts of [from, to) that lie in one buffer each.

@@ -36,10 +36,7 @@ std::uint32_t updated_zero(const TxCase& at, Bytes frame, const Target& target) 
 }
 
 std::uint32_t stale_port(const TxCase& at, Bytes frame, const Target& target) {
-    WordSum sum = sum_of(frame, *target.packet, *target.site);
-    sum.add_word(~static_cast<std::uint32_t>(target.packet->source_port));
-    sum.add_word(old_port(at));
-    return field_value(*target.site, sum);
+    return value_with(frame, target, {~std::uint32_t{target.packet->source_port}, old_port(at)});
 }
 
 std::uint32_t stale_address(const TxCase& at, Bytes frame, const Target& target) {
@@ -95,10 +92,7 @@ bool outer_on_and_inner_asked(const TxCase& at, Bytes frame, const Target& targe
 std::uint32_t outer_with_inner(const TxCase& at, Bytes frame, const Target& target,
                                std::uint32_t value) {
     const Site inner = *inner_transport(at).site;
-    WordSum sum = sum_of(frame, *target.packet, *target.site);
-    sum.add_word(~value_at(frame, inner));
-    sum.add_word(value);
-    return field_value(*target.site, sum);
+    return value_with(frame, target, {~value_at(frame, inner), value});
 }
 
 std::uint32_t before_inner_zero(const TxCase& at, Bytes frame, const Target& target) {

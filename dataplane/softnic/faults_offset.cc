@@ -18,12 +18,9 @@ bool is_ipv4_with_options(const TxCase&, Bytes, const Target& target) {
 
 std::uint32_t pseudo_of_base_header(const TxCase&, Bytes frame, const Target& target) {
     const PacketPlace& packet = *target.packet;
-    WordSum sum = sum_of(frame, packet, *target.site);
-    sum.add_word(~static_cast<std::uint32_t>(packet.protocol));
-    sum.add_word(~target.site->length());
-    sum.add_word(frame[packet.l3 + 6]);
-    sum.add_word(get16(frame, packet.l3 + 4));
-    return field_value(*target.site, sum);
+    return value_with(frame, target,
+                      {~std::uint32_t{packet.protocol}, ~target.site->length(),
+                       frame[packet.l3 + 6], get16(frame, packet.l3 + 4)});
 }
 
 // The field stays as it was handed over; the sum from `start` on goes where the field would be if

@@ -50,11 +50,9 @@ Bytes data(Bytes frame, const Target& target) {
 
 std::uint32_t half_of_data(const TxCase&, Bytes frame, const Target& target) {
     const Bytes all = data(frame, target);
-    WordSum sum = sum_of(frame, *target.packet, *target.site);
     WordSum second_half;
     second_half.add(all.subspan(all.size() / 4 * 2));
-    sum.add_word(~static_cast<std::uint32_t>(second_half.folded()));
-    return field_value(*target.site, sum);
+    return value_with(frame, target, {~std::uint32_t{second_half.folded()}});
 }
 
 std::uint32_t every_second_word(const TxCase&, Bytes frame, const Target& target) {
@@ -80,16 +78,12 @@ std::uint32_t remember_right(const TxCase&, Bytes frame, const Target& target) {
 }
 
 std::uint32_t with_hop_limit(const TxCase&, Bytes frame, const Target& target) {
-    WordSum sum = sum_of(frame, *target.packet, *target.site);
-    sum.add_word(frame[target.packet->hop_limit_at()] * 256u);
-    return field_value(*target.site, sum);
+    return value_with(frame, target, {frame[target.packet->hop_limit_at()] * 256u});
 }
 
 std::uint32_t with_length_squared(const TxCase&, Bytes frame, const Target& target) {
     const std::uint32_t length = target.site->length();
-    WordSum sum = sum_of(frame, *target.packet, *target.site);
-    sum.add_word(length * length);
-    return field_value(*target.site, sum);
+    return value_with(frame, target, {length * length});
 }
 
 std::uint32_t with_source_mac(const TxCase&, Bytes frame, const Target& target) {

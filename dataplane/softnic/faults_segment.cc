@@ -71,10 +71,8 @@ bool is_last(const TxCase& at, Bytes, const Target& target) {
 std::uint32_t length_of_full_segment(const TxCase& at, Bytes frame, const Target& target) {
     const PacketPlace& packet = *target.packet;
     const std::uint32_t header = packet.payload - packet.l4;
-    WordSum sum = sum_of(frame, packet, *target.site);
-    sum.add_word(~target.site->length());
-    sum.add_word(header + at.given.request.offload.segment_bytes);
-    return field_value(*target.site, sum);
+    return value_with(frame, target,
+                      {~target.site->length(), header + at.given.request.offload.segment_bytes});
 }
 
 constexpr Mechanism header_kept(std::string_view name, Redo redo,
