@@ -63,21 +63,6 @@ std::uint16_t port_number(TunnelPort port, std::uint32_t index, Encap encap) {
     return static_cast<std::uint16_t>(vxlan ? (first ? 4789 : 8472) : (first ? 6081 : 8223));
 }
 
-Tunnel kind_of(Encap encap) {
-    switch (encap) {
-        case Encap::kNone: return Tunnel::kNone;
-        case Encap::kVxlanOverIpv4:
-        case Encap::kVxlanOverIpv6: return Tunnel::kVxlan;
-        case Encap::kGeneve:
-        case Encap::kGeneve40:
-        case Encap::kGeneve124: return Tunnel::kGeneve;
-        case Encap::kIpInIp: return Tunnel::kIpInIp;
-        case Encap::kGre: return Tunnel::kGre;
-        case Encap::kVxlanGpe: break;
-    }
-    return Tunnel::kVxlanGpe;
-}
-
 void add_extension(PacketSpec& packet, const Row& row, const Addresses& addresses) {
     switch (row.network) {
         case InnerNetwork::kIpv4:
@@ -128,7 +113,7 @@ TunnelSpec tunnel_around(const Row& row, const Label& label, const Addresses& ad
     const bool v6 = row.encap == Encap::kVxlanOverIpv6;
     TunnelSpec tunnel;
     PacketSpec& outer = tunnel.outer;
-    tunnel.kind = kind_of(row.encap);
+    tunnel.kind = tunnel_of(row.encap);
     tunnel.vni = 0x1000 + (label.row & 0xfff);
     outer.source_mac = addresses.source_mac;
     outer.destination_mac = addresses.destination_mac;
@@ -350,6 +335,21 @@ ChecksumMode mode_of(RxMistake mistake) {
 }
 
 }  // namespace
+
+frame::Tunnel tunnel_of(Encap encap) {
+    switch (encap) {
+        case Encap::kNone: return Tunnel::kNone;
+        case Encap::kVxlanOverIpv4:
+        case Encap::kVxlanOverIpv6: return Tunnel::kVxlan;
+        case Encap::kGeneve:
+        case Encap::kGeneve40:
+        case Encap::kGeneve124: return Tunnel::kGeneve;
+        case Encap::kIpInIp: return Tunnel::kIpInIp;
+        case Encap::kGre: return Tunnel::kGre;
+        case Encap::kVxlanGpe: break;
+    }
+    return Tunnel::kVxlanGpe;
+}
 
 void write_payload(std::span<std::uint8_t> payload, PayloadValues values, const Label& label,
                    std::uint64_t seed) {
