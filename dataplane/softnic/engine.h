@@ -106,6 +106,7 @@ struct RxResult {
     Delivery delivery = Delivery::kDelivered;
     std::vector<std::uint8_t> bytes;
     RxVerdict verdict;
+    bool operator==(const RxResult&) const = default;
 };
 
 // xstats-like. Each received frame counts once under rx_csum_bad however many layers are bad.
