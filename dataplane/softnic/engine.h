@@ -89,7 +89,6 @@ enum class RxClaim : std::uint8_t {
     kGood,
     kNone,  // not right in the bytes, and right all the same (a partial checksum in one machine)
 };
-const char* name(RxClaim claim);  // "unknown", "bad", "good", "none"
 
 struct RxVerdict {
     RxClaim ip = RxClaim::kUnknown;  // of the inner packet if the receiver knows the tunnel

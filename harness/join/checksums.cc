@@ -1,11 +1,9 @@
 #include "harness/join/checksums.h"
 
-#include <fmt/ranges.h>
 #include <netinet/in.h>
 
 #include <algorithm>
 #include <optional>
-#include <ranges>
 
 #include "dataplane/frame/view.h"
 
@@ -47,12 +45,6 @@ const char* transport_name(frame::Transport transport) {
 
 bool contains(const std::vector<ChecksumName>& names, ChecksumName name) {
     return std::ranges::find(names, name) != names.end();
-}
-
-std::string list(const std::vector<ChecksumName>& names) {
-    const auto word = [](ChecksumName each) { return judge::name(each); };
-    return names.empty() ? "none"
-                         : fmt::format("{}", fmt::join(names | std::views::transform(word), " "));
 }
 
 class Join {
@@ -98,8 +90,7 @@ class Join {
             .original = "",
             .carries = view.has_inner ? transport_name(view.inner.transport) : "",
             .wire = finding.wire,
-            .right = finding.right,
-            .names = ""};
+            .right = finding.right};
         std::optional<judge::OriginalTuple> original;
         if (finding.layer.protocol == Protocol::kUdp && finding.layer.depth != Depth::kInner) {
             const Entry* entry = entry_after_nat(entries_, view.outer.source_endpoint(),
@@ -113,7 +104,6 @@ class Join {
             }
         }
         const std::vector<ChecksumName> names = judge::matching_names(bytes, finding, original);
-        proof.names = list(names);
         if (contains(names, ChecksumName::kPseudo)) {
             proof.cause = ChecksumCause::kLeftPartial;
             proof.predicted = finding.wire;
@@ -137,15 +127,6 @@ class Join {
 };
 
 }  // namespace
-
-const char* name(ChecksumCause cause) {
-    switch (cause) {
-        case ChecksumCause::kStalePort: return "stale-port";
-        case ChecksumCause::kLeftPartial: return "left-partial";
-        case ChecksumCause::kUnexplained: return "unexplained";
-    }
-    return "unexplained";
-}
 
 ChecksumFindings join_checksums(std::span<const softnic::WireFrame> bad_frames,
                                 const std::vector<Entry>& nat_entries,
