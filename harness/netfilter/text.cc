@@ -127,7 +127,7 @@ void append_original(Pen& pen, const Entry& entry) {
         pen.field("zone-orig=", entry.zone);
     }
     append_counters(pen, entry.original_counters);
-    if (entry.status != 0 && (entry.status & status::kSeenReply) == 0) {
+    if (entry.status != 0 && !seen_reply(entry)) {
         pen.text("[UNREPLIED] ");
     }
 }
@@ -229,7 +229,7 @@ void append_kind(std::string& out, EventKind kind) {
 }
 
 void append_clash_mark(std::string& out, const Entry& entry, const TextOptions& options) {
-    if (options.nat_clash == TextOptions::Column::kShow && (entry.status & status::kNatClash)) {
+    if (options.nat_clash == TextOptions::Column::kShow && is_hidden(entry)) {
         out += " [NAT_CLASH]";
     }
 }
