@@ -24,10 +24,6 @@ constexpr std::uint8_t kEverySegmentFlag = 0x10;  // ACK
 // CWR on the first segment, PSH and FIN on the last.
 constexpr std::uint8_t kFirstAndLastFlags = 0x89;
 
-bool is_ipv4(const Row& row) {
-    return row.network == InnerNetwork::kIpv4 || row.network == InnerNetwork::kIpv4Options;
-}
-
 bool of_ipv4(const PacketSpec& packet) {
     return packet.source.address.family == frame::Family::kIpv4;
 }
