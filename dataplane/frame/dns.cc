@@ -124,17 +124,6 @@ void write_records(RecordWriter& records, const DnsAnswer& answer, std::uint16_t
 
 }  // namespace
 
-const char* name(DnsDefect defect) {
-    switch (defect) {
-        case DnsDefect::kNone: return "none";
-        case DnsDefect::kShort: return "cut short";
-        case DnsDefect::kBadLabel: return "unknown label type";
-        case DnsDefect::kBadPointer: return "name pointer that does not point backwards";
-        case DnsDefect::kLongName: return "name longer than 255 bytes";
-    }
-    return "none";
-}
-
 bool DnsName::append_label(std::span<const std::uint8_t> label) noexcept {
     if (label.empty() || label.size() > kMostLabel || size_ + label.size() + 1 > kMostBytes) {
         return false;

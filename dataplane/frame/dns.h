@@ -116,7 +116,6 @@ enum class DnsDefect : std::uint8_t {
     kBadPointer,  // a pointer that does not point backwards, or into the header
     kLongName,    // over 255 bytes
 };
-const char* name(DnsDefect defect);
 
 // Reads a message front to back: the header at once, then questions, then records.
 class DnsReader {

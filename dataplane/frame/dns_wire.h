@@ -3,6 +3,7 @@
 #pragma once
 
 #include "dataplane/base/be.h"
+#include "dataplane/base/number.h"
 #include "dataplane/frame/dns.h"
 
 namespace pathproof::frame {
@@ -27,29 +28,10 @@ struct DnsQuestionTail {
     Be16 query_class;
 };
 
-// Of either case (RFC 4343).
-inline std::optional<std::uint8_t> hexadecimal_digit(std::uint8_t byte) {
-    if (byte >= '0' && byte <= '9') {
-        return static_cast<std::uint8_t>(byte - '0');
-    }
-    const auto letter = static_cast<std::uint8_t>(byte | 0x20);
-    if (letter >= 'a' && letter <= 'f') {
-        return static_cast<std::uint8_t>(letter - 'a' + 10);
-    }
-    return std::nullopt;
-}
-
-// Nothing if a byte is no digit.
+// Of digits in either case (RFC 4343); nothing if a byte is none.
 inline std::optional<std::uint64_t> hexadecimal(std::span<const std::uint8_t> digits) {
-    std::uint64_t value = 0;
-    for (const std::uint8_t byte : digits) {
-        const std::optional<std::uint8_t> nibble = hexadecimal_digit(byte);
-        if (!nibble) {
-            return std::nullopt;
-        }
-        value = value << 4 | *nibble;
-    }
-    return value;
+    return whole_number<std::uint64_t>(
+        {reinterpret_cast<const char*>(digits.data()), digits.size()}, 16);
 }
 
 }  // namespace pathproof::frame

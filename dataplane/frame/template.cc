@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <cstring>
 
+#include "dataplane/base/random.h"
 #include "dataplane/frame/crc32c.h"
 #include "dataplane/frame/transport_shape.h"
 
@@ -63,19 +64,11 @@ void store_word(std::uint8_t* at, std::uint16_t host) {
     at[1] = static_cast<std::uint8_t>(host);
 }
 
-// splitmix64 (Steele, Lea, Flood 2014): a value that looks random and depends on the seed and the
-// frame only.
-std::uint64_t mixed(std::uint64_t value) {
-    value += 0x9e3779b97f4a7c15;
-    value = (value ^ value >> 30) * 0xbf58476d1ce4e5b9;
-    value = (value ^ value >> 27) * 0x94d049bb133111eb;
-    return value ^ value >> 31;
-}
-
+// It depends on the seed and the frame only.
 std::uint16_t random_but_wrong(const FieldValues& values) {
     std::uint64_t state = values.seed ^ std::uint64_t{values.right} << 32;
     for (;;) {
-        state = mixed(state);
+        state = drawn(state);
         const auto value = static_cast<std::uint16_t>(state);
         if (value != 0 && value != 0xffff && value != values.right) {
             return value;

@@ -1,23 +1,11 @@
 #include "dataplane/frame/virtio_request.h"
 
-#include <cstring>
-
 #include "dataplane/frame/transport_shape.h"
 
 namespace pathproof::frame {
 namespace {
 
-// virtio 1.2 section 5.1.6. (linux/virtio_net.h names a member `class`: no C++ compiler reads it.)
-struct Header {
-    std::uint8_t flags;
-    std::uint8_t gso_type;
-    std::uint16_t hdr_len;
-    std::uint16_t gso_size;
-    std::uint16_t csum_start;
-    std::uint16_t csum_offset;
-};
-static_assert(sizeof(Header) == kVirtioHeaderBytes);
-
+// virtio 1.2 section 5.1.6.
 constexpr std::uint8_t kNeedsChecksum = 1;
 constexpr std::uint8_t kGsoTcp4 = 1;
 constexpr std::uint8_t kGsoTcp6 = 4;
@@ -44,29 +32,6 @@ std::uint8_t gso_type(const PacketSpec& packet) {
 }
 
 }  // namespace
-
-std::array<std::uint8_t, kVirtioHeaderBytes> to_bytes(const VirtioRequest& request) noexcept {
-    const Header header{.flags = request.flags,
-                        .gso_type = request.gso_type,
-                        .hdr_len = request.header_length,
-                        .gso_size = request.gso_size,
-                        .csum_start = request.csum_start,
-                        .csum_offset = request.csum_offset};
-    std::array<std::uint8_t, kVirtioHeaderBytes> bytes;
-    std::memcpy(bytes.data(), &header, bytes.size());
-    return bytes;
-}
-
-VirtioRequest virtio_from_bytes(std::span<const std::uint8_t, kVirtioHeaderBytes> bytes) noexcept {
-    Header header;
-    std::memcpy(&header, bytes.data(), sizeof header);
-    return {.flags = header.flags,
-            .gso_type = header.gso_type,
-            .header_length = header.hdr_len,
-            .gso_size = header.gso_size,
-            .csum_start = header.csum_start,
-            .csum_offset = header.csum_offset};
-}
 
 VirtioRequest virtio_request(const FrameSpec& spec) noexcept {
     const FrameLayout layout = layout_of(spec);

@@ -3,12 +3,15 @@
 #pragma once
 
 #include <array>
+#include <bit>
 #include <cstdint>
 
 #include "dataplane/frame/frame_spec.h"
 
 namespace pathproof::frame {
 
+// Its members lie as the header's do (virtio 1.2 section 5.1.6; linux/virtio_net.h names a member
+// `class`: no C++ compiler reads it).
 struct VirtioRequest {
     std::uint8_t flags = 0;           // VIRTIO_NET_HDR_F_*
     std::uint8_t gso_type = 0;        // VIRTIO_NET_HDR_GSO_*
@@ -21,10 +24,14 @@ struct VirtioRequest {
     bool operator==(const VirtioRequest&) const = default;
 };
 
-inline constexpr std::size_t kVirtioHeaderBytes = 10;
 // The header as it stands in front of the frame, in the machine's byte order (legacy virtio).
-std::array<std::uint8_t, kVirtioHeaderBytes> to_bytes(const VirtioRequest& request) noexcept;
-VirtioRequest virtio_from_bytes(std::span<const std::uint8_t, kVirtioHeaderBytes> bytes) noexcept;
+using VirtioHeader = std::array<std::uint8_t, 10>;
+constexpr VirtioHeader to_bytes(const VirtioRequest& request) noexcept {
+    return std::bit_cast<VirtioHeader>(request);
+}
+constexpr VirtioRequest virtio_from_bytes(const VirtioHeader& bytes) noexcept {
+    return std::bit_cast<VirtioRequest>(bytes);
+}
 
 // Of the one transport checksum that the frame leaves to the NIC: the inner one, if both are left.
 // Its mode is kOffload, or kPseudo in a super-frame (Linux wants the length in the pseudo-header's

@@ -39,13 +39,11 @@ std::string mac(Bytes bytes) {
 }
 
 bool is_hexadecimal(const std::string& field) {
-    for (const char* word : {"type", "flags", "checksum", "fragment", "control", "version", "ip.id",
-                             "gre.protocol", "tunnel.protocol"}) {
-        if (field.find(word) != std::string::npos) {
-            return true;
-        }
-    }
-    return false;
+    constexpr const char* kWords[] = {"type",     "flags",        "checksum",
+                                      "fragment", "control",      "version",
+                                      "ip.id",    "gre.protocol", "tunnel.protocol"};
+    return std::ranges::any_of(
+        kWords, [&](const char* word) { return field.find(word) != std::string::npos; });
 }
 
 std::string tcp_flags(std::uint64_t value) {
@@ -88,12 +86,9 @@ std::string names_text(Bytes frame, const ChecksumFinding& finding, const Eviden
 // An outer sum that is right for the finished inner checksum is wrong for the bytes, and not to
 // blame.
 bool is_to_blame(Bytes frame, const ChecksumFinding& finding, const Evidence& evidence) {
-    for (const BadChecksum& bad : bad_checksums(frame, evidence.tunnels)) {
-        if (bad.finding.layer == finding.layer) {
-            return true;
-        }
-    }
-    return false;
+    return std::ranges::any_of(bad_checksums(frame, evidence.tunnels), [&](const BadChecksum& bad) {
+        return bad.finding.layer == finding.layer;
+    });
 }
 
 std::string state_text(Bytes frame, const ChecksumFinding& finding, const Evidence& evidence) {

@@ -3,38 +3,26 @@
 #include "dataplane/judge/verifier.h"
 
 namespace pathproof::judge {
-namespace {
-
-constexpr std::array<const char*, kLayerCount> kNames = {
-    "IPv4",           "UDP",       "TCP",       "ICMP",       "ICMPv6",  //
-    "SCTP",           "UDP-Lite",  "GRE",                                //
-    "outer IPv4",     "outer UDP", "outer TCP", "outer ICMP", "outer ICMPv6", "outer SCTP",
-    "outer UDP-Lite", "outer GRE",  //
-    "inner IPv4",     "inner UDP", "inner TCP", "inner ICMP", "inner ICMPv6", "inner SCTP",
-    "inner UDP-Lite", "inner GRE",
-};
-constexpr std::array<const char*, kLayerCount> kWords = {
-    "plain.ipv4",   "plain.udp",  "plain.tcp",     "plain.icmp",
-    "plain.icmpv6", "plain.sctp", "plain.udplite", "plain.gre",  //
-    "outer.ipv4",   "outer.udp",  "outer.tcp",     "outer.icmp",
-    "outer.icmpv6", "outer.sctp", "outer.udplite", "outer.gre",  //
-    "inner.ipv4",   "inner.udp",  "inner.tcp",     "inner.icmp",
-    "inner.icmpv6", "inner.sctp", "inner.udplite", "inner.gre",
-};
-
-}  // namespace
 
 Layer layer_at(std::size_t index) {
     return {static_cast<Depth>(index / kProtocolCount),
             static_cast<Protocol>(index % kProtocolCount)};
 }
 
-const char* name(Layer layer) {
-    return kNames[index_of(layer)];
+std::string name(Layer layer) {
+    constexpr const char* kDepths[] = {"", "outer ", "inner "};
+    constexpr const char* kProtocols[kProtocolCount] = {"IPv4",   "UDP",  "TCP",      "ICMP",
+                                                        "ICMPv6", "SCTP", "UDP-Lite", "GRE"};
+    return std::string(kDepths[static_cast<std::size_t>(layer.depth)]) +
+           kProtocols[static_cast<std::size_t>(layer.protocol)];
 }
 
-const char* word(Layer layer) {
-    return kWords[index_of(layer)];
+std::string word(Layer layer) {
+    constexpr const char* kDepths[] = {"plain.", "outer.", "inner."};
+    constexpr const char* kProtocols[kProtocolCount] = {"ipv4",   "udp",  "tcp",     "icmp",
+                                                        "icmpv6", "sctp", "udplite", "gre"};
+    return std::string(kDepths[static_cast<std::size_t>(layer.depth)]) +
+           kProtocols[static_cast<std::size_t>(layer.protocol)];
 }
 
 const char* name(OracleMistake mistake) {

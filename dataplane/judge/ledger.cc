@@ -60,18 +60,12 @@ AnswerKind Ledger::take(const Datagram& datagram, std::int64_t now_ns) noexcept 
         note(entry, Seen::kNothing, datagram.source, now_ns);
         return AnswerKind::kFurther;
     }
-    switch (kind) {
-        case AnswerKind::kRight:
-            ++settled_;
-            note(entry, Seen::kRight, datagram.source, now_ns);
-            break;
-        case AnswerKind::kWrongSource:
-            note(entry, Seen::kWrongSource, datagram.source, now_ns);
-            break;
-        case AnswerKind::kWrong: note(entry, Seen::kWrong, datagram.source, now_ns); break;
-        case AnswerKind::kNotOurs:
-        case AnswerKind::kFurther: break;
-    }
+    settled_ += kind == AnswerKind::kRight ? 1 : 0;
+    note(entry,
+         kind == AnswerKind::kRight         ? Seen::kRight
+         : kind == AnswerKind::kWrongSource ? Seen::kWrongSource
+                                            : Seen::kWrong,
+         datagram.source, now_ns);
     return kind;
 }
 

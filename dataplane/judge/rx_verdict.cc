@@ -114,7 +114,7 @@ std::vector<RxFinding> judge_claims(const FrameVerdict& verdict, const RxClaims&
     }
     std::vector<RxFinding> findings;
     const auto report = [&](RxFault fault, std::size_t i) {
-        findings.push_back({fault, static_cast<RxLayer>(i), claimed[i], truth[i]});
+        findings.push_back({fault, static_cast<RxLayer>(i)});
     };
     const std::size_t swapped = std::min(missed.size(), invented.size());
     for (std::size_t n = 0; n < invented.size(); ++n) {

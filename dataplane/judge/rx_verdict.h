@@ -59,8 +59,6 @@ RxTruth rx_truth(const FrameVerdict& verdict, SeesTunnel sees_tunnel);
 struct RxFinding {
     RxFault fault = RxFault::kGoodOnBad;
     RxLayer layer = RxLayer::kL4;  // whose claim is wrong; kHealed and the drops: kL4
-    RxClaim claimed = RxClaim::kUnknown;
-    RxClaim truth = RxClaim::kUnknown;
     bool operator==(const RxFinding&) const = default;
 };
 

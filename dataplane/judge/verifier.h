@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string>
 
 #include "dataplane/frame/view.h"
 
@@ -33,8 +34,8 @@ constexpr std::size_t index_of(Layer layer) {
            static_cast<std::size_t>(layer.protocol);
 }
 Layer layer_at(std::size_t index);
-const char* name(Layer layer);
-const char* word(Layer layer);
+std::string name(Layer layer);
+std::string word(Layer layer);
 
 enum class ChecksumState : std::uint8_t {
     kGood,

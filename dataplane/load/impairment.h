@@ -9,8 +9,8 @@
 #include <span>
 #include <vector>
 
+#include "dataplane/base/random.h"
 #include "dataplane/base/result.h"
-#include "dataplane/matrix/random.h"
 
 struct rte_mbuf;
 
@@ -89,7 +89,7 @@ class Impairment {
     void count_arrival(std::uint64_t number) noexcept;
 
     ImpairmentPlan plan_;
-    matrix::Random random_;
+    Random random_;
     double any_ = 0;            // share of frames that suffer anything
     std::uint64_t number_ = 0;  // of the next frame
     std::uint64_t next_ = 0;    // the next one to suffer

@@ -5,7 +5,7 @@
 #include <bit>
 #include <cassert>
 
-#include "dataplane/matrix/random.h"
+#include "dataplane/base/random.h"
 
 namespace pathproof::matrix {
 namespace {

@@ -172,6 +172,11 @@ struct Row {
     bool operator==(const Row&) const = default;
 };
 
+// Of the innermost packet.
+constexpr bool is_ipv4(const Row& row) {
+    return row.network == InnerNetwork::kIpv4 || row.network == InnerNetwork::kIpv4Options;
+}
+
 // The row as one number for each dimension, and back. The numbers are the enums' own.
 std::array<std::uint8_t, kDimensions> values_of(const Row& row);
 Row row_of(std::span<const std::uint8_t, kDimensions> values);

@@ -163,50 +163,40 @@ constexpr Rule kReceiveRules[] = {
 };
 
 // rte_mbuf's l2_len has 7 bits: 124 bytes of options do not fit beside the headers around them.
-constexpr Rule kMbufRule = {
-    Dimension::kEncap, set_of(Encap::kGeneve124), Dimension::kHandover, set_of(Handover::kSoftware),
-    "an mbuf cannot say where the inner headers lie behind so many options"};
-constexpr Rule kMbufSegmentRule = {Dimension::kEncap, set_of(Encap::kGeneve124),
-                                   Dimension::kSegmentation, set_of(Segmentation::kNone),
-                                   kMbufRule.why};
-// __virtio_net_hdr_to_skb() knows no tunnels: AF_PACKET takes plain super-frames only.
-constexpr Rule kKernelSegmentRule = {
-    Dimension::kSegmentation, kSegmented, Dimension::kEncap, set_of(Encap::kNone),
-    "a virtio_net_hdr on a packet socket describes no super-frame in a tunnel"};
-// One csum_start; what lies between the headers and it is software's work.
-constexpr Rule kKernelNetworkRule = {
-    Dimension::kSegmentation, kSegmented, Dimension::kInnerNetwork,
-    set_of(InnerNetwork::kIpv4, InnerNetwork::kIpv4Options, InnerNetwork::kIpv6),
-    "the kernel's own GSO refuses super-frames behind extension headers on some paths"};
+constexpr const char* kManyOptions =
+    "an mbuf cannot say where the inner headers lie behind so many options";
+constexpr Rule kMbufRules[] = {
+    {Dimension::kEncap, set_of(Encap::kGeneve124), Dimension::kHandover,
+     set_of(Handover::kSoftware), kManyOptions},
+    {Dimension::kEncap, set_of(Encap::kGeneve124), Dimension::kSegmentation,
+     set_of(Segmentation::kNone), kManyOptions},
+};
 
 // virtio 1.2 section 5.1.6.2: the sum runs from csum_start to the end of the frame. The bytes of a
 // trailer would be in it by request, and zeros alone change nothing.
 constexpr const char* kToTheEnd =
     "a virtio_net_hdr asks for the sum to the frame's end, trailer included";
-constexpr Rule kKernelTrailerRule = {Dimension::kTrailer, set_of(Trailer::kNonZero),
-                                     Dimension::kHandover, set_of(Handover::kSoftware), kToTheEnd};
-constexpr Rule kKernelInnerTrailerRule = {Dimension::kTrailer, set_of(Trailer::kInnerNonZero),
-                                          Dimension::kHandover,
-                                          set_of(Handover::kSoftware, Handover::kOuter), kToTheEnd};
+constexpr Rule kKernelRules[] = {
+    // __virtio_net_hdr_to_skb() knows no tunnels: AF_PACKET takes plain super-frames only.
+    {Dimension::kSegmentation, kSegmented, Dimension::kEncap, set_of(Encap::kNone),
+     "a virtio_net_hdr on a packet socket describes no super-frame in a tunnel"},
+    // One csum_start; what lies between the headers and it is software's work.
+    {Dimension::kSegmentation, kSegmented, Dimension::kInnerNetwork,
+     set_of(InnerNetwork::kIpv4, InnerNetwork::kIpv4Options, InnerNetwork::kIpv6),
+     "the kernel's own GSO refuses super-frames behind extension headers on some paths"},
+    {Dimension::kTrailer, set_of(Trailer::kNonZero), Dimension::kHandover,
+     set_of(Handover::kSoftware), kToTheEnd},
+    {Dimension::kTrailer, set_of(Trailer::kInnerNonZero), Dimension::kHandover,
+     set_of(Handover::kSoftware, Handover::kOuter), kToTheEnd},
+};
 
 // A device's MTU leaves room for one tag beside a full packet, and no more.
-constexpr Rule kFullRule = {Dimension::kLength, set_of(Length::kMtu, Length::k9000),
-                            Dimension::kTrailer, all_but(Trailer::kZero, Trailer::kNonZero),
-                            "a full frame has no room for a trailer"};
-constexpr Rule kFullVlanRule = {Dimension::kLength, set_of(Length::kMtu, Length::k9000),
-                                Dimension::kVlan, all_but(Vlan::kTwo),
-                                "a full frame has no room for two tags"};
-
-std::vector<Rule> rules_of(DutKind kind) {
-    switch (kind) {
-        case DutKind::kSoftwareNic: return {kMbufRule, kMbufSegmentRule};
-        case DutKind::kDpdkPort: return {kMbufRule, kMbufSegmentRule, kFullRule, kFullVlanRule};
-        case DutKind::kKernelDevice:
-            return {kKernelSegmentRule,      kKernelNetworkRule, kKernelTrailerRule,
-                    kKernelInnerTrailerRule, kFullRule,          kFullVlanRule};
-    }
-    return {};
-}
+constexpr Rule kFullRules[] = {
+    {Dimension::kLength, set_of(Length::kMtu, Length::k9000), Dimension::kTrailer,
+     all_but(Trailer::kZero, Trailer::kNonZero), "a full frame has no room for a trailer"},
+    {Dimension::kLength, set_of(Length::kMtu, Length::k9000), Dimension::kVlan, all_but(Vlan::kTwo),
+     "a full frame has no room for two tags"},
+};
 
 std::vector<Rule> all_rules(DutKind kind, Direction direction) {
     std::vector<Rule> rules;
@@ -216,7 +206,10 @@ std::vector<Rule> all_rules(DutKind kind, Direction direction) {
     add(kTunnelRules);
     add(kPayloadRules);
     add(direction == Direction::kReceive ? std::span<const Rule>(kReceiveRules) : kSegmentRules);
-    add(rules_of(kind));
+    add(kind == DutKind::kKernelDevice ? std::span<const Rule>(kKernelRules) : kMbufRules);
+    if (kind != DutKind::kSoftwareNic) {
+        add(kFullRules);
+    }
     return rules;
 }
 

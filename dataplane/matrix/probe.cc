@@ -4,6 +4,7 @@
 #include <rte_mbuf.h>
 
 #include <algorithm>
+#include <array>
 
 #include "dataplane/frame/template.h"
 #include "dataplane/frame/transport_shape.h"
@@ -190,27 +191,18 @@ std::optional<std::uint32_t> distance(const frame::IpAddress& from, const frame:
 }  // namespace
 
 frame::TunnelPorts tunnels_of(const Row& row) {
+    if (row.encap == Encap::kNone) {
+        return frame::TunnelPorts(frame::IpTunnels::kIgnored);
+    }
+    const frame::Tunnel kind = tunnel_of(row.encap);
     frame::TunnelPorts tunnels(frame::IpTunnels::kFollowed);
-    switch (row.encap) {
-        case Encap::kNone: return frame::TunnelPorts(frame::IpTunnels::kIgnored);
-        case Encap::kVxlanOverIpv4:
-        case Encap::kVxlanOverIpv6:
-            tunnels.add(4789, frame::Tunnel::kVxlan);
-            tunnels.add(8472, frame::Tunnel::kVxlan);
-            tunnels.add(8223, frame::Tunnel::kVxlan);
-            break;
-        case Encap::kGeneve:
-        case Encap::kGeneve40:
-        case Encap::kGeneve124:
-            tunnels.add(6081, frame::Tunnel::kGeneve);
-            tunnels.add(8223, frame::Tunnel::kGeneve);
-            break;
-        case Encap::kVxlanGpe:
-            tunnels.add(4790, frame::Tunnel::kVxlanGpe);
-            tunnels.add(8223, frame::Tunnel::kVxlanGpe);
-            break;
-        case Encap::kIpInIp:
-        case Encap::kGre: break;
+    for (const std::uint16_t port : std::array<std::uint16_t, 4>{4789, 8472, 4790, 6081}) {
+        if (frame::TunnelPorts::well_known().kind_of(port) == kind) {
+            tunnels.add(port, kind);
+        }
+    }
+    if (frame::over_udp(kind)) {
+        tunnels.add(8223, kind);
     }
     return tunnels;
 }

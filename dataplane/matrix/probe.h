@@ -76,7 +76,6 @@ class ProbeMaker {
     Result<Probe> make(const Row& row, const Label& label) const;
 
     const DutLimits& limits() const { return limits_; }
-    Direction direction() const { return direction_; }
     const Addresses& addresses() const { return addresses_; }
 
     // Which row and number the innermost addresses of a frame tell; nothing if they are not ours.

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
+#include "dataplane/base/random.h"
 #include "dataplane/frame/template.h"
-#include "dataplane/matrix/random.h"
 
 namespace pathproof::matrix {
 namespace {
@@ -23,10 +23,6 @@ constexpr std::uint16_t kPlainPort = 5201;
 constexpr std::uint8_t kEverySegmentFlag = 0x10;  // ACK
 // CWR on the first segment, PSH and FIN on the last.
 constexpr std::uint8_t kFirstAndLastFlags = 0x89;
-
-bool is_ipv4(const Row& row) {
-    return row.network == InnerNetwork::kIpv4 || row.network == InnerNetwork::kIpv4Options;
-}
 
 bool of_ipv4(const PacketSpec& packet) {
     return packet.source.address.family == frame::Family::kIpv4;
@@ -61,21 +57,6 @@ std::uint16_t port_number(TunnelPort port, std::uint32_t index, Encap encap) {
     const bool vxlan = encap == Encap::kVxlanOverIpv4 || encap == Encap::kVxlanOverIpv6;
     const bool first = index % 2 == 0;
     return static_cast<std::uint16_t>(vxlan ? (first ? 4789 : 8472) : (first ? 6081 : 8223));
-}
-
-Tunnel kind_of(Encap encap) {
-    switch (encap) {
-        case Encap::kNone: return Tunnel::kNone;
-        case Encap::kVxlanOverIpv4:
-        case Encap::kVxlanOverIpv6: return Tunnel::kVxlan;
-        case Encap::kGeneve:
-        case Encap::kGeneve40:
-        case Encap::kGeneve124: return Tunnel::kGeneve;
-        case Encap::kIpInIp: return Tunnel::kIpInIp;
-        case Encap::kGre: return Tunnel::kGre;
-        case Encap::kVxlanGpe: break;
-    }
-    return Tunnel::kVxlanGpe;
 }
 
 void add_extension(PacketSpec& packet, const Row& row, const Addresses& addresses) {
@@ -128,7 +109,7 @@ TunnelSpec tunnel_around(const Row& row, const Label& label, const Addresses& ad
     const bool v6 = row.encap == Encap::kVxlanOverIpv6;
     TunnelSpec tunnel;
     PacketSpec& outer = tunnel.outer;
-    tunnel.kind = kind_of(row.encap);
+    tunnel.kind = tunnel_of(row.encap);
     tunnel.vni = 0x1000 + (label.row & 0xfff);
     outer.source_mac = addresses.source_mac;
     outer.destination_mac = addresses.destination_mac;
@@ -350,6 +331,21 @@ ChecksumMode mode_of(RxMistake mistake) {
 }
 
 }  // namespace
+
+frame::Tunnel tunnel_of(Encap encap) {
+    switch (encap) {
+        case Encap::kNone: return Tunnel::kNone;
+        case Encap::kVxlanOverIpv4:
+        case Encap::kVxlanOverIpv6: return Tunnel::kVxlan;
+        case Encap::kGeneve:
+        case Encap::kGeneve40:
+        case Encap::kGeneve124: return Tunnel::kGeneve;
+        case Encap::kIpInIp: return Tunnel::kIpInIp;
+        case Encap::kGre: return Tunnel::kGre;
+        case Encap::kVxlanGpe: break;
+    }
+    return Tunnel::kVxlanGpe;
+}
 
 void write_payload(std::span<std::uint8_t> payload, PayloadValues values, const Label& label,
                    std::uint64_t seed) {

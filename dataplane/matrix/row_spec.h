@@ -12,6 +12,8 @@ namespace pathproof::matrix {
 frame::FrameSpec spec_of(const Row& row, const Label& label, const Addresses& addresses,
                          std::uint64_t seed, std::uint32_t mtu);
 
+frame::Tunnel tunnel_of(Encap encap);
+
 // Fills a payload of any length. Random bytes from label and seed, or the constant bytes of the
 // class. kSumsToZero is random but for the word that spec_of() tunes; kTunnelLike is random, for
 // spec_of() to overwrite.

@@ -14,16 +14,11 @@ constexpr std::array<const char*, 11> kKindNames = {"checksum", "field",   "payl
                                                     "trailer",  "length",  "segment",  "missing",
                                                     "surplus",  "refused", "malformed"};
 
+// The kinds of differences come first, in the same order.
 FindingKind kind_of(judge::DifferenceKind kind) {
-    switch (kind) {
-        case judge::DifferenceKind::kChecksum: return FindingKind::kChecksum;
-        case judge::DifferenceKind::kField: return FindingKind::kField;
-        case judge::DifferenceKind::kPayload: return FindingKind::kPayload;
-        case judge::DifferenceKind::kHealed: return FindingKind::kHealed;
-        case judge::DifferenceKind::kTrailer: return FindingKind::kTrailer;
-        case judge::DifferenceKind::kLength: break;
-    }
-    return FindingKind::kLength;
+    static_assert(static_cast<int>(FindingKind::kLength) ==
+                  static_cast<int>(judge::DifferenceKind::kLength));
+    return static_cast<FindingKind>(kind);
 }
 
 constexpr std::uint32_t kTagBytes = 4;

@@ -82,7 +82,6 @@ class TxCell {
     TxCellResult result() const;
     // So far, without the findings.
     const TxCellResult& counts() const { return counts_; }
-    const Row& row() const { return row_; }
 
   private:
     struct Tally {

@@ -1,14 +1,9 @@
 #include "dataplane/pairs/query_frames.h"
 
+#include "dataplane/base/random.h"
+
 namespace pathproof::pairs {
 namespace {
-
-// SplitMix64's last step: neighbouring numbers give ids that have nothing in common.
-std::uint64_t mixed(std::uint64_t z) {
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
-    return z ^ (z >> 31);
-}
 
 frame::TunnelSpec tunnel_spec(const VxlanCarrier& carrier) {
     frame::TunnelSpec tunnel;

@@ -70,16 +70,6 @@ const char* sentence(Refusal refusal) {
     return "";
 }
 
-const char* name(RxClaim claim) {
-    switch (claim) {
-        case RxClaim::kUnknown: return "unknown";
-        case RxClaim::kBad: return "bad";
-        case RxClaim::kGood: return "good";
-        case RxClaim::kNone: return "none";
-    }
-    return "unknown";
-}
-
 std::uint64_t mbuf_flags(const RxVerdict& verdict) {
     return flags_of(verdict.ip, RTE_MBUF_F_RX_IP_CKSUM_BAD, RTE_MBUF_F_RX_IP_CKSUM_GOOD) |
            flags_of(verdict.l4, RTE_MBUF_F_RX_L4_CKSUM_BAD, RTE_MBUF_F_RX_L4_CKSUM_GOOD) |

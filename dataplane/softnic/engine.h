@@ -89,7 +89,6 @@ enum class RxClaim : std::uint8_t {
     kGood,
     kNone,  // not right in the bytes, and right all the same (a partial checksum in one machine)
 };
-const char* name(RxClaim claim);  // "unknown", "bad", "good", "none"
 
 struct RxVerdict {
     RxClaim ip = RxClaim::kUnknown;  // of the inner packet if the receiver knows the tunnel
@@ -106,6 +105,7 @@ struct RxResult {
     Delivery delivery = Delivery::kDelivered;
     std::vector<std::uint8_t> bytes;
     RxVerdict verdict;
+    bool operator==(const RxResult&) const = default;
 };
 
 // xstats-like. Each received frame counts once under rx_csum_bad however many layers are bad.

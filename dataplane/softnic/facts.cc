@@ -1,6 +1,6 @@
 #include "dataplane/softnic/facts.h"
 
-#include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <netinet/in.h>
 #include <rte_mbuf_core.h>
 
@@ -12,82 +12,24 @@
 namespace pathproof::softnic {
 namespace {
 
-struct Entry {
-    Fact fact;
-    std::string_view name;
-    std::string_view meaning;
+// clang-format off
+// By Fact.
+constexpr std::array<std::string_view, kFacts> kFactNames = {
+    "encap", "plain", "vxlan", "gpe", "geneve", "gre", "ipip",
+    "nat", "nat:port", "nat:addr",
+    "outer.v4", "outer.v6", "inner.v4", "inner.v6", "mixed", "outer.csum",
+    "vlan", "vlan:hw", "inner.vlan",
+    "frag", "frag:later", "exthdr", "ipopt",
+    "udp", "tcp", "sctp", "icmp", "udp0",
+    "seg", "tso", "uso", "seg:first", "seg:last",
+    "frame", "used", "trailer", "inner.trailer",
+    "payload", "odd", "opts", "mbufs", "mss",
+    "sport", "dport", "inner.sport", "inner.dport",
+    "vni", "ttl", "queue", "flow",
+    "asked.ip", "asked.l4", "asked.outer.ip", "asked.outer.udp",
 };
-
-constexpr std::array<Entry, kFacts> kEntries = {{
-    {Fact::kEncap, "encap", "there is a tunnel that the NIC knows"},
-    {Fact::kPlain, "plain", "there is none"},
-    {Fact::kVxlan, "vxlan", "a VXLAN tunnel"},
-    {Fact::kGpe, "gpe", "a VXLAN-GPE tunnel"},
-    {Fact::kGeneve, "geneve", "a GENEVE tunnel"},
-    {Fact::kGre, "gre", "a GRE tunnel"},
-    {Fact::kIpip, "ipip", "IP directly in IP"},
-    {Fact::kNat, "nat", "a NAT has changed the outermost source"},
-    {Fact::kNatPort, "nat:port", "it changed the port and not the address"},
-    {Fact::kNatAddress, "nat:addr", "it changed the address"},
-    {Fact::kOuterV4, "outer.v4", "the outermost packet is IPv4"},
-    {Fact::kOuterV6, "outer.v6", "the outermost packet is IPv6"},
-    {Fact::kInnerV4, "inner.v4", "the innermost packet is IPv4"},
-    {Fact::kInnerV6, "inner.v6", "the innermost packet is IPv6"},
-    {Fact::kMixed, "mixed", "the two packets are of different families"},
-    {Fact::kOuterCsum, "outer.csum", "the outermost UDP checksum field"},
-    {Fact::kVlan, "vlan", "number of VLAN tags outside"},
-    {Fact::kVlanInserted, "vlan:hw", "the NIC inserts a tag"},
-    {Fact::kInnerVlan, "inner.vlan", "number of VLAN tags inside the tunnel"},
-    {Fact::kFragment, "frag", "the innermost or outermost packet is a fragment"},
-    {Fact::kLaterFragment, "frag:later", "and not the first"},
-    {Fact::kExtension, "exthdr", "bytes of IPv6 extension headers of the innermost packet"},
-    {Fact::kIpOptions, "ipopt", "bytes of IPv4 options of the innermost packet"},
-    {Fact::kUdp, "udp", "the innermost transport is UDP"},
-    {Fact::kTcp, "tcp", "it is TCP"},
-    {Fact::kSctp, "sctp", "it is SCTP"},
-    {Fact::kIcmp, "icmp", "it is ICMP or ICMPv6"},
-    {Fact::kUdpZero, "udp0", "a UDP checksum field is 0"},
-    {Fact::kSegmented, "seg", "segmentation was asked for"},
-    {Fact::kTso, "tso", "of TCP"},
-    {Fact::kUso, "uso", "of UDP"},
-    {Fact::kFirstSegment, "seg:first", "the first of several segments"},
-    {Fact::kLastSegment, "seg:last", "the last of several segments"},
-    {Fact::kFrame, "frame", "bytes of the frame"},
-    {Fact::kUsed, "used", "bytes up to the end of the outermost IP packet"},
-    {Fact::kTrailer, "trailer", "bytes behind it"},
-    {Fact::kInnerTrailer, "inner.trailer", "bytes behind the inner IP packet, in the tunnel"},
-    {Fact::kPayload, "payload", "bytes behind the innermost transport header"},
-    {Fact::kOdd, "odd", "that number is odd"},
-    {Fact::kOptions, "opts", "bytes of GENEVE options"},
-    {Fact::kBuffers, "mbufs", "buffers in which the frame was handed over"},
-    {Fact::kMss, "mss", "payload bytes of a segment, if segmentation was asked for"},
-    {Fact::kSourcePort, "sport", "outermost source port"},
-    {Fact::kDestinationPort, "dport", "outermost destination port"},
-    {Fact::kInnerSourcePort, "inner.sport", "innermost source port"},
-    {Fact::kInnerDestinationPort, "inner.dport", "innermost destination port"},
-    {Fact::kVni, "vni", "of the tunnel"},
-    {Fact::kTtl, "ttl", "hop limit of the outermost packet"},
-    {Fact::kQueue, "queue", "on which it is sent or received"},
-    {Fact::kFlow, "flow", "16-bit hash of the innermost addresses and ports"},
-    {Fact::kAskedIp, "asked.ip", "the NIC shall fill in the (inner) IPv4 header checksum"},
-    {Fact::kAskedL4, "asked.l4", "the (inner) transport checksum"},
-    {Fact::kAskedOuterIp, "asked.outer.ip", "the outer IPv4 header checksum"},
-    {Fact::kAskedOuterUdp, "asked.outer.udp", "the outer UDP checksum"},
-}};
-
-const Entry& entry(Fact fact) {
-    return kEntries[static_cast<std::size_t>(fact)];
-}
-
-consteval bool in_order() {
-    for (std::size_t at = 0; at < kEntries.size(); ++at) {
-        if (static_cast<std::size_t>(kEntries[at].fact) != at) {
-            return false;
-        }
-    }
-    return true;
-}
-static_assert(in_order(), "kEntries is indexed by Fact");
+// clang-format on
+static_assert(!kFactNames.back().empty());
 
 void add_tunnel(Facts& facts, const Places& places) {
     const TunnelKind kind = places.tunnel;
@@ -209,24 +151,17 @@ void add_nat(Facts& facts, Bytes wire, const PacketPlace& outer, const frame::En
 }  // namespace
 
 std::string_view name(Fact fact) {
-    return entry(fact).name;
-}
-
-std::string_view meaning(Fact fact) {
-    return entry(fact).meaning;
+    return kFactNames[static_cast<std::size_t>(fact)];
 }
 
 std::optional<Fact> fact_named(std::string_view name) {
-    const auto* found = std::ranges::find(kEntries, name, &Entry::name);
-    return found != kEntries.end() ? std::optional(found->fact) : std::nullopt;
+    const auto* found = std::ranges::find(kFactNames, name);
+    return found != kFactNames.end() ? std::optional(static_cast<Fact>(found - kFactNames.begin()))
+                                     : std::nullopt;
 }
 
 std::string fact_names() {
-    std::string names;
-    for (const Entry& entry : kEntries) {
-        names += fmt::format("{}{}", names.empty() ? "" : ", ", entry.name);
-    }
-    return names;
+    return fmt::format("{}", fmt::join(kFactNames, ", "));
 }
 
 Facts facts_of(Bytes wire, const Places& places, const Origin& origin) noexcept {

@@ -137,10 +137,6 @@ std::size_t rate_mark(std::string_view text) {
     return condition ? std::string_view::npos : mark;
 }
 
-bool same(const RxResult& a, const RxResult& b) {
-    return a.delivery == b.delivery && a.bytes == b.bytes && a.verdict == b.verdict;
-}
-
 FaultEffect effect(const SoftNic& healthy, const SoftNic& faulty, bool same_results) {
     if (faulty.fault_hits().front() == 0) {
         return FaultEffect::kNotHit;
@@ -215,7 +211,7 @@ FaultEffect effect_on(const Fault& fault, Bytes wire, const NicLimits& limits) {
     RxResult spoilt;
     healthy.receive(wire, right);
     faulty.receive(wire, spoilt);
-    return effect(healthy, faulty, same(right, spoilt));
+    return effect(healthy, faulty, right == spoilt);
 }
 
 }  // namespace pathproof::softnic

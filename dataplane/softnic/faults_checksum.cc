@@ -35,9 +35,7 @@ std::uint32_t not_inverted(const TxCase&, Bytes frame, const Target& target) {
 }
 
 std::uint32_t twice_counted(const TxCase& at, Bytes frame, const Target& target) {
-    WordSum sum = sum_of(frame, *target.packet, *target.site);
-    sum.add_word(at.kept(*target.site));
-    return field_value(*target.site, sum);
+    return value_with(frame, target, {at.kept(*target.site)});
 }
 
 std::uint32_t swapped(const TxCase&, Bytes frame, const Target& target) {
@@ -89,53 +87,38 @@ std::uint32_t all_ones(const TxCase&, Bytes, const Target&) {
 constexpr FieldSet kAnySum = kTransports | kIpOnly;
 
 constexpr Mechanism kMechanisms[] = {
-    {.name = "PSEUDO",
-     .meaning = "the field holds the pseudo-header's sum: nobody summed the data",
-     .value = pseudo},
-    {.name = "PSEUDO_NOLEN",
-     .meaning = "the same without the length: the preset of TSO",
-     .value = pseudo_without_length},
-    {.name = "PSEUDO_INV",
-     .meaning = "the pseudo-header's sum, inverted",
-     .value = pseudo_inverted},
-    {.name = "FIELD_KEEP",
-     .fields = kAnySum,
-     .meaning = "the field leaves as software handed it over",
-     .value = kept},
-    {.name = "FIELD_ZERO", .fields = kAnySum, .meaning = "the field leaves as 0", .value = zero},
-    {.name = "COMPLEMENT",
-     .fields = kUdpTcp | kIpOnly,
-     .meaning = "the sum is not inverted",
-     .value = not_inverted},
-    {.name = "DOUBLE",
-     .fields = kUdpTcp | kIpOnly,
-     .meaning = "the field's old value is summed with the data",
-     .value = twice_counted},
-    {.name = "SWAP",
-     .fields = kUdpTcp | kIpOnly,
-     .meaning = "the bytes of the right value are swapped",
-     .value = swapped},
-    {.name = "CARRY",
-     .fields = kUdpTcp | kIpOnly,
-     .meaning = "the second end-around carry is lost",
-     .value = carry_lost},
+    // The field holds the pseudo-header's sum: nobody summed the data.
+    {.name = "PSEUDO", .value = pseudo},
+    // The same without the length: the preset of TSO.
+    {.name = "PSEUDO_NOLEN", .value = pseudo_without_length},
+    // The pseudo-header's sum, inverted.
+    {.name = "PSEUDO_INV", .value = pseudo_inverted},
+    // The field leaves as software handed it over.
+    {.name = "FIELD_KEEP", .fields = kAnySum, .value = kept},
+    // The field leaves as 0.
+    {.name = "FIELD_ZERO", .fields = kAnySum, .value = zero},
+    // The sum is not inverted.
+    {.name = "COMPLEMENT", .fields = kUdpTcp | kIpOnly, .value = not_inverted},
+    // The field's old value is summed with the data.
+    {.name = "DOUBLE", .fields = kUdpTcp | kIpOnly, .value = twice_counted},
+    // The bytes of the right value are swapped.
+    {.name = "SWAP", .fields = kUdpTcp | kIpOnly, .value = swapped},
+    // The second end-around carry is lost.
+    {.name = "CARRY", .fields = kUdpTcp | kIpOnly, .value = carry_lost},
+    // A UDP checksum that was on leaves as 0, disabled.
     {.name = "CLEARED",
      .fields = kUdpOnly,
-     .meaning = "a UDP checksum that was on leaves as 0, disabled",
      .needs = Needs::kField,
      .applies = udp_on,
      .value = zero},
+    // A UDP checksum computed as 0 leaves as 0 and not as 0xffff.
     {.name = "ZERO_NOT_MANGLED",
      .fields = kUdpOnly,
-     .meaning = "a UDP checksum computed as 0 leaves as 0 and not as 0xffff",
      .needs = Needs::kField,
      .applies = udp_all_ones,
      .value = zero},
-    {.name = "ZERO_AS_FFFF",
-     .fields = kIpOnly,
-     .meaning = "an IPv4 header checksum of 0 leaves as 0xffff",
-     .applies = holds_zero,
-     .value = all_ones},
+    // An IPv4 header checksum of 0 leaves as 0xffff.
+    {.name = "ZERO_AS_FFFF", .fields = kIpOnly, .applies = holds_zero, .value = all_ones},
 };
 
 }  // namespace

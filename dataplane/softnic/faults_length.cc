@@ -27,9 +27,7 @@ std::uint32_t with_padding(const TxCase&, Bytes frame, const Target& target) {
 }
 
 std::uint32_t with_padded_length(const TxCase&, Bytes frame, const Target& target) {
-    WordSum sum = sum_of(frame, *target.packet, *target.site);
-    sum.add_word(target.packet->trailer());
-    return field_value(*target.site, sum);
+    return value_with(frame, target, {target.packet->trailer()});
 }
 
 void grow_total_length(const TxCase&, Span frame, const Target& target) {
@@ -42,17 +40,12 @@ bool odd(const TxCase&, Bytes, const Target& target) {
 }
 
 std::uint32_t last_byte_dropped(const TxCase&, Bytes frame, const Target& target) {
-    WordSum sum = sum_of(frame, *target.packet, *target.site);
-    sum.add_word(~(frame[target.site->end - 1] * 256u));
-    return field_value(*target.site, sum);
+    return value_with(frame, target, {~(frame[target.site->end - 1] * 256u)});
 }
 
 std::uint32_t last_byte_low(const TxCase&, Bytes frame, const Target& target) {
     const std::uint32_t last = frame[target.site->end - 1];
-    WordSum sum = sum_of(frame, *target.packet, *target.site);
-    sum.add_word(~(last * 256u));
-    sum.add_word(last);
-    return field_value(*target.site, sum);
+    return value_with(frame, target, {~(last * 256u), last});
 }
 
 // The parts of [from, to) that lie in one buffer each.
@@ -155,44 +148,30 @@ void sum_fragment(const TxCase&, Span frame, const Target& target) {
 }
 
 constexpr Mechanism kLengthMechanisms[] = {
-    {.name = "PAD_DATA",
-     .meaning = "bytes behind the IP packet are summed as data",
-     .applies = padded,
-     .value = with_padding},
-    {.name = "PAD_LEN",
-     .meaning = "the pseudo-header's length has the padding in it",
-     .applies = padded,
-     .value = with_padded_length},
+    // Bytes behind the IP packet are summed as data.
+    {.name = "PAD_DATA", .applies = padded, .value = with_padding},
+    // The pseudo-header's length has the padding in it.
+    {.name = "PAD_LEN", .applies = padded, .value = with_padded_length},
+    // The IP length grows by the padding.
     {.name = "TOT_LEN_PAD",
      .fields = kIpOnly,
-     .meaning = "the IP length grows by the padding",
      .needs = Needs::kPacket,
      .redo = Redo::kIp,
      .applies = padded,
      .act = grow_total_length},
-    {.name = "ODD_LAST_DROPPED",
-     .meaning = "the last odd byte is not summed",
-     .applies = odd,
-     .value = last_byte_dropped},
-    {.name = "ODD_LANE",
-     .meaning = "the last odd byte is summed as the low half of its word",
-     .applies = odd,
-     .value = last_byte_low},
-    {.name = "ODD_BUFFER",
-     .meaning = "each buffer is summed as if it began a word",
-     .applies = odd_boundary,
-     .value = each_buffer_from_even},
-    {.name = "FIRST_SEG_ONLY",
-     .meaning = "only the part in the first buffer is summed",
-     .applies = several_buffers,
-     .value = first_buffer},
-    {.name = "LAST_SEG_ONLY",
-     .meaning = "only the part in the last buffer is summed",
-     .applies = several_buffers,
-     .value = last_buffer},
+    // The last odd byte is not summed.
+    {.name = "ODD_LAST_DROPPED", .applies = odd, .value = last_byte_dropped},
+    // The last odd byte is summed as the low half of its word.
+    {.name = "ODD_LANE", .applies = odd, .value = last_byte_low},
+    // Each buffer is summed as if it began a word.
+    {.name = "ODD_BUFFER", .applies = odd_boundary, .value = each_buffer_from_even},
+    // Only the part in the first buffer is summed.
+    {.name = "FIRST_SEG_ONLY", .applies = several_buffers, .value = first_buffer},
+    // Only the part in the last buffer is summed.
+    {.name = "LAST_SEG_ONLY", .applies = several_buffers, .value = last_buffer},
+    // A checksum of the fragment alone is written into it.
     {.name = "FRAG_L4",
      .fields = field_bit(FaultField::kL4),
-     .meaning = "a checksum of the fragment alone is written into it",
      .needs = Needs::kPacket,
      .applies = is_fragment,
      .act = sum_fragment},

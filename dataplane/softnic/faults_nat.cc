@@ -36,10 +36,7 @@ std::uint32_t updated_zero(const TxCase& at, Bytes frame, const Target& target) 
 }
 
 std::uint32_t stale_port(const TxCase& at, Bytes frame, const Target& target) {
-    WordSum sum = sum_of(frame, *target.packet, *target.site);
-    sum.add_word(~static_cast<std::uint32_t>(target.packet->source_port));
-    sum.add_word(old_port(at));
-    return field_value(*target.site, sum);
+    return value_with(frame, target, {~std::uint32_t{target.packet->source_port}, old_port(at)});
 }
 
 std::uint32_t stale_address(const TxCase& at, Bytes frame, const Target& target) {
@@ -95,10 +92,7 @@ bool outer_on_and_inner_asked(const TxCase& at, Bytes frame, const Target& targe
 std::uint32_t outer_with_inner(const TxCase& at, Bytes frame, const Target& target,
                                std::uint32_t value) {
     const Site inner = *inner_transport(at).site;
-    WordSum sum = sum_of(frame, *target.packet, *target.site);
-    sum.add_word(~value_at(frame, inner));
-    sum.add_word(value);
-    return field_value(*target.site, sum);
+    return value_with(frame, target, {~value_at(frame, inner), value});
 }
 
 std::uint32_t before_inner_zero(const TxCase& at, Bytes frame, const Target& target) {
@@ -117,42 +111,42 @@ std::uint32_t before_inner_old(const TxCase& at, Bytes frame, const Target& targ
 }
 
 constexpr Mechanism kNatMechanisms[] = {
+    // A NAT updates a checksum of 0, which means none.
     {.name = "NAT0",
      .fields = kUdpOnly,
-     .meaning = "a NAT updates a checksum of 0, which means none",
      .needs = Needs::kUnasked,
      .applies = translated_without_sum,
      .value = updated_zero},
+    // Right for the source port before NAT.
     {.name = "STALE_SPORT",
-     .meaning = "right for the source port before NAT",
      .needs = Needs::kUnasked,
      .applies = translated_with_sum,
      .value = stale_port},
+    // Right for the source address before NAT.
     {.name = "STALE_SADDR",
-     .meaning = "right for the source address before NAT",
      .needs = Needs::kUnasked,
      .applies = translated_with_sum,
      .value = stale_address},
+    // A NAT skips the port and applies the address with the wrong sign.
     {.name = "NAT_LCO",
-     .meaning = "a NAT skips the port and applies the address with the wrong sign",
      .needs = Needs::kUnasked,
      .applies = translated_with_sum,
      .value = nat_of_lco},
+    // The outer sum was made while the inner field held 0.
     {.name = "OUTER_BEFORE_INNER_ZERO",
      .fields = kUdpOnly,
-     .meaning = "the outer sum was made while the inner field held 0",
      .needs = Needs::kField,
      .applies = outer_on_and_inner_asked,
      .value = before_inner_zero},
+    // The outer sum was made while the inner field held the pseudo-header's sum.
     {.name = "OUTER_BEFORE_INNER_PSEUDO",
      .fields = kUdpOnly,
-     .meaning = "the outer sum was made while the inner field held the pseudo-header's sum",
      .needs = Needs::kField,
      .applies = outer_on_and_inner_asked,
      .value = before_inner_pseudo},
+    // The outer sum was made while the inner field held what software left there.
     {.name = "OUTER_BEFORE_INNER_OLD",
      .fields = kUdpOnly,
-     .meaning = "the outer sum was made while the inner field held what software left there",
      .needs = Needs::kField,
      .applies = outer_on_and_inner_asked,
      .value = before_inner_old},

@@ -18,12 +18,9 @@ bool is_ipv4_with_options(const TxCase&, Bytes, const Target& target) {
 
 std::uint32_t pseudo_of_base_header(const TxCase&, Bytes frame, const Target& target) {
     const PacketPlace& packet = *target.packet;
-    WordSum sum = sum_of(frame, packet, *target.site);
-    sum.add_word(~static_cast<std::uint32_t>(packet.protocol));
-    sum.add_word(~target.site->length());
-    sum.add_word(frame[packet.l3 + 6]);
-    sum.add_word(get16(frame, packet.l3 + 4));
-    return field_value(*target.site, sum);
+    return value_with(frame, target,
+                      {~std::uint32_t{packet.protocol}, ~target.site->length(),
+                       frame[packet.l3 + 6], get16(frame, packet.l3 + 4)});
 }
 
 // The field stays as it was handed over; the sum from `start` on goes where the field would be if
@@ -104,42 +101,25 @@ void payload_as_tunnel(const TxCase& at, Span frame, const Target& target) {
 }
 
 constexpr Mechanism kMechanisms[] = {
-    {.name = "EXTHDR_PSEUDO",
-     .meaning = "the pseudo-header has the IPv6 header's length and next header",
-     .applies = is_ipv6_with_extension,
-     .value = pseudo_of_base_header},
-    {.name = "EXTHDR_START",
-     .meaning = "IPv6 extension headers are taken for the transport header",
-     .applies = is_ipv6_with_extension,
-     .act = from_base_header},
-    {.name = "IPOPT_START",
-     .meaning = "IPv4 options are taken for the transport header",
-     .applies = is_ipv4_with_options,
-     .act = from_base_header},
-    {.name = "VLAN_START",
-     .meaning = "one tag is not counted: sum and field lie 4 bytes early",
-     .applies = tagged,
-     .act = shifted<-4>},
-    {.name = "VLAN_START_LATE",
-     .meaning = "one tag is counted twice: sum and field lie 4 bytes late",
-     .applies = tagged,
-     .act = shifted<4>},
-    {.name = "QINQ_START",
-     .meaning = "two tags are not counted: sum and field lie 8 bytes early",
-     .applies = tagged_twice,
-     .act = shifted<-8>},
-    {.name = "TCP_OFFSET",
-     .fields = kUdpOnly,
-     .meaning = "a UDP checksum is written where TCP has its own",
-     .applies = reaches_tcp_field,
-     .act = written_as_tcp},
-    {.name = "TUNNEL_START",
-     .meaning = "the outer headers' lengths are not counted",
-     .applies = in_tunnel,
-     .act = without_outer_lengths},
+    // The pseudo-header has the IPv6 header's length and next header.
+    {.name = "EXTHDR_PSEUDO", .applies = is_ipv6_with_extension, .value = pseudo_of_base_header},
+    // IPv6 extension headers are taken for the transport header.
+    {.name = "EXTHDR_START", .applies = is_ipv6_with_extension, .act = from_base_header},
+    // IPv4 options are taken for the transport header.
+    {.name = "IPOPT_START", .applies = is_ipv4_with_options, .act = from_base_header},
+    // One tag is not counted: sum and field lie 4 bytes early.
+    {.name = "VLAN_START", .applies = tagged, .act = shifted<-4>},
+    // One tag is counted twice: sum and field lie 4 bytes late.
+    {.name = "VLAN_START_LATE", .applies = tagged, .act = shifted<4>},
+    // Two tags are not counted: sum and field lie 8 bytes early.
+    {.name = "QINQ_START", .applies = tagged_twice, .act = shifted<-8>},
+    // A UDP checksum is written where TCP has its own.
+    {.name = "TCP_OFFSET", .fields = kUdpOnly, .applies = reaches_tcp_field, .act = written_as_tcp},
+    // The outer headers' lengths are not counted.
+    {.name = "TUNNEL_START", .applies = in_tunnel, .act = without_outer_lengths},
+    // Plain UDP to a tunnel's port is taken for that tunnel.
     {.name = "AS_TUNNEL",
      .fields = kUdpOnly,
-     .meaning = "plain UDP to a tunnel's port is taken for that tunnel",
      .applies = plain_to_tunnel_port,
      .act = payload_as_tunnel},
 };

@@ -50,11 +50,9 @@ Bytes data(Bytes frame, const Target& target) {
 
 std::uint32_t half_of_data(const TxCase&, Bytes frame, const Target& target) {
     const Bytes all = data(frame, target);
-    WordSum sum = sum_of(frame, *target.packet, *target.site);
     WordSum second_half;
     second_half.add(all.subspan(all.size() / 4 * 2));
-    sum.add_word(~static_cast<std::uint32_t>(second_half.folded()));
-    return field_value(*target.site, sum);
+    return value_with(frame, target, {~std::uint32_t{second_half.folded()}});
 }
 
 std::uint32_t every_second_word(const TxCase&, Bytes frame, const Target& target) {
@@ -80,16 +78,12 @@ std::uint32_t remember_right(const TxCase&, Bytes frame, const Target& target) {
 }
 
 std::uint32_t with_hop_limit(const TxCase&, Bytes frame, const Target& target) {
-    WordSum sum = sum_of(frame, *target.packet, *target.site);
-    sum.add_word(frame[target.packet->hop_limit_at()] * 256u);
-    return field_value(*target.site, sum);
+    return value_with(frame, target, {frame[target.packet->hop_limit_at()] * 256u});
 }
 
 std::uint32_t with_length_squared(const TxCase&, Bytes frame, const Target& target) {
     const std::uint32_t length = target.site->length();
-    WordSum sum = sum_of(frame, *target.packet, *target.site);
-    sum.add_word(length * length);
-    return field_value(*target.site, sum);
+    return value_with(frame, target, {length * length});
 }
 
 std::uint32_t with_source_mac(const TxCase&, Bytes frame, const Target& target) {
@@ -99,30 +93,32 @@ std::uint32_t with_source_mac(const TxCase&, Bytes frame, const Target& target) 
 }
 
 constexpr Mechanism kOpenWorldMechanisms[] = {
-    {.name = "CONSTANT", .meaning = "always the same value", .value = constant},
-    {.name = "PLUS_K", .meaning = "the right value and 0x137", .value = plus_k},
-    {.name = "XOR_K", .meaning = "two bits of the right value change", .value = xor_k},
-    {.name = "RANDOM", .meaning = "a value drawn for each frame", .value = random_value},
-    {.name = "NIBBLES", .meaning = "the right value turned by four bits", .value = nibbles},
-    {.name = "BITS_REVERSED", .meaning = "the right value, last bit first", .value = bits_reversed},
-    {.name = "HALF_OF_DATA",
-     .meaning = "the second half of the data is not summed",
-     .value = half_of_data},
-    {.name = "SECOND_WORDS",
-     .meaning = "every second word of the data is not summed",
-     .value = every_second_word},
-    {.name = "DATA_TWICE", .meaning = "the data is summed twice", .value = data_twice},
-    {.name = "FRAME_BEFORE",
-     .meaning = "the right value of the frame before",
-     .value = of_frame_before,
-     .remember = remember_right},
-    {.name = "HOP_LIMIT", .meaning = "the hop limit is summed as well", .value = with_hop_limit},
-    {.name = "LENGTH_SQUARED",
-     .meaning = "the square of the length is summed as well",
-     .value = with_length_squared},
-    {.name = "SOURCE_MAC",
-     .meaning = "the frame's source MAC address is summed as well",
-     .value = with_source_mac},
+    // Always the same value.
+    {.name = "CONSTANT", .value = constant},
+    // The right value and 0x137.
+    {.name = "PLUS_K", .value = plus_k},
+    // Two bits of the right value change.
+    {.name = "XOR_K", .value = xor_k},
+    // A value drawn for each frame.
+    {.name = "RANDOM", .value = random_value},
+    // The right value turned by four bits.
+    {.name = "NIBBLES", .value = nibbles},
+    // The right value, last bit first.
+    {.name = "BITS_REVERSED", .value = bits_reversed},
+    // The second half of the data is not summed.
+    {.name = "HALF_OF_DATA", .value = half_of_data},
+    // Every second word of the data is not summed.
+    {.name = "SECOND_WORDS", .value = every_second_word},
+    // The data is summed twice.
+    {.name = "DATA_TWICE", .value = data_twice},
+    // The right value of the frame before.
+    {.name = "FRAME_BEFORE", .value = of_frame_before, .remember = remember_right},
+    // The hop limit is summed as well.
+    {.name = "HOP_LIMIT", .value = with_hop_limit},
+    // The square of the length is summed as well.
+    {.name = "LENGTH_SQUARED", .value = with_length_squared},
+    // The frame's source MAC address is summed as well.
+    {.name = "SOURCE_MAC", .value = with_source_mac},
 };
 
 constexpr FaultModel kModels[] = {

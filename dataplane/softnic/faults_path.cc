@@ -71,50 +71,44 @@ void count_none_bad(RxCase& at, const Target&) {
     counters.rx_outer_l4_csum_bad = 0;
 }
 
+constexpr Mechanism moved(std::string_view name, FrameMove move) {
+    return {.name = name,
+            .direction = kWire,
+            .fields = kFrameOnly,
+            .needs = Needs::kFrame,
+            .redo = Redo::kNone,
+            .move = move};
+}
+
 constexpr Mechanism kPathMechanisms[] = {
+    // One bit of the payload changes on the wire.
     {.name = "FLIP",
      .direction = kWire,
      .fields = kPayloadOnly,
-     .meaning = "one bit of the payload changes on the wire",
      .needs = Needs::kPacket,
      .redo = Redo::kNone,
      .applies = has_payload,
      .act = flip_bit},
+    // One bit of the payload changes, and the checksums are right for it.
     {.name = "HEALED",
      .direction = kWire,
      .fields = kPayloadOnly,
-     .meaning = "one bit of the payload changes, and the checksums are right for it",
      .needs = Needs::kPacket,
      .redo = Redo::kNone,
      .applies = has_mendable_payload,
      .act = flip_and_mend},
-    {.name = "LOSE",
-     .direction = kWire,
-     .fields = kFrameOnly,
-     .meaning = "the frame is lost",
-     .needs = Needs::kFrame,
-     .redo = Redo::kNone,
-     .move = FrameMove::kLose},
-    {.name = "DUPLICATE",
-     .direction = kWire,
-     .fields = kFrameOnly,
-     .meaning = "the frame comes twice",
-     .needs = Needs::kFrame,
-     .redo = Redo::kNone,
-     .move = FrameMove::kDuplicate},
-    {.name = "REORDER",
-     .direction = kWire,
-     .fields = kFrameOnly,
-     .meaning = "a segment comes after the next one",
-     .needs = Needs::kFrame,
-     .redo = Redo::kNone,
-     .move = FrameMove::kSwapWithNext},
-    on_receipt("DROP", kFrameOnly, "the receiver drops the frame", always, drop),
-    on_receipt("DROP_BAD", kFrameOnly, "the receiver drops a frame with a bad checksum",
-               bad_somewhere, drop),
-    on_receipt("COUNT_HEALTHY", kCounterOnly, "rx_csum_bad counts frames that are good", healthy,
-               count_one_bad),
-    on_receipt("STUCK_ZERO", kCounterOnly, "rx_csum_bad stays 0", bad_somewhere, count_none_bad),
+    // The frame is lost, or comes twice; a segment comes after the next one.
+    moved("LOSE", FrameMove::kLose),
+    moved("DUPLICATE", FrameMove::kDuplicate),
+    moved("REORDER", FrameMove::kSwapWithNext),
+    // The receiver drops the frame.
+    on_receipt("DROP", kFrameOnly, always, drop),
+    // The receiver drops a frame with a bad checksum.
+    on_receipt("DROP_BAD", kFrameOnly, bad_somewhere, drop),
+    // rx_csum_bad counts frames that are good.
+    on_receipt("COUNT_HEALTHY", kCounterOnly, healthy, count_one_bad),
+    // rx_csum_bad stays 0.
+    on_receipt("STUCK_ZERO", kCounterOnly, bad_somewhere, count_none_bad),
 };
 
 }  // namespace

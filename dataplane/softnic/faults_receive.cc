@@ -85,22 +85,20 @@ void heal(RxCase& at, const Target& target) {
 constexpr FieldSet kClaims = kTransports | kIpOnly;
 
 constexpr Mechanism kReceiveMechanisms[] = {
-    on_receipt("GOOD_ON_BAD", kClaims, "a bad checksum is reported good", claims<RxClaim::kBad>,
-               say<RxClaim::kGood>),
-    on_receipt("BAD_ON_GOOD", kClaims, "what is good, or cannot be checked, is reported bad",
-               not_bad, say<RxClaim::kBad>),
-    on_receipt("UNKNOWN_ALWAYS", kClaims, "nothing is ever reported", claims_anything,
-               say<RxClaim::kUnknown>),
-    on_receipt("DEFAULT_GOOD", kClaims, "what was not checked is reported good",
-               claims<RxClaim::kUnknown>, say<RxClaim::kGood>),
-    on_receipt("LAYER_SWAP", field_bit(FaultField::kL4) | kIpOnly,
-               "the outer verdict is reported for the inner packet and the other way round",
-               in_tunnel, swap_layers),
-    on_receipt("L4_LOST", field_bit(FaultField::kL4),
-               "a bad transport checksum behind a bad IP header is reported good", behind_bad_ip,
-               say<RxClaim::kGood>),
-    on_receipt("HEALED", kPayloadOnly,
-               "the checksum of a wrong payload is mended, and reported good", bad_transport, heal),
+    // A bad checksum is reported good.
+    on_receipt("GOOD_ON_BAD", kClaims, claims<RxClaim::kBad>, say<RxClaim::kGood>),
+    // What is good, or cannot be checked, is reported bad.
+    on_receipt("BAD_ON_GOOD", kClaims, not_bad, say<RxClaim::kBad>),
+    // Nothing is ever reported.
+    on_receipt("UNKNOWN_ALWAYS", kClaims, claims_anything, say<RxClaim::kUnknown>),
+    // What was not checked is reported good.
+    on_receipt("DEFAULT_GOOD", kClaims, claims<RxClaim::kUnknown>, say<RxClaim::kGood>),
+    // The outer verdict is reported for the inner packet and the other way round.
+    on_receipt("LAYER_SWAP", field_bit(FaultField::kL4) | kIpOnly, in_tunnel, swap_layers),
+    // A bad transport checksum behind a bad IP header is reported good.
+    on_receipt("L4_LOST", field_bit(FaultField::kL4), behind_bad_ip, say<RxClaim::kGood>),
+    // The checksum of a wrong payload is mended, and reported good.
+    on_receipt("HEALED", kPayloadOnly, bad_transport, heal),
 };
 
 }  // namespace

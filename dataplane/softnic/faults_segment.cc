@@ -71,19 +71,15 @@ bool is_last(const TxCase& at, Bytes, const Target& target) {
 std::uint32_t length_of_full_segment(const TxCase& at, Bytes frame, const Target& target) {
     const PacketPlace& packet = *target.packet;
     const std::uint32_t header = packet.payload - packet.l4;
-    WordSum sum = sum_of(frame, packet, *target.site);
-    sum.add_word(~target.site->length());
-    sum.add_word(header + at.given.request.offload.segment_bytes);
-    return field_value(*target.site, sum);
+    return value_with(frame, target,
+                      {~target.site->length(), header + at.given.request.offload.segment_bytes});
 }
 
-// A header field that every segment has as the super-frame has it.
-constexpr Mechanism header_kept(std::string_view name, std::string_view meaning, Redo redo,
+constexpr Mechanism header_kept(std::string_view name, Redo redo,
                                 bool (*applies)(const TxCase&, Bytes, const Target&),
                                 void (*act)(const TxCase&, Span, const Target&)) {
     return {.name = name,
             .fields = kSegmentOnly,
-            .meaning = meaning,
             .needs = Needs::kPacket,
             .redo = redo,
             .applies = applies,
@@ -91,28 +87,19 @@ constexpr Mechanism header_kept(std::string_view name, std::string_view meaning,
 }
 
 constexpr Mechanism kSegmentMechanisms[] = {
-    {.name = "SUPERPKT",
-     .meaning = "every segment has the super-frame's checksum",
-     .applies = one_of_several,
-     .value = sum_of_super_frame},
-    {.name = "SEG_MSS_LEN",
-     .meaning = "the last segment is summed with the length of a full one",
-     .applies = is_last,
-     .value = length_of_full_segment},
-    header_kept("SEG_TOT_LEN", "every segment has the super-frame's IP length", Redo::kIp,
-                one_of_several, keep_total_length),
-    header_kept("SEG_UDP_LEN", "every segment has the super-frame's UDP length", Redo::kNone,
-                has_udp_length, keep_udp_length),
-    header_kept("SEG_ID_STUCK", "every segment has the super-frame's IP identification", Redo::kIp,
-                has_identification, keep_identification),
-    header_kept("SEG_PSH", "every segment has the super-frame's PSH flag", Redo::kAll,
-                is_tcp_segment, keep_flag<kPush>),
-    header_kept("SEG_FIN", "every segment has the super-frame's FIN flag", Redo::kAll,
-                is_tcp_segment, keep_flag<kFin>),
-    header_kept("SEG_CWR", "every segment has the super-frame's CWR flag", Redo::kAll,
-                is_tcp_segment, keep_flag<kCwr>),
-    header_kept("SEG_SEQ", "every segment has the super-frame's sequence number", Redo::kAll,
-                is_tcp_segment, keep_sequence),
+    // Every segment has the super-frame's checksum.
+    {.name = "SUPERPKT", .applies = one_of_several, .value = sum_of_super_frame},
+    // The last segment is summed with the length of a full one.
+    {.name = "SEG_MSS_LEN", .applies = is_last, .value = length_of_full_segment},
+    // Every segment has the super-frame's length of IP or UDP, identification, flag or sequence
+    // number.
+    header_kept("SEG_TOT_LEN", Redo::kIp, one_of_several, keep_total_length),
+    header_kept("SEG_UDP_LEN", Redo::kNone, has_udp_length, keep_udp_length),
+    header_kept("SEG_ID_STUCK", Redo::kIp, has_identification, keep_identification),
+    header_kept("SEG_PSH", Redo::kAll, is_tcp_segment, keep_flag<kPush>),
+    header_kept("SEG_FIN", Redo::kAll, is_tcp_segment, keep_flag<kFin>),
+    header_kept("SEG_CWR", Redo::kAll, is_tcp_segment, keep_flag<kCwr>),
+    header_kept("SEG_SEQ", Redo::kAll, is_tcp_segment, keep_sequence),
 };
 
 }  // namespace

@@ -138,6 +138,15 @@ bool applies(const Fault& fault, const TxCase& at, Bytes frame, const Target& ta
            (mechanism.applies == nullptr || mechanism.applies(at, frame, target));
 }
 
+std::uint32_t value_with(Bytes frame, const Target& target,
+                         std::initializer_list<std::uint32_t> words) noexcept {
+    WordSum sum = sum_of(frame, *target.packet, *target.site);
+    for (const std::uint32_t word : words) {
+        sum.add_word(word);
+    }
+    return field_value(*target.site, sum);
+}
+
 void act(const Mechanism& mechanism, const TxCase& at, WireFrameBytes& frame,
          const Target& target) {
     if (mechanism.value != nullptr) {

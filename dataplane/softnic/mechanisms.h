@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <initializer_list>
 #include <optional>
 #include <span>
 #include <string_view>
@@ -89,7 +90,6 @@ struct Mechanism {
     std::string_view name;
     FaultDirection direction = FaultDirection::kTx;
     FieldSet fields = kUdpTcp;
-    std::string_view meaning;
     Needs needs = Needs::kAsked;
     Redo redo = Redo::kOuter;
     // Further than `needs`: not given is always.
@@ -106,13 +106,12 @@ struct Mechanism {
 };
 
 // What a receiver says or does.
-constexpr Mechanism on_receipt(std::string_view name, FieldSet fields, std::string_view meaning,
+constexpr Mechanism on_receipt(std::string_view name, FieldSet fields,
                                bool (*applies)(const RxCase&, const Target&),
                                void (*act)(RxCase&, const Target&)) {
     return {.name = name,
             .direction = FaultDirection::kRx,
             .fields = fields,
-            .meaning = meaning,
             .applies_rx = applies,
             .act_on_verdict = act};
 }
@@ -141,6 +140,10 @@ Targets targets_of(const Fault& fault, const Places& places) noexcept;
 
 // Whether the fault's mechanism, its predicate aside, has anything to spoil here.
 bool applies(const Fault& fault, const TxCase& at, Bytes frame, const Target& target) noexcept;
+
+// What a field would hold if these words were summed as well; `~word`: if that word was not.
+std::uint32_t value_with(Bytes frame, const Target& target,
+                         std::initializer_list<std::uint32_t> words) noexcept;
 
 // Spoils the frame, and redoes what later stages do.
 void act(const Mechanism& mechanism, const TxCase& at, WireFrameBytes& frame, const Target& target);

@@ -36,7 +36,6 @@ class Walk {
     }
 
     void ethernet(std::uint32_t at) noexcept {
-        place_.l2 = at;
         if (!fits(at, kEthernet)) {
             return;
         }
@@ -57,7 +56,7 @@ class Walk {
 
     // IP without Ethernet in front, of the family that its first four bits say.
     void bare_ip(std::uint32_t at, unsigned version) noexcept {
-        place_.l2 = place_.l3 = at;
+        place_.l3 = at;
         if (version == 4) {
             ipv4();
         } else if (version == 6) {

@@ -21,7 +21,6 @@ struct PacketPlace {
     bool destination_known = false;  // false: an IPv6 routing header of an unknown type
     std::uint16_t source_port = 0;   // UDP, TCP, SCTP; host order
     std::uint16_t destination_port = 0;
-    std::uint32_t l2 = 0;  // Ethernet header; == l3 where a tunnel carries IP
     std::uint32_t l3 = 0;
     std::uint32_t l3_base = 0;      // 20 or 40: the IP header without options or extension headers
     std::uint32_t l4 = 0;           // behind options or extension headers

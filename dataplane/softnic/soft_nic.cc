@@ -4,6 +4,7 @@
 #include <cmath>
 #include <utility>
 
+#include "dataplane/base/random.h"
 #include "dataplane/softnic/facts.h"
 #include "dataplane/softnic/mechanisms.h"
 #include "dataplane/softnic/receive_stage.h"
@@ -12,18 +13,10 @@
 namespace pathproof::softnic {
 namespace {
 
-// splitmix64's output function: a draw for each number.
-std::uint64_t mixed(std::uint64_t value) {
-    value += 0x9e3779b97f4a7c15;
-    value = (value ^ value >> 30) * 0xbf58476d1ce4e5b9;
-    value = (value ^ value >> 27) * 0x94d049bb133111eb;
-    return value ^ value >> 31;
-}
-
 std::uint64_t salt_of(const Fault& fault, std::uint64_t seed) {
-    std::uint64_t salt = mixed(seed);
+    std::uint64_t salt = drawn(seed);
     for (const char letter : to_string(fault)) {
-        salt = mixed(salt ^ static_cast<unsigned char>(letter));
+        salt = drawn(salt ^ static_cast<unsigned char>(letter));
     }
     return salt;
 }
@@ -42,7 +35,7 @@ bool is_counter(const Fault& fault) {
 // Counts a candidate; true if the fault acts on it.
 bool SoftNic::triggered(const Fault& fault, State& state) {
     const std::uint64_t number = state.candidates++;
-    if (number < fault.after || !within(mixed(state.salt ^ number), fault.rate)) {
+    if (number < fault.after || !within(drawn(state.salt ^ number), fault.rate)) {
         return false;
     }
     ++state.hits;
@@ -146,7 +139,7 @@ void SoftNic::spoil_one(const TxFrame& given, std::size_t which, WireFrameBytes&
                         .limits = limits_,
                         .segment = note.segment,
                         .segments = segments_,
-                        .draw = mixed(~state.salt ^ state.candidates),
+                        .draw = drawn(~state.salt ^ state.candidates),
                         .memory = state.memory};
         if (!applies(fault, at, frame, target) || !triggered(fault, state)) {
             continue;

@@ -4,6 +4,7 @@
 #include <rte_mbuf_core.h>
 
 #include <algorithm>
+#include <numeric>
 
 #include "dataplane/softnic/bytes.h"
 #include "dataplane/softnic/segmentation.h"
@@ -174,10 +175,7 @@ Refusal check_size(const TxFrame& frame, const NicLimits& limits) {
     if (frame.bytes.size() < 14) {
         return Refusal::kNoFrame;
     }
-    std::size_t sum = 0;
-    for (const std::uint32_t length : frame.buffers) {
-        sum += length;
-    }
+    const auto sum = std::accumulate(frame.buffers.begin(), frame.buffers.end(), std::size_t{0});
     if (!frame.buffers.empty() && sum != frame.bytes.size()) {
         return Refusal::kNoFrame;
     }

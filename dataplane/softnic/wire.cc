@@ -8,10 +8,12 @@
 #include <atomic>
 #include <chrono>
 #include <cstring>
+#include <iterator>
 #include <mutex>
 #include <thread>
 
 #include "dataplane/base/clock.h"
+#include "dataplane/judge/frame_keeper.h"
 #include "dataplane/port/capture.h"
 #include "dataplane/port/counters.h"
 #include "dataplane/softnic/completion.h"
@@ -24,8 +26,6 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr std::uint16_t kBurst = 64;
-// Longer frames are kept cut: their headers are what is looked at.
-constexpr std::size_t kKeptBytes = 2304;
 constexpr auto kWatchEvery = std::chrono::milliseconds(20);
 
 // One direction of the wire; a single lcore writes it.
@@ -37,45 +37,29 @@ struct alignas(64) Side {
     std::optional<PacketRing> ring;  // of `from`, if it can tell which frames come partial
 };
 
-// The first bad frames, in memory set aside before the start.
-class Keeper {
+// The first bad frames.
+class Keeper : public judge::FirstFrames<WireFrame, 2304> {
   public:
-    explicit Keeper(std::size_t frames) : frames_(frames) {
+    explicit Keeper(std::size_t frames) : FirstFrames(frames) {
         for (WireFrame& frame : frames_) {
-            frame.bytes.reserve(kKeptBytes);
             frame.bad.reserve(judge::FrameVerdict::kMost);
         }
     }
 
     void keep(std::span<const std::uint8_t> bytes, const judge::FrameVerdict& verdict,
               Direction direction, std::int64_t time_ns) noexcept {
-        if (count_ == frames_.size()) {
+        WireFrame* const frame = add(bytes);
+        if (frame == nullptr) {
             return;
         }
-        WireFrame& frame = frames_[count_++];
-        frame.direction = direction;
-        frame.time_ns = time_ns;
-        const auto kept = bytes.first(std::min(bytes.size(), kKeptBytes));
-        frame.bytes.assign(kept.begin(), kept.end());
-        frame.bad.clear();
-        for (const judge::ChecksumFinding& finding : verdict.all()) {
-            if (finding.state == judge::ChecksumState::kBad) {
-                frame.bad.push_back(finding);
-            }
-        }
+        frame->direction = direction;
+        frame->time_ns = time_ns;
+        frame->bad.clear();
+        std::ranges::copy_if(verdict.all(), std::back_inserter(frame->bad),
+                             [](const judge::ChecksumFinding& finding) {
+                                 return finding.state == judge::ChecksumState::kBad;
+                             });
     }
-
-    std::size_t count() const { return count_; }
-    void forget_after(std::size_t count) { count_ = std::min(count_, count); }
-
-    std::vector<WireFrame> take() {
-        frames_.resize(count_);
-        return std::move(frames_);
-    }
-
-  private:
-    std::vector<WireFrame> frames_;
-    std::size_t count_ = 0;
 };
 
 // Frames of one burst on their way, with what is to be counted once the far port has taken them.

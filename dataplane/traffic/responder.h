@@ -9,12 +9,12 @@
 #include <span>
 #include <vector>
 
+#include "dataplane/base/random.h"
 #include "dataplane/base/result.h"
 #include "dataplane/frame/dns.h"
 #include "dataplane/frame/view.h"
 #include "dataplane/judge/expectation.h"
 #include "dataplane/judge/intake.h"
-#include "dataplane/matrix/random.h"
 #include "dataplane/traffic/answer_rule.h"
 #include "dataplane/traffic/quick_answer.h"
 
@@ -134,7 +134,7 @@ class Responder {
     Reflect reflect_;
     frame::DnsName suffix_;
     std::size_t port_;
-    matrix::Random random_;
+    Random random_;
     std::uint64_t order_ = 0;
     std::vector<Slot> slots_;
     std::vector<std::uint32_t> free_slots_;

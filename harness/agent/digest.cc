@@ -17,11 +17,7 @@ void ByteStream::fill(std::span<std::uint8_t> piece) {
 
 std::uint8_t ByteStream::next() {
     if (left_ == 0) {
-        state_ += 0x9e3779b97f4a7c15ULL;
-        word_ = state_;
-        word_ = (word_ ^ (word_ >> 30)) * 0xbf58476d1ce4e5b9ULL;
-        word_ = (word_ ^ (word_ >> 27)) * 0x94d049bb133111ebULL;
-        word_ ^= word_ >> 31;
+        word_ = random_();
         left_ = 8;
     }
     const auto byte = static_cast<std::uint8_t>(word_);

@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <span>
 
+#include "dataplane/base/random.h"
+
 namespace pathproof::agent {
 
 // FNV-1a (http://www.isthe.com/chongo/tech/comp/fnv), 64 bits. Unlike the internet checksum it sees
@@ -18,16 +20,16 @@ class Digest {
     std::uint64_t value_ = 0xcbf29ce484222325ULL;
 };
 
-// Fills pieces of one endless pseudo-random stream (SplitMix64) that depends on the seed only.
+// Fills pieces of one endless pseudo-random stream that depends on the seed only.
 class ByteStream {
   public:
-    explicit ByteStream(std::uint64_t seed) : state_(seed) {}
+    explicit ByteStream(std::uint64_t seed) : random_(seed) {}
     void fill(std::span<std::uint8_t> piece);
 
   private:
     std::uint8_t next();
 
-    std::uint64_t state_;
+    Random random_;
     std::uint64_t word_ = 0;
     unsigned left_ = 0;  // bytes of word_ that were not given out
 };

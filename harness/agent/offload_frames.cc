@@ -40,7 +40,7 @@ std::string reason_of(int number) {
 
 // 0, or the errno of a refusal. A full queue is waited for.
 int send_one(const PacketSocket& packet, const OffloadFrame& frame, int patience) {
-    std::array<std::uint8_t, frame::kVirtioHeaderBytes> header = frame::to_bytes(frame.request);
+    frame::VirtioHeader header = frame::to_bytes(frame.request);
     std::vector<std::uint8_t> bytes = frame.bytes;
     iovec parts[] = {{header.data(), header.size()}, {bytes.data(), bytes.size()}};
     sockaddr_ll address{};

@@ -75,7 +75,7 @@ struct PacketListener final : FrameListener {
 
     // False when nothing is waiting.
     bool read_one() {
-        std::array<std::uint8_t, frame::kVirtioHeaderBytes> header;
+        frame::VirtioHeader header;
         iovec parts[] = {{header.data(), header.size()}, {buffer.data(), buffer.size()}};
         alignas(cmsghdr)
             std::array<char, CMSG_SPACE(sizeof(tpacket_auxdata)) + CMSG_SPACE(sizeof(timespec))>

@@ -47,14 +47,6 @@ bool contains(const std::vector<ChecksumName>& names, ChecksumName name) {
     return std::ranges::find(names, name) != names.end();
 }
 
-std::string list(const std::vector<ChecksumName>& names) {
-    std::string text;
-    for (const ChecksumName each : names) {
-        text += (text.empty() ? "" : " ") + std::string(judge::name(each));
-    }
-    return text.empty() ? "none" : text;
-}
-
 class Join {
   public:
     Join(const std::vector<Entry>& entries, std::span<const std::uint16_t> tunnel_ports)
@@ -98,8 +90,7 @@ class Join {
             .original = "",
             .carries = view.has_inner ? transport_name(view.inner.transport) : "",
             .wire = finding.wire,
-            .right = finding.right,
-            .names = ""};
+            .right = finding.right};
         std::optional<judge::OriginalTuple> original;
         if (finding.layer.protocol == Protocol::kUdp && finding.layer.depth != Depth::kInner) {
             const Entry* entry = entry_after_nat(entries_, view.outer.source_endpoint(),
@@ -113,7 +104,6 @@ class Join {
             }
         }
         const std::vector<ChecksumName> names = judge::matching_names(bytes, finding, original);
-        proof.names = list(names);
         if (contains(names, ChecksumName::kPseudo)) {
             proof.cause = ChecksumCause::kLeftPartial;
             proof.predicted = finding.wire;
@@ -137,15 +127,6 @@ class Join {
 };
 
 }  // namespace
-
-const char* name(ChecksumCause cause) {
-    switch (cause) {
-        case ChecksumCause::kStalePort: return "stale-port";
-        case ChecksumCause::kLeftPartial: return "left-partial";
-        case ChecksumCause::kUnexplained: return "unexplained";
-    }
-    return "unexplained";
-}
 
 ChecksumFindings join_checksums(std::span<const softnic::WireFrame> bad_frames,
                                 const std::vector<Entry>& nat_entries,

@@ -19,7 +19,6 @@ enum class ChecksumCause : std::uint8_t {
     kLeftPartial,  // the pseudo-header sum that the sender left to its NIC
     kUnexplained,
 };
-const char* name(ChecksumCause cause);  // "stale-port", "left-partial", "unexplained"
 
 // One wrong checksum beside what explains it.
 struct ChecksumProof {
@@ -32,7 +31,6 @@ struct ChecksumProof {
     std::uint32_t wire = 0;
     std::uint32_t right = 0;
     std::uint32_t predicted = 0;  // by the named cause; meaningful unless kUnexplained
-    std::string names;            // every hypothesis that fits this one frame
 };
 
 struct ChecksumFindings {

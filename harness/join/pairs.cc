@@ -80,9 +80,9 @@ class Joiner {
                 client.gone.push_back(&event);
                 found_.flushed_entries += event.cause_port != 0 ? 1 : 0;
             }
-            if ((entry.status & netfilter::status::kNatClash) != 0) {
+            if (is_hidden(entry)) {
                 client.hidden = &entry;
-                client.hidden_answered |= (entry.status & netfilter::status::kSeenReply) != 0;
+                client.hidden_answered |= seen_reply(entry);
             } else if (event.kind == EventKind::kNew) {
                 client.inserted = &event;
                 new_towards_[entry.original.destination].push_back(&entry);

@@ -22,14 +22,6 @@ using netfilter::EventKind;
 using netfilter::RecentFlow;
 using netfilter::Tuple;
 
-bool seen_reply(const Entry& entry) {
-    return (entry.status & netfilter::status::kSeenReply) != 0;
-}
-
-bool is_hidden(const Entry& entry) {
-    return (entry.status & netfilter::status::kNatClash) != 0;
-}
-
 struct BackendKey {
     frame::Endpoint service;
     std::uint8_t protocol = 0;

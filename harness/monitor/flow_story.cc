@@ -165,7 +165,7 @@ void FlowStory::take(const Event& event) {
         }
         return;
     }
-    if (entry.status & netfilter::status::kNatClash) {
+    if (is_hidden(entry)) {
         if (hidden_.insert(entry.reply).second) {
             tell(event.time_ns,
                  "clashed: a second packet's entry is hidden behind this one and "

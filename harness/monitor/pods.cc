@@ -22,7 +22,7 @@ PodCounts* PodTable::counts_of(const frame::IpAddress& client) {
 
 void PodTable::take(const netfilter::Event& event) {
     // What becomes of hidden entries is told of by their clashes.
-    if ((event.entry.status & netfilter::status::kNatClash) != 0) {
+    if (is_hidden(event.entry)) {
         return;
     }
     PodCounts* const counts = counts_of(event.entry.original.source.address);
@@ -31,7 +31,7 @@ void PodTable::take(const netfilter::Event& event) {
     }
     counts->flows += event.kind == netfilter::EventKind::kNew ? 1 : 0;
     counts->unanswered += event.kind == netfilter::EventKind::kDestroy && event.entry.status != 0 &&
-                                  (event.entry.status & netfilter::status::kSeenReply) == 0
+                                  !seen_reply(event.entry)
                               ? 1
                               : 0;
 }

@@ -141,8 +141,7 @@ struct ClashTracker::Impl {
         }
         if (event.kind == EventKind::kNew) {
             begin_flow(event);
-        } else if ((entry.status & status::kNatClash) != 0 && matches(filter, entry) &&
-                   !had_a_new_event(entry)) {
+        } else if (is_hidden(entry) && matches(filter, entry) && !had_a_new_event(entry)) {
             take_hidden(event);
         }
         if (is_translated(entry.original, entry.reply)) {
@@ -250,7 +249,7 @@ struct ClashTracker::Impl {
 
     // `clash` is null when it has been forgotten.
     void settle(const Event& event, Progress& progress, Clash* clash) {
-        const bool answered = (event.entry.status & status::kSeenReply) != 0;
+        const bool answered = seen_reply(event.entry);
         if (progress.fate != Fate::kOpen || (!answered && event.kind != EventKind::kDestroy)) {
             return;
         }

@@ -121,7 +121,7 @@ Status create_entry(Socket& socket, const Entry& entry) {
     mnl_attr_put_u32(&request, CTA_MARK, htonl(entry.mark));
     mnl_attr_put_u32(&request, CTA_STATUS, htonl(entry.status));
     mnl_attr_put_u16(&request, CTA_ZONE, htons(entry.zone));
-    return socket.request(request, [](const nlmsghdr&) { return Next::kContinue; });
+    return socket.request(request);
 }
 
 }  // namespace pathproof::netfilter

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <ranges>
 
 #include "harness/netfilter/digits.h"
 #include "harness/netfilter/names.h"
@@ -190,10 +191,8 @@ Result<CsvFormat> CsvFormat::make(Rows rows, const std::vector<std::string>& nam
     for (const std::string& wanted : names) {
         const auto found = std::ranges::find(all, wanted, &Column::name);
         if (found == all.end()) {
-            std::vector<std::string_view> allowed;
-            std::ranges::transform(all, std::back_inserter(allowed), &Column::name);
             return fail(ErrorCode::kBadInput, "-o '{}': the columns of --csv are {}", wanted,
-                        fmt::join(allowed, ", "));
+                        fmt::join(all | std::views::transform(&Column::name), ", "));
         }
         format.columns_.push_back(*found);
     }

@@ -2,6 +2,7 @@
 // entries spends its time on.
 #pragma once
 
+#include <charconv>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -15,7 +16,9 @@ inline constexpr std::size_t kLongestNumber = 20;
 inline constexpr std::size_t kLongestIp = 45;
 
 // Each writes at `out`, without a zero byte, and gives the place behind.
-char* put_number(char* out, std::uint64_t number);
+inline char* put_number(char* out, std::uint64_t number) {
+    return std::to_chars(out, out + kLongestNumber, number).ptr;
+}
 // As inet_ntop(3) has it.
 char* put_ip(char* out, const frame::IpAddress& address);
 

@@ -76,20 +76,18 @@ class Repeats {
     Entry other_;
 };
 
-// What is done with the messages of a dump.
+// What is done with the messages of a dump: entries that match are given to a visitor, or all are
+// counted where there is none.
 class DumpWork {
   public:
-    virtual ~DumpWork() = default;
-    virtual Next message(const nlmsghdr& message, std::size_t place, DumpSummary& summary) = 0;
-    virtual void end_datagram() {}
-};
-
-class Visit final : public DumpWork {
-  public:
-    Visit(const Filter& filter, const EntryVisitor& visit)
+    DumpWork(const Filter& filter, const EntryVisitor* visit)
         : filter_(filter), filtered_(filter != Filter{}), visit_(visit) {}
 
-    Next message(const nlmsghdr& message, std::size_t place, DumpSummary& summary) override {
+    Next message(const nlmsghdr& message, std::size_t place, DumpSummary& summary) {
+        if (visit_ == nullptr) {
+            ++summary.entries;
+            return Next::kContinue;
+        }
         if (parse_entry(message, entry_) == Parsed::kUnreadable) {
             ++summary.unreadable;
             return Next::kContinue;
@@ -102,24 +100,16 @@ class Visit final : public DumpWork {
             return Next::kContinue;
         }
         ++summary.entries;
-        return visit_(entry_);
+        return (*visit_)(entry_);
     }
-    void end_datagram() override { repeats_.end_datagram(); }
+    void end_datagram() { repeats_.end_datagram(); }
 
   private:
     const Filter& filter_;
     const bool filtered_;
-    const EntryVisitor& visit_;
+    const EntryVisitor* const visit_;
     Repeats repeats_;
     Entry entry_;
-};
-
-class Count final : public DumpWork {
-  public:
-    Next message(const nlmsghdr&, std::size_t, DumpSummary& summary) override {
-        ++summary.entries;
-        return Next::kContinue;
-    }
 };
 
 // Gives the messages of a datagram to the work until the kernel's end, which is kDone as the work's
@@ -183,7 +173,7 @@ Result<DumpSummary> run(const std::string& netns, const Filter& filter, DumpWork
 
 Result<DumpSummary> dump(const std::string& netns, const Filter& filter,
                          const EntryVisitor& visit) {
-    Visit work(filter, visit);
+    DumpWork work(filter, &visit);
     return run(netns, filter, work);
 }
 
@@ -192,7 +182,7 @@ Result<DumpSummary> count_entries(const std::string& netns, const Filter& filter
     if (!filter_shares(filter, support).here.empty()) {
         return dump(netns, filter, [](const Entry&) { return Next::kContinue; });
     }
-    Count work;
+    DumpWork work(filter, nullptr);
     return run(netns, filter, work);
 }
 
@@ -209,7 +199,7 @@ Status flush(const std::string& netns) {
     auto socket = TRY(Socket::open(netns));
     alignas(nlmsghdr) char buffer[4096];
     nlmsghdr& request = begin_request(buffer, IPCTNL_MSG_CT_DELETE, NLM_F_ACK, AF_UNSPEC);
-    return socket.request(request, [](const nlmsghdr&) { return Next::kContinue; });
+    return socket.request(request);
 }
 
 }  // namespace pathproof::netfilter

@@ -89,6 +89,14 @@ PACKED_FIELDS(Entry, id, original, reply, status, timeout_s, mark, mark_reported
               zone_direction, protocol_state, helper, labels, original_counters, reply_counters,
               started_ns, stopped_ns, use, security_context)
 
+// The hidden entry of a resolved clash: it is in no table and has no NEW event.
+inline bool is_hidden(const Entry& entry) {
+    return (entry.status & status::kNatClash) != 0;
+}
+inline bool seen_reply(const Entry& entry) {
+    return (entry.status & status::kSeenReply) != 0;
+}
+
 enum class EventKind : std::uint8_t { kNew, kUpdate, kDestroy };
 ENUM_VALUES(EventKind, 3)
 const char* name(EventKind kind);  // "NEW", "UPDATE", "DESTROY"

@@ -1,8 +1,8 @@
-#include <netinet/in.h>
-#include <sys/socket.h>
+#include <algorithm>
 
 #include "harness/netfilter/kernel_filter.h"
 #include "harness/netfilter/names.h"
+#include "harness/netfilter/tuple_message.h"
 
 namespace pathproof::netfilter {
 namespace {
@@ -11,7 +11,7 @@ namespace {
 class Sorter {
   public:
     Sorter(const Filter& filter, const KernelFilterSupport& support)
-        : filter_(filter), support_(support), has_family_(kernel_family(filter) != AF_UNSPEC) {}
+        : filter_(filter), heeded_(known_to_select(support)) {}
 
     FilterShares sort() {
         entry_words();
@@ -23,16 +23,13 @@ class Sorter {
 
   private:
     enum class Who { kKernel, kUs };
+    Who who(Clause clause) const { return kernel_if(heeded_.use(clause)); }
+    static Who kernel_if(bool selects) { return selects ? Who::kKernel : Who::kUs; }
+
     // Only a clause that is known to be heeded counts as the kernel's work.
-    Who who(Clause clause) const {
-        return support_.of(clause) == Behaviour::kSelects ? Who::kKernel : Who::kUs;
-    }
-    Who in_tuple(Clause clause) const {
-        return has_family_ && who(clause) == Who::kKernel ? Who::kKernel : Who::kUs;
-    }
-    Who of_protocol(Clause clause) const {
-        const bool whole = in_tuple(Clause::kProtocol) == Who::kKernel;
-        return whole && filter_.protocol ? in_tuple(clause) : Who::kUs;
+    static KernelFilterSupport known_to_select(KernelFilterSupport support) {
+        std::ranges::replace(support.behaviour, Behaviour::kNotTried, Behaviour::kIgnores);
+        return support;
     }
 
     void add(Who who, std::string word) {
@@ -44,7 +41,9 @@ class Sorter {
             add(Who::kKernel, *filter_.family == frame::Family::kIpv4 ? "ipv4" : "ipv6");
         }
         if (filter_.protocol) {
-            add(in_tuple(Clause::kProtocol), fmt::format("proto={}", *filter_.protocol));
+            const std::uint32_t parts = tuple_parts(filter_, filter_.original, heeded_);
+            add(kernel_if((parts & part::kProtocol) != 0),
+                fmt::format("proto={}", *filter_.protocol));
         }
         if (filter_.zone) {
             add(who(Clause::kZone), fmt::format("zone={}", *filter_.zone));
@@ -69,15 +68,12 @@ class Sorter {
         }
     }
 
-    void address_word(const std::string& word, const std::optional<AddressRange>& range) {
-        if (!range) {
-            return;
+    void address_word(Who who, const std::string& word, const std::optional<AddressRange>& range) {
+        if (range) {
+            const bool whole = range->prefix_bits == range->address.size() * 8;
+            add(who, fmt::format("{}={}{}", word, frame::to_string(range->address),
+                                 whole ? "" : fmt::format("/{}", range->prefix_bits)));
         }
-        const bool ipv4 = range->address.family == frame::Family::kIpv4;
-        const bool whole = range->prefix_bits == range->address.size() * 8;
-        add(whole ? in_tuple(ipv4 ? Clause::kIpv4Address : Clause::kIpv6Address) : Who::kUs,
-            fmt::format("{}={}{}", word, frame::to_string(range->address),
-                        whole ? "" : fmt::format("/{}", range->prefix_bits)));
     }
 
     template <typename Number>
@@ -88,17 +84,13 @@ class Sorter {
     }
 
     void tuple_words(const std::string& prefix, const TupleFilter& tuple) {
-        address_word(prefix + "src", tuple.source);
-        address_word(prefix + "dst", tuple.destination);
-        const bool has_ports = filter_.protocol == std::uint8_t{IPPROTO_TCP} ||
-                               filter_.protocol == std::uint8_t{IPPROTO_UDP};
-        const Who ports = has_ports ? of_protocol(Clause::kPorts) : Who::kUs;
-        number_word(ports, prefix + "sport", tuple.source_port);
-        number_word(ports, prefix + "dport", tuple.destination_port);
-        const Who icmp = filter_.protocol == std::uint8_t{IPPROTO_ICMP} ? of_protocol(Clause::kIcmp)
-                         : filter_.protocol == std::uint8_t{IPPROTO_ICMPV6}
-                             ? of_protocol(Clause::kIcmpv6)
-                             : Who::kUs;
+        const std::uint32_t parts = tuple_parts(filter_, tuple, heeded_);
+        const auto of = [&](std::uint32_t either) { return kernel_if((parts & either) != 0); };
+        address_word(of(part::kSourceAddress), prefix + "src", tuple.source);
+        address_word(of(part::kDestinationAddress), prefix + "dst", tuple.destination);
+        number_word(of(part::kSourcePort), prefix + "sport", tuple.source_port);
+        number_word(of(part::kDestinationPort), prefix + "dport", tuple.destination_port);
+        const Who icmp = of(part::kIcmp | part::kIcmpv6);
         number_word(icmp, prefix + "icmp-type", tuple.icmp_type);
         number_word(icmp, prefix + "icmp-code", tuple.icmp_code);
         number_word(icmp, prefix + "icmp-id", tuple.icmp_id);
@@ -135,8 +127,7 @@ class Sorter {
     }
 
     const Filter& filter_;
-    const KernelFilterSupport& support_;
-    const bool has_family_;
+    const KernelFilterSupport heeded_;
     FilterShares shares_;
 };
 

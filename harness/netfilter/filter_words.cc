@@ -1,7 +1,9 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <boost/algorithm/string.hpp>
 #include <limits>
+#include <ranges>
 #include <string_view>
 
 #include "dataplane/base/number.h"
@@ -73,15 +75,8 @@ Status read_mark(std::string_view word, std::string_view text, Filter& filter) {
 }
 
 std::string allowed_status_words() {
-    std::string words;
-    for (const StatusBit& known : status_bits()) {
-        words += words.empty() ? "" : ", ";
-        for (const char letter : known.name) {
-            words +=
-                letter >= 'A' && letter <= 'Z' ? static_cast<char>(letter - 'A' + 'a') : letter;
-        }
-    }
-    return words;
+    return boost::to_lower_copy(fmt::format(
+        "{}", fmt::join(status_bits() | std::views::transform(&StatusBit::name), ", ")));
 }
 
 Status read_status_bit(std::string_view word, std::string_view text, Filter& filter) {
@@ -254,12 +249,11 @@ const Word* find_word(std::string_view name) {
 }
 
 Failure unknown_word(std::string_view word) {
-    std::vector<std::string_view> names;
-    std::ranges::transform(kWords, std::back_inserter(names), &Word::name);
     return fail(ErrorCode::kBadInput,
                 "unknown filter word '{}'; allowed are {}= and the bare words ipv4, ipv6, src-nat, "
                 "dst-nat, any-nat, {}",
-                word, fmt::join(names, "=, "), fmt::join(protocol_names(), ", "));
+                word, fmt::join(kWords | std::views::transform(&Word::name), "=, "),
+                fmt::join(protocol_names(), ", "));
 }
 
 Status read_bare_word(std::string_view word, Filter& filter) {

@@ -68,7 +68,7 @@ void to_json(json& out, const Entry& entry) {
     put_unless_empty(out, "labels", entry.labels);
     put_unless_empty(out, "secctx", entry.security_context);
     // For people and scripts that do not count bits.
-    if (entry.status & status::kNatClash) {
+    if (is_hidden(entry)) {
         out["nat_clash"] = true;
     }
     put_counters(out, "original_counters", entry.original_counters);
@@ -80,7 +80,7 @@ void to_json(json& out, const Entry& entry) {
 
 void to_json(json& out, const Event& event) {
     out = {{"event", name(event.kind)}, {"time_ns", event.time_ns}, {"entry", event.entry}};
-    if (event.entry.status & status::kNatClash) {
+    if (is_hidden(event.entry)) {
         out["nat_clash"] = true;
     }
     if (event.cause_port != 0) {

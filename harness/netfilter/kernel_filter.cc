@@ -53,22 +53,6 @@ std::uint32_t protocol_parts(std::uint8_t protocol, const TupleFilter& tuple,
     }
 }
 
-// ctnetlink_parse_tuple_filter refuses tuples without a family, and anything of the protocol
-// without its number.
-std::uint32_t tuple_parts(const Filter& filter, const TupleFilter& tuple,
-                          const KernelFilterSupport& support) {
-    if (kernel_family(filter) == AF_UNSPEC) {
-        return 0;
-    }
-    std::uint32_t parts = 0;
-    parts |= whole_address(tuple.source, support) ? part::kSourceAddress : 0;
-    parts |= whole_address(tuple.destination, support) ? part::kDestinationAddress : 0;
-    if (!filter.protocol || !support.use(Clause::kProtocol)) {
-        return parts;
-    }
-    return parts | part::kProtocol | protocol_parts(*filter.protocol, tuple, support);
-}
-
 Tuple wanted_tuple(const Filter& filter, const TupleFilter& tuple) {
     const auto address = [](const std::optional<AddressRange>& range) {
         return range ? range->address : frame::IpAddress{};
@@ -117,6 +101,22 @@ bool is_ipv4(const std::optional<AddressRange>& range) {
 }
 
 }  // namespace
+
+// ctnetlink_parse_tuple_filter refuses tuples without a family, and anything of the protocol
+// without its number.
+std::uint32_t tuple_parts(const Filter& filter, const TupleFilter& tuple,
+                          const KernelFilterSupport& support) {
+    if (kernel_family(filter) == AF_UNSPEC) {
+        return 0;
+    }
+    std::uint32_t parts = 0;
+    parts |= whole_address(tuple.source, support) ? part::kSourceAddress : 0;
+    parts |= whole_address(tuple.destination, support) ? part::kDestinationAddress : 0;
+    if (!filter.protocol || !support.use(Clause::kProtocol)) {
+        return parts;
+    }
+    return parts | part::kProtocol | protocol_parts(*filter.protocol, tuple, support);
+}
 
 std::uint8_t kernel_family(const Filter& filter) {
     const auto number = [](frame::Family family) -> std::uint8_t {

@@ -68,6 +68,10 @@ Clauses clauses_of(const Filter& filter);
 // The address family that a filter asks for or implies, as AF_INET, AF_INET6 or AF_UNSPEC.
 std::uint8_t kernel_family(const Filter& filter);
 
+// What of a tuple the kernel is asked to select by, as `part`s of tuple_message.h.
+std::uint32_t tuple_parts(const Filter& filter, const TupleFilter& tuple,
+                          const KernelFilterSupport& support);
+
 // Adds mark, status, zone and CTA_FILTER tuple attributes to a dump request
 // (ctnetlink_alloc_filter), as far as the kernel is to be asked for them.
 void add_dump_filter(nlmsghdr& request, const Filter& filter, const KernelFilterSupport& support);

@@ -67,7 +67,6 @@ std::optional<std::vector<Entry>> ask(Socket& socket, const Filter& filter,
         if (parse_entry(message, entry) == Parsed::kOk) {
             entries.push_back(entry);
         }
-        return Next::kContinue;
     });
     return read ? std::optional(std::move(entries)) : std::nullopt;
 }

@@ -109,7 +109,6 @@ Result<std::optional<Entry>> Lookup::find(const Tuple& tuple, std::uint16_t zone
         if (parse_entry(message, found) == Parsed::kOk) {
             entry = std::move(found);
         }
-        return Next::kContinue;
     });
     if (!answered && answered.error().code != ErrorCode::kNotFound) {
         return pass_on(answered.error());

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <boost/algorithm/string.hpp>
 
 #include "dataplane/base/number.h"
 #include "harness/netfilter/entry.h"
@@ -54,12 +55,8 @@ std::string_view state_name(const States& names, std::uint8_t state) {
 }
 
 std::string canonical(std::string_view word) {
-    std::string upper(word);
-    for (char& letter : upper) {
-        letter = letter == '-'                    ? '_'
-                 : letter >= 'a' && letter <= 'z' ? static_cast<char>(letter - 'a' + 'A')
-                                                  : letter;
-    }
+    std::string upper = boost::to_upper_copy(std::string(word));
+    std::ranges::replace(upper, '-', '_');
     return upper;
 }
 

@@ -90,32 +90,28 @@ bool read_tuple(const nlattr& parent, ZoneDirection direction, Tuple& tuple, Ent
     return found;
 }
 
-void read_state(const nlattr& parent, std::uint16_t wanted, std::string_view (*name)(std::uint8_t),
-                std::string& out) {
-    each_nested(parent, [&](std::uint16_t type, const nlattr& attribute) {
-        if (type != wanted) {
-            return;
-        }
-        if (const auto state = load_be<std::uint8_t>(attribute)) {
-            out = name(*state);
-        }
-    });
-}
+struct ProtocolInfo {
+    std::uint16_t type;
+    std::uint16_t state;
+    std::string_view (*name)(std::uint8_t);
+};
+constexpr ProtocolInfo kProtocolInfos[] = {
+    {CTA_PROTOINFO_TCP, CTA_PROTOINFO_TCP_STATE, tcp_state_name},
+    {CTA_PROTOINFO_SCTP, CTA_PROTOINFO_SCTP_STATE, sctp_state_name},
+    {CTA_PROTOINFO_DCCP, CTA_PROTOINFO_DCCP_STATE, dccp_state_name}};
 
 void read_protocol_info(const nlattr& parent, std::string& out) {
-    each_nested(parent, [&](std::uint16_t type, const nlattr& attribute) {
-        switch (type) {
-            case CTA_PROTOINFO_TCP:
-                read_state(attribute, CTA_PROTOINFO_TCP_STATE, tcp_state_name, out);
-                break;
-            case CTA_PROTOINFO_SCTP:
-                read_state(attribute, CTA_PROTOINFO_SCTP_STATE, sctp_state_name, out);
-                break;
-            case CTA_PROTOINFO_DCCP:
-                read_state(attribute, CTA_PROTOINFO_DCCP_STATE, dccp_state_name, out);
-                break;
-            default: break;
+    each_nested(parent, [&](std::uint16_t type, const nlattr& info) {
+        const auto* known = std::ranges::find(kProtocolInfos, type, &ProtocolInfo::type);
+        if (known == std::end(kProtocolInfos)) {
+            return;
         }
+        each_nested(info, [&](std::uint16_t inner, const nlattr& attribute) {
+            const auto state = load_be<std::uint8_t>(attribute);
+            if (inner == known->state && state) {
+                out = known->name(*state);
+            }
+        });
     });
 }
 

@@ -3,11 +3,6 @@
 namespace pathproof::netfilter {
 namespace {
 
-// The hidden entry of a resolved clash is in no table and has no NEW event.
-bool is_hidden(const Entry& entry) {
-    return (entry.status & status::kNatClash) != 0;
-}
-
 Pending when_in_table(Pending pending) {
     switch (pending) {
         case Pending::kGone:

@@ -195,9 +195,10 @@ Status Socket::request(nlmsghdr& message, const MessageVisitor& visit) {
                 continue;
             }
             const auto progress = TRY(read_end(*answer));
-            if (progress == Progress::kDone || visit(*answer) == Next::kStop) {
+            if (progress == Progress::kDone) {
                 return {};
             }
+            visit(*answer);
         }
     }
 }

@@ -9,7 +9,6 @@
 #include <string>
 
 #include "dataplane/base/result.h"
-#include "harness/netfilter/dump.h"
 
 struct mnl_socket;
 struct nlmsghdr;
@@ -34,11 +33,11 @@ class Socket {
     // The next datagram, into `buffer`; what is too long for it is an error.
     Result<std::span<const std::byte>> receive(std::span<std::byte> buffer);
 
-    using MessageVisitor = std::function<Next(const nlmsghdr&)>;
+    using MessageVisitor = std::function<void(const nlmsghdr&)>;
     // Sends a request and gives every message of the answer to `visit`, until the kernel's end or
-    // error message. Returns at the visitor's kStop without reading on: the socket is then fit for
-    // closing only.
-    Status request(nlmsghdr& message, const MessageVisitor& visit);
+    // error message.
+    Status request(
+        nlmsghdr& message, const MessageVisitor& visit = [](const nlmsghdr&) {});
 
   private:
     struct Close {

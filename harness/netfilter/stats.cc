@@ -98,7 +98,6 @@ Result<std::vector<CpuStats>> cpu_stats(const std::string& netns) {
         CpuStats stats;
         readable = parse_cpu_stats(message, stats) == Parsed::kOk && readable;
         all.push_back(std::move(stats));
-        return Next::kContinue;
     }));
     if (!readable || all.empty()) {
         return fail(ErrorCode::kFailed, "ctnetlink gave no readable per-CPU statistics");
@@ -118,7 +117,6 @@ Result<TableSize> table_size(const std::string& netns) {
                     size.maximum = value;
                 }
             });
-        return Next::kContinue;
     }));
     return size;
 }

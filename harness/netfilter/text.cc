@@ -1,7 +1,7 @@
 #include "harness/netfilter/text.h"
 
 #include <arpa/inet.h>
-#include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <libnetfilter_conntrack/libnetfilter_conntrack.h>
 #include <netinet/in.h>
 
@@ -127,7 +127,7 @@ void append_original(Pen& pen, const Entry& entry) {
         pen.field("zone-orig=", entry.zone);
     }
     append_counters(pen, entry.original_counters);
-    if (entry.status != 0 && (entry.status & status::kSeenReply) == 0) {
+    if (entry.status != 0 && !seen_reply(entry)) {
         pen.text("[UNREPLIED] ");
     }
 }
@@ -194,13 +194,7 @@ void append_labels(Pen& pen, const Entry& entry, const LabelNames* labels) {
 }
 
 void append_status(Pen& pen, std::uint32_t bits) {
-    pen.text("status=");
-    const char* between = "";
-    for (const std::string& name : status_names(bits)) {
-        pen.text(between).text(name);
-        between = ",";
-    }
-    pen.blank();
+    pen.field("status=", fmt::format("{}", fmt::join(status_names(bits), ",")));
 }
 
 void append_rest(Pen& pen, const Entry& entry, const TextOptions& options) {
@@ -235,7 +229,7 @@ void append_kind(std::string& out, EventKind kind) {
 }
 
 void append_clash_mark(std::string& out, const Entry& entry, const TextOptions& options) {
-    if (options.nat_clash == TextOptions::Column::kShow && (entry.status & status::kNatClash)) {
+    if (options.nat_clash == TextOptions::Column::kShow && is_hidden(entry)) {
         out += " [NAT_CLASH]";
     }
 }

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
-#include <iterator>
+#include <ranges>
 
 #include "harness/offload/evidence.h"
 
@@ -97,9 +97,8 @@ Cell make_cell(const RowsRun& run, const Findings& findings, profile::Direction 
     if (!defects.empty()) {
         cell.verdict = CellVerdict::kFail;
         cell.cause = defects.front()->title;
-        std::vector<std::string> words;
-        std::ranges::transform(defects, std::back_inserter(words), &Defect::signature);
-        cell.reason = fmt::format("{}", fmt::join(words, ", "));
+        cell.reason =
+            fmt::format("{}", fmt::join(defects | std::views::transform(&Defect::signature), ", "));
     } else if (count.frames == 0) {
         cell.verdict = CellVerdict::kSkip;
         cell.reason = count.refused != 0   ? "the driver refused every frame of this kind"
@@ -154,9 +153,7 @@ verdict::Proof defects_proof(const Findings& findings, const RowsRun& run) {
                                      "for example", "looks like"}};
     for (const Defect& defect : findings.defects) {
         const bool valued = defect.wire_value != defect.right_value;
-        std::vector<std::string> errata;
-        std::ranges::transform(defect.errata, std::back_inserter(errata),
-                               &verdict::KnownErratum::id);
+        const auto errata = defect.errata | std::views::transform(&verdict::KnownErratum::id);
         proof.rows.push_back({defect.signature(), defect.where, std::to_string(defect.frames),
                               valued ? fmt::format("0x{:04x}", defect.wire_value) : "",
                               valued ? fmt::format("0x{:04x}", defect.right_value) : "",
@@ -202,11 +199,10 @@ void conclude(verdict::ScenarioResult& result, const Findings& findings, const R
     } else if (findings.defects.empty()) {
         result.headline = fmt::format("No defect in {} frames.", frames);
     } else {
-        std::vector<std::string> words;
-        std::ranges::transform(findings.defects, std::back_inserter(words), &Defect::signature);
-        result.headline = fmt::format("{} {} in {} frames: {}.", findings.defects.size(),
-                                      findings.defects.size() == 1 ? "defect" : "defects", frames,
-                                      fmt::join(words, "; "));
+        result.headline = fmt::format(
+            "{} {} in {} frames: {}.", findings.defects.size(),
+            findings.defects.size() == 1 ? "defect" : "defects", frames,
+            fmt::join(findings.defects | std::views::transform(&Defect::signature), "; "));
     }
     for (const Defect& defect : findings.defects) {
         result.explanation.push_back(sentence(defect));

@@ -362,11 +362,7 @@ std::string place_of(const matrix::Row& row, const std::string& layer, const Row
         case matrix::InnerTransport::kTcp:
         case matrix::InnerTransport::kTcpOptions: return depth + "tcp";
         case matrix::InnerTransport::kSctp: return depth + "sctp";
-        case matrix::InnerTransport::kIcmp:
-            return depth + (row.network == matrix::InnerNetwork::kIpv4 ||
-                                    row.network == matrix::InnerNetwork::kIpv4Options
-                                ? "icmp"
-                                : "icmpv6");
+        case matrix::InnerTransport::kIcmp: return depth + (is_ipv4(row) ? "icmp" : "icmpv6");
         case matrix::InnerTransport::kUnknown: break;
     }
     return depth + "l4";

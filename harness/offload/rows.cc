@@ -84,10 +84,8 @@ void suit(Probe& probe, const port::PortInfo& device, std::vector<std::string>& 
 // net_af_packet joins a fanout group with PACKET_FANOUT_FLAG_DEFRAG: the kernel puts IPv4 fragments
 // together before the port sees them.
 bool is_put_together(const matrix::Row& row, const port::PortInfo& receiver) {
-    const bool v4 = row.network == matrix::InnerNetwork::kIpv4 ||
-                    row.network == matrix::InnerNetwork::kIpv4Options;
-    return receiver.driver == "net_af_packet" && v4 && row.encap == matrix::Encap::kNone &&
-           row.fragmentation != matrix::Fragmentation::kNone;
+    return receiver.driver == "net_af_packet" && is_ipv4(row) &&
+           row.encap == matrix::Encap::kNone && row.fragmentation != matrix::Fragmentation::kNone;
 }
 
 std::uint16_t tunnel_port_of(const Probe& probe) {

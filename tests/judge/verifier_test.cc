@@ -1,7 +1,6 @@
 #include "dataplane/judge/verifier.h"
 
 #include <boost/test/unit_test.hpp>
-#include <cstring>
 #include <functional>
 #include <memory>
 
@@ -37,7 +36,7 @@ bool all_good(const FrameVerdict& verdict) {
 
 const ChecksumFinding* find(const FrameVerdict& verdict, const char* layer) {
     for (const ChecksumFinding& finding : verdict.all()) {
-        if (std::strcmp(word(finding.layer), layer) == 0) {
+        if (word(finding.layer) == layer) {
             return &finding;
         }
     }
@@ -162,8 +161,7 @@ BOOST_AUTO_TEST_CASE(a_wrong_layer_is_found_without_blaming_the_others) {
         const FrameVerdict verdict = both(frame);
         for (const ChecksumFinding& finding : verdict.all()) {
             const bool blamed = finding.state == ChecksumState::kBad;
-            BOOST_TEST(blamed == (std::strcmp(word(finding.layer), layer) == 0),
-                       word(finding.layer));
+            BOOST_TEST(blamed == (word(finding.layer) == layer), word(finding.layer));
         }
     }
 }

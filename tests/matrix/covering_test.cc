@@ -3,9 +3,10 @@
 #include <boost/test/unit_test.hpp>
 #include <set>
 
-#include "dataplane/matrix/random.h"
+#include "dataplane/base/random.h"
 
 using namespace pathproof::matrix;
+using pathproof::Random;
 
 namespace {
 
