@@ -91,19 +91,19 @@ Result<int> run_manifest(const TypedManifest& typed) {
 struct ServerOptions {
     std::string address;
     std::uint16_t port = 5300;
-    double delay_ms = 0;
+    std::uint32_t delay_ms = 0;
     std::optional<double> duration_s;
 };
 
 Result<int> run_server(const ServerOptions& options) {
     const auto address = TRY(frame::parse_ip(options.address));
     process::stop_on_signals();
-    const auto server = TRY(agent::DnsServer::start(
-        {.listen = {.address = address, .port = options.port},
-         .address = *frame::parse_ip("192.0.2.1"),
-         .address6 = *frame::parse_ip("2001:db8::1"),
-         .delay = std::chrono::milliseconds(static_cast<std::int64_t>(options.delay_ms))},
-        {.keep_log = true}));
+    const auto server =
+        TRY(agent::DnsServer::start({.listen = {.address = address, .port = options.port},
+                                     .address = *frame::parse_ip("192.0.2.1"),
+                                     .address6 = *frame::parse_ip("2001:db8::1"),
+                                     .delay = std::chrono::milliseconds(options.delay_ms)},
+                                    {.keep_log = true}));
     fmt::print(stderr, "pathproof: answering DNS queries at {}\n",
                frame::to_string(server->endpoint()));
     std::size_t queries = 0;
@@ -228,7 +228,7 @@ void add_server(CLI::App& k8s, Command& chosen) {
     app->add_option("--delay-ms", options->delay_ms,
                     "answer so much later: a raced query's hidden entry lives for 1000 ms")
         ->capture_default_str()
-        ->check(number_in(0, 60'000));
+        ->check(whole(0, 60'000));
     app->add_option("--duration", options->duration_s, "seconds; without it until interrupted")
         ->check(kAboveZero);
     app->footer("Exit status: 0 done, 2 wrong usage or an address in use, 3 no query came.");

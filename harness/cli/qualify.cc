@@ -44,7 +44,6 @@ Result<int> run_qualify(const QualifyOptions& options) {
     return run_to_end(qualify_session(options), options, print);
 }
 
-// Whatever goes wrong says nothing of what is bisected: git takes other codes for "bad".
 // Why.
 std::string nothing_said(const verdict::RunResult& result, const std::string& cell) {
     std::string text = "nothing is said of this one";
@@ -57,6 +56,7 @@ std::string nothing_said(const verdict::RunResult& result, const std::string& ce
     return cell.empty() || found != nullptr ? text : text + "; it has no cell " + cell;
 }
 
+// Whatever goes wrong says nothing of what is bisected: git takes other codes for "bad".
 int run_bisect(QualifyOptions options) {
     const std::size_t slash = std::min(options.bisect.find('/'), options.bisect.size());
     const std::string scenario = options.bisect.substr(0, slash);

@@ -24,7 +24,7 @@ extern const Family kKernel, kUp, kSeconds, kEntries, kEntriesLimit, kEvents, kE
 // help says what it means on this kernel, or that this is not known.
 Family conntrack_counter(const std::string& counter, const std::string& meaning);
 
-// In the order in which they are exported.
+// All that are exported.
 std::vector<Family> catalogue();
 
 // The catalogue as text for people.

@@ -117,7 +117,8 @@ Result<Erratum> parse_erratum(const std::string& text, const std::string& file);
 // All entries of the folder `errata` in a profile directory, by id.
 Result<std::vector<Erratum>> load_errata(const std::string& directory);
 
-// The entry of that id, or the only one whose id begins with it ("E01"); kNotFound says what to do.
+// The entry of that id, or the only one whose id has it as a part ("E01"); kNotFound says what to
+// do.
 Result<Erratum> find_erratum(const std::string& directory, const std::string& id);
 
 // "tx.outer.udp.NAT0" taken apart; kBadInput says what is allowed.
