@@ -5,7 +5,8 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
+#include <boost/algorithm/string/trim.hpp>
+#include <boost/algorithm/string/trim_all.hpp>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
@@ -47,20 +48,8 @@ Result<std::string> sysctl_path(const std::string& name, const KernelFiles& file
 }
 
 // The kernel prints lists with tabs and takes them with blanks.
-std::string one_blank_between(const std::string& text) {
-    std::string out;
-    for (char letter : text) {
-        const bool blank = std::isspace(static_cast<unsigned char>(letter)) != 0;
-        if (!blank) {
-            out += letter;
-        } else if (!out.empty() && out.back() != ' ') {
-            out += ' ';
-        }
-    }
-    while (!out.empty() && out.back() == ' ') {
-        out.pop_back();
-    }
-    return out;
+bool is_same_value(const std::string& one, const std::string& other) {
+    return boost::trim_fill_copy(one, " ") == boost::trim_fill_copy(other, " ");
 }
 
 Status undo_netns(const Note& note, const KernelFiles& /*files*/, UndoReport& report) {
@@ -95,7 +84,7 @@ Status undo_sysctl(const Note& note, const KernelFiles& files, UndoReport& repor
         // Its device or module may be gone, and its value with it.
         return now.error().code == ErrorCode::kNotFound ? Status() : Status(pass_on(now.error()));
     }
-    if (one_blank_between(*now) == one_blank_between(note.value)) {
+    if (is_same_value(*now, note.value)) {
         return {};
     }
     if (!note.is_ours(*now)) {
@@ -245,9 +234,8 @@ constexpr UndoKind kUndoKinds[] = {
 }  // namespace
 
 bool Note::is_ours(const std::string& now) const {
-    return std::ranges::any_of(sets, [&](const std::string& one) {
-        return one_blank_between(one) == one_blank_between(now);
-    });
+    return std::ranges::any_of(sets,
+                               [&](const std::string& one) { return is_same_value(one, now); });
 }
 
 std::vector<Note> notes_of(const std::vector<UndoAction>& actions) {
@@ -316,18 +304,15 @@ Status run_ip_here(const std::string& command) {
 
 Result<std::string> read_sysctl(const std::string& name, const KernelFiles& files) {
     const auto path = TRY(sysctl_path(name, files));
-    auto text = TRY(doing(read_file(path), "sysctl {}", name));
-    while (!text.empty() && std::isspace(static_cast<unsigned char>(text.back())) != 0) {
-        text.pop_back();
-    }
-    return text;
+    const auto text = TRY(doing(read_file(path), "sysctl {}", name));
+    return boost::trim_right_copy(text);
 }
 
 Status write_sysctl(const std::string& name, const std::string& value, const KernelFiles& files) {
     const auto path = TRY(sysctl_path(name, files));
     TRY(doing(write_file(path, value + "\n", O_TRUNC), "set sysctl {} to {}", name, value));
     const auto now = TRY(read_sysctl(name, files));
-    if (one_blank_between(now) != one_blank_between(value)) {
+    if (!is_same_value(now, value)) {
         return fail(ErrorCode::kFailed, "set sysctl {} to {}: the kernel made it {}", name, value,
                     now);
     }
