@@ -246,7 +246,7 @@ Status NatPath::add_ipv6() {
         }
     }
     TRY(set_sysctls(names_.dut, {{"net.ipv6.conf.all.forwarding", "1"}}));
-    TRY(run_ip(nat_path_ipv6_scripts(names6_)));
+    TRY(run_ip(nat_path_scripts(names6_)));
     has_ipv6_ = true;
     return {};
 }

@@ -54,9 +54,8 @@ std::vector<Script> nat_path_neighbour_scripts(const NatPathNames& names);
 std::vector<Script> nat_path_endpoint_scripts(const NatPathNames& names);
 std::string nat_path_endpoint_filter(EndpointState state,
                                      frame::Family family = frame::Family::kIpv4);
+// With names of IPv6 for links that are up: see add_ipv6().
 std::vector<Script> nat_path_scripts(const NatPathNames& names);
-// Of add_ipv6(), for links that are up, and names of IPv6.
-std::vector<Script> nat_path_ipv6_scripts(const NatPathNames& names);
 std::string nat_path_shortcut_link(const NatPathNames& names);
 std::vector<Script> nat_path_shortcut_scripts(const NatPathNames& names);
 // The server's route to the client.
