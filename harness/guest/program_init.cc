@@ -20,6 +20,7 @@
 #include "harness/guest/init_steps.h"
 #include "harness/guest/relay.h"
 #include "harness/message/archive.h"
+#include "harness/process/children.h"
 #include "harness/process/json_text.h"
 
 namespace pathproof::guest {
@@ -99,15 +100,6 @@ struct Running {
     Fd errors;
 };
 
-std::vector<char*> pointers(const std::vector<std::string>& words) {
-    std::vector<char*> all;
-    for (const std::string& word : words) {
-        all.push_back(const_cast<char*>(word.c_str()));
-    }
-    all.push_back(nullptr);
-    return all;
-}
-
 Running start(const Program& program) {
     std::array<int, 2> output{};
     std::array<int, 2> errors{};
@@ -122,8 +114,8 @@ Running start(const Program& program) {
             dup2(errors[1], STDERR_FILENO) < 0 || chdir(program.folder.c_str()) != 0) {
             _exit(127);
         }
-        execve(program.path.c_str(), pointers(program.words).data(),
-               pointers(program.environment).data());
+        execve(program.path.c_str(), process::pointers_to(program.words).data(),
+               process::pointers_to(program.environment).data());
         dprintf(STDERR_FILENO, "pathproof: start %s in the guest: %s\n", program.path.c_str(),
                 std::strerror(errno));
         _exit(127);
