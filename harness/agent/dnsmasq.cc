@@ -8,11 +8,10 @@
 #include <cstdlib>
 #include <deque>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <mutex>
 #include <thread>
 
+#include "dataplane/base/file.h"
 #include "harness/agent/operations.h"
 #include "harness/process/child.h"
 #include "harness/process/program.h"
@@ -42,8 +41,7 @@ std::vector<Process> processes_of(pid_t group) {
         if (pid == 0) {
             continue;
         }
-        std::ifstream file(folder.path() / "stat");
-        const std::string text{std::istreambuf_iterator<char>(file), {}};
+        const std::string text = read_file(folder.path() / "stat").value_or("");
         const std::size_t end = text.rfind(')');  // of the command's name, which may hold any
         Process process{.pid = pid};
         pid_t own = 0;

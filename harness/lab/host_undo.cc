@@ -38,9 +38,7 @@ Result<std::string> in_sysfs(const std::string& device, const std::string& mask)
     if (ran.exit_status != 0) {
         return fail(ErrorCode::kFailed, "rps_cpus of {}: {}", device, ran.err);
     }
-    while (!ran.out.empty() && ran.out.back() == '\n') {
-        ran.out.pop_back();
-    }
+    ran.out.erase(ran.out.find_last_not_of('\n') + 1);
     return ran.out;
 }
 
