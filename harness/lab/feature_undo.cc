@@ -34,8 +34,7 @@ std::vector<const Note*> to_set_back(const std::vector<Note>& notes,
         if (!note.sets.empty() && note.sets.back() == on_off(feature->requested)) {
             back.push_back(&note);
         } else {
-            report.left_alone.push_back(
-                left_to_others(where + ": " + note.name, state_of(*feature)));
+            static_cast<void>(report.leave(where + ": " + note.name, state_of(*feature)));
         }
     }
     return back;
@@ -73,10 +72,8 @@ Status undo_on(const std::string& device, const std::vector<Note>& notes, UndoRe
                                                   undo_kind(note->kind).describe(*note), device));
             report.left.push_back(*note);
         } else {
-            report.done.push_back({.kind = Kind::kFeature,
-                                   .netns = note->netns,
-                                   .device = device,
-                                   .what = fmt::format("{} {}", note->name, state_of(*feature))});
+            static_cast<void>(
+                report.did(*note, fmt::format("{} {}", note->name, state_of(*feature)), device));
         }
     }
     tell_of_dependent(notes, after, where, report);

@@ -54,10 +54,7 @@ bool is_same_value(const std::string& one, const std::string& other) {
 
 Status undo_netns(const Note& note, const KernelFiles& /*files*/, UndoReport& report) {
     auto deleted = TRY(delete_netns(note.name));
-    if (deleted) {
-        report.done.push_back({.kind = note.kind, .what = std::move(*deleted)});
-    }
-    return {};
+    return deleted ? report.did(note, std::move(*deleted)) : Status();
 }
 
 // With all that is in it. Only one whose name a run makes up: make_folder().
@@ -72,10 +69,7 @@ Status undo_folder(const Note& note, const KernelFiles& /*files*/, UndoReport& r
     if (wrong) {
         return fail(ErrorCode::kFailed, "delete {}: {}", note.name, wrong.message());
     }
-    if (gone > 0) {
-        report.done.push_back({.kind = note.kind, .what = "deleted folder " + note.name});
-    }
-    return {};
+    return gone > 0 ? report.did(note, "deleted folder " + note.name) : Status();
 }
 
 Status undo_sysctl(const Note& note, const KernelFiles& files, UndoReport& report) {
@@ -88,14 +82,11 @@ Status undo_sysctl(const Note& note, const KernelFiles& files, UndoReport& repor
         return {};
     }
     if (!note.is_ours(*now)) {
-        report.left_alone.push_back(left_to_others("sysctl " + note.name, *now));
-        return {};
+        return report.leave("sysctl " + note.name, *now);
     }
     TRY(write_sysctl(note.name, note.value, files));
-    report.done.push_back(
-        {.kind = note.kind,
-         .what = fmt::format("set sysctl {} back from {} to {}", note.name, *now, note.value)});
-    return {};
+    return report.did(note,
+                      fmt::format("set sysctl {} back from {} to {}", note.name, *now, note.value));
 }
 
 // A count that we set, or one on the way to it if we were killed before we knew it.
@@ -123,8 +114,7 @@ Status undo_hugepages(const Note& note, const KernelFiles& files, UndoReport& re
         return fail(ErrorCode::kBadInput, "'{}' is no count of pages", note.value);
     }
     if (now.pages != before.pages && !is_our_count(note, before.pages, now.pages)) {
-        report.left_alone.push_back(left_to_others("vm.nr_hugepages", std::to_string(now.pages)));
-        return {};
+        return report.leave("vm.nr_hugepages", std::to_string(now.pages));
     }
     const std::uint64_t free_pages = meminfo(files, "HugePages_Free");
     const std::uint64_t more =
@@ -141,13 +131,11 @@ Status undo_hugepages(const Note& note, const KernelFiles& files, UndoReport& re
         return {};
     }
     TRY(write_hugepages(before.pages, files));
-    report.done.push_back(
-        {.kind = note.kind,
-         .what = more > 0 ? fmt::format("gave back {} surplus hugepages; their number is {}", more,
-                                        before.pages)
-                          : fmt::format("set the number of hugepages back from {} to {}", now.pages,
-                                        before.pages)});
-    return {};
+    return report.did(note, more > 0
+                                ? fmt::format("gave back {} surplus hugepages; their number is {}",
+                                              more, before.pages)
+                                : fmt::format("set the number of hugepages back from {} to {}",
+                                              now.pages, before.pages));
 }
 
 // What ip(8) says of an address, neighbour or device that is gone already.
@@ -172,12 +160,11 @@ Status undo_ip(const Note& note, const KernelFiles& /*files*/, UndoReport& repor
         const std::string command = renamed(note.name, note.device, device);
         const Status undone = run_ip_here(command);
         if (undone) {
-            report.done.push_back(
-                {.kind = note.kind,
-                 .what = fmt::format("ran ip {}{}",
-                                     note.netns.empty() ? "" : "-n " + note.netns + " ", command)});
+            return report.did(
+                note, fmt::format("ran ip {}{}", note.netns.empty() ? "" : "-n " + note.netns + " ",
+                                  command));
         }
-        return undone || says_gone(undone.error().message) ? Status() : undone;
+        return says_gone(undone.error().message) ? Status() : undone;
     }));
     return {};
 }
@@ -253,8 +240,17 @@ std::vector<Note> notes_of(const std::vector<UndoAction>& actions) {
     return notes;
 }
 
-std::string left_to_others(const std::string& what, const std::string& value) {
-    return fmt::format("{} is {}, set by somebody else since: left", what, value);
+Status UndoReport::did(const Note& note, std::string what, const std::string& device) {
+    done.push_back({.kind = note.kind,
+                    .netns = device.empty() ? "" : note.netns,
+                    .device = device,
+                    .what = std::move(what)});
+    return {};
+}
+
+Status UndoReport::leave(const std::string& what, const std::string& value) {
+    left_alone.push_back(fmt::format("{} is {}, set by somebody else since: left", what, value));
+    return {};
 }
 
 std::uint64_t meminfo(const KernelFiles& files, const std::string& key) {
