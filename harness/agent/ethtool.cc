@@ -186,10 +186,6 @@ Status write_features(Device& device, const FeatureTable& table, const std::vect
     return {};
 }
 
-const char* on_or_off(bool on) {
-    return on ? "on" : "off";
-}
-
 Status refuse_fixed(const Device& device, const FeatureTable& table,
                     const std::vector<FeatureRequest>& requests) {
     for (const FeatureRequest& request : requests) {
@@ -375,6 +371,18 @@ Status read_statistics(Device& device, DeviceInfo& info) {
 }
 
 }  // namespace
+
+const char* on_or_off(bool on) {
+    return on ? "on" : "off";
+}
+
+std::string state_of(const Feature& feature) {
+    const char* const is = on_or_off(feature.active);
+    return feature.never_changed ? fmt::format("{} [fixed]", is)
+           : feature.active == feature.requested
+               ? is
+               : fmt::format("{} [requested {}]", is, on_or_off(feature.requested));
+}
 
 const Feature* feature_named(const std::vector<Feature>& features, const std::string& name) {
     const auto found = std::ranges::find(features, name, &Feature::name);

@@ -13,10 +13,6 @@ using agent::Feature;
 using agent::feature_named;
 using Kind = UndoAction::Kind;
 
-const char* on_off(bool on) {
-    return on ? "on" : "off";
-}
-
 bool was_requested(const UndoAction& note) {
     return note.value == "on" || note.value == "off [requested on]";
 }
@@ -31,7 +27,7 @@ std::vector<const Note*> to_set_back(const std::vector<Note>& notes,
         if (feature == nullptr || feature->requested == was_requested(note)) {
             continue;
         }
-        if (!note.sets.empty() && note.sets.back() == on_off(feature->requested)) {
+        if (!note.sets.empty() && note.sets.back() == agent::on_or_off(feature->requested)) {
             back.push_back(&note);
         } else {
             static_cast<void>(report.leave(where + ": " + note.name, state_of(*feature)));
@@ -82,16 +78,6 @@ Status undo_on(const std::string& device, const std::vector<Note>& notes, UndoRe
 
 }  // namespace
 
-std::string state_of(const Feature& feature) {
-    if (feature.never_changed) {
-        return fmt::format("{} [fixed]", on_off(feature.active));
-    }
-    return feature.active == feature.requested
-               ? on_off(feature.active)
-               : fmt::format("{} [requested {}]", on_off(feature.active),
-                             on_off(feature.requested));
-}
-
 Result<FeatureNotes> notes_of_features(const std::string& netns, const std::string& device,
                                        const std::vector<std::pair<std::string, bool>>& wanted,
                                        const std::vector<UndoAction>& known) {
@@ -118,7 +104,7 @@ Result<FeatureNotes> notes_of_features(const std::string& netns, const std::stri
         }
         note.name = name;
         note.value.clear();
-        note.set = on_off(on);
+        note.set = agent::on_or_off(on);
         const auto first = std::ranges::find_if(
             found, [&](const UndoAction& action) { return action.same_thing(note); });
         if (first != found.end()) {
