@@ -181,12 +181,9 @@ std::string tunnel_rules(const NatPathNames& names, const TunnelOptions& options
            "COMMIT\n";
 }
 
-std::string nat_path_neighbour_link(const NatPathNames& names) {
-    return veth(names.neighbour_device, names.neighbour, names.dut_neighbour_device, names.dut);
-}
-
 std::vector<Script> nat_path_neighbour_scripts(const NatPathNames& names) {
     return {
+        {"", veth(names.neighbour_device, names.neighbour, names.dut_neighbour_device, names.dut)},
         {names.dut, fmt::format("link add name {0} type bridge forward_delay 0 mcast_snooping "
                                 "0\n"
                                 "address flush dev {1}\n"
@@ -201,12 +198,9 @@ std::vector<Script> nat_path_neighbour_scripts(const NatPathNames& names) {
              fmt::format("route add default via {}\n", to_string(names.dut_client_address))}};
 }
 
-std::string nat_path_shortcut_link(const NatPathNames& names) {
-    return veth(names.client_shortcut, names.client, names.server_shortcut, names.server);
-}
-
 std::vector<Script> nat_path_shortcut_scripts(const NatPathNames& names) {
-    return {{names.client, fmt::format("link set {} up\n", names.client_shortcut)},
+    return {{"", veth(names.client_shortcut, names.client, names.server_shortcut, names.server)},
+            {names.client, fmt::format("link set {} up\n", names.client_shortcut)},
             {names.server, fmt::format("link set {} up\n", names.server_shortcut)}};
 }
 

@@ -241,9 +241,9 @@ BOOST_AUTO_TEST_CASE(a_vxlan_frame_of_a_full_inner_packet_fits_the_underlay) {
 }
 
 BOOST_AUTO_TEST_CASE(no_two_devices_share_a_mac_address) {
-    for (const std::string& commands : {overlay_links(overlay_names("1a2b")) +
+    for (const std::string& commands : {all_commands(overlay_scripts(overlay_names("1a2b"))) +
                                             all_commands(overlay_vxlans(overlay_names("1a2b"), {})),
-                                        nat_box_links(nat_box_names("1a2b"))}) {
+                                        all_commands(nat_box_scripts(nat_box_names("1a2b")))}) {
         std::istringstream words(commands);
         std::set<std::string> seen;
         std::string word;
