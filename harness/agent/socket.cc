@@ -54,8 +54,7 @@ int socket_family(const frame::IpAddress& address) {
 }
 
 bool is_unspecified(const frame::IpAddress& address) {
-    return std::all_of(address.bytes.begin(), address.bytes.end(),
-                       [](auto byte) { return byte == 0; });
+    return address.bytes == frame::IpAddress().bytes;
 }
 
 Result<frame::Endpoint> local_endpoint(int socket) {
