@@ -2,11 +2,8 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <net/if.h>
 #include <poll.h>
-#include <sys/ioctl.h>
 #include <sys/mount.h>
-#include <sys/socket.h>
 #include <sys/utsname.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -84,14 +81,6 @@ void fill_root(const Program& program) {
         chroot(".") != 0 || chdir("/") != 0) {
         go_off(fmt::format("take this machine's root folder: {}", std::strerror(errno)));
     }
-}
-
-void raise_loopback() {
-    const Fd any(socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
-    ifreq request{};
-    std::strncpy(request.ifr_name, "lo", IFNAMSIZ - 1);
-    request.ifr_flags = IFF_UP | IFF_RUNNING;
-    ioctl(any.get(), SIOCSIFFLAGS, &request);
 }
 
 struct Running {
@@ -201,7 +190,7 @@ void run_program_of_guest() {
     }
     make_root();
     fill_root(*program);
-    raise_loopback();
+    raise_link("lo");
     load_node_modules();
     const Running running = start(*program);
     relay(port, running);
