@@ -74,7 +74,7 @@ class PodOverlay final : public Overlay {
 
 Status PodOverlay::build() {
     const PodNodeNames& names = nodes_->names();
-    const cni::OverlaySetup setup = cni::overlay_setup(nodes_->chain().overlay, 1, 2);
+    const cni::OverlaySetup setup = cni::overlay_setup(nodes_->chain().overlay, 1);
     names_ = {.tester = names.tester,
               .node_a = names.nodes[0],
               .node_b = names.nodes[1],
@@ -113,7 +113,7 @@ Status PodOverlay::configure(const OverlayOptions& options) {
     for (unsigned node = 0; node < front_.size(); ++node) {
         const std::string& netns = nodes_->names().nodes[node];
         const cni::OverlaySetup setup =
-            cni::overlay_setup(nodes_->chain().overlay, node + 1, 2 - node, options.udp_checksum);
+            cni::overlay_setup(nodes_->chain().overlay, node + 1, options.udp_checksum);
         TRY(run_ip(netns, fmt::format("link delete {}\n{}", setup.device, setup.tunnel)));
         TRY(process::run_checked(setup.forwarding, {.netns = netns}));
         TRY(front_[node].load(
