@@ -80,7 +80,7 @@ bool is_answer_to(const Question& question, const frame::DnsHeader& header,
 enum class Carrier { kUdp, kTcp };
 
 // Takes a message that answers one of the open questions; any other is ignored.
-void take_message(Lookup& lookup, std::span<const std::uint8_t> message, Carrier carrier) {
+void take_answer(Lookup& lookup, std::span<const std::uint8_t> message, Carrier carrier) {
     frame::DnsReader reader(message);
     const frame::DnsHeader header = reader.header();
     const std::optional<frame::DnsQuestion> asked = reader.next_question();
@@ -160,7 +160,7 @@ int await_datagrams(int socket, Lookup& lookup, std::size_t wanted, const Deadli
         }
         const ssize_t got = recv(socket, buffer.data(), buffer.size(), 0);
         if (got >= 0) {
-            take_message(lookup, {buffer.data(), static_cast<std::size_t>(got)}, Carrier::kUdp);
+            take_answer(lookup, {buffer.data(), static_cast<std::size_t>(got)}, Carrier::kUdp);
         } else if (errno != EAGAIN && errno != EINTR) {
             return errno;
         }
@@ -232,31 +232,6 @@ Status look_up_by_udp(const DnsLookupOptions& options, Lookup& lookup) {
     return {};
 }
 
-Bytes with_length_prefix(const std::vector<Question*>& questions) {
-    Bytes stream;
-    for (const Question* question : questions) {
-        const std::size_t length = question->message.size();
-        stream.push_back(static_cast<std::uint8_t>(length >> 8));
-        stream.push_back(static_cast<std::uint8_t>(length));
-        stream.insert(stream.end(), question->message.begin(), question->message.end());
-    }
-    return stream;
-}
-
-// Takes the whole messages at the front of the stream.
-void take_stream(Lookup& lookup, Bytes& stream) {
-    std::size_t begin = 0;
-    while (stream.size() - begin >= 2) {
-        const std::size_t length = std::size_t{stream[begin]} << 8 | stream[begin + 1];
-        if (stream.size() - begin - 2 < length) {
-            break;
-        }
-        take_message(lookup, {stream.data() + begin + 2, length}, Carrier::kTcp);
-        begin += 2 + length;
-    }
-    stream.erase(stream.begin(), stream.begin() + static_cast<std::ptrdiff_t>(begin));
-}
-
 // Reads answers until both are there; what went wrong otherwise, empty for a timeout.
 std::string await_stream(int socket, Lookup& lookup, const Deadline& deadline) {
     Bytes stream;
@@ -271,7 +246,9 @@ std::string await_stream(int socket, Lookup& lookup, const Deadline& deadline) {
         }
         if (got > 0) {
             stream.insert(stream.end(), chunk.begin(), chunk.begin() + got);
-            take_stream(lookup, stream);
+            while (const auto message = take_message(stream)) {
+                take_answer(lookup, *message, Carrier::kTcp);
+            }
         } else if (errno != EAGAIN && errno != EINTR) {
             return describe_errno(errno);
         }
@@ -292,7 +269,10 @@ Status look_up_by_tcp(const DnsLookupOptions& options, Lookup& lookup) {
             continue;
         }
         const std::vector<Question*> open = open_questions(lookup);
-        const Bytes stream = with_length_prefix(open);
+        Bytes stream;
+        for (const Question* question : open) {
+            put_message(stream, question->message);
+        }
         // Two queries always fit the empty send buffer of a new connection.
         if (send(socket.get(), stream.data(), stream.size(), MSG_NOSIGNAL) !=
             static_cast<ssize_t>(stream.size())) {

@@ -337,19 +337,13 @@ void KernelDnsServer::read_connection(Connection& connection) {
     }
 }
 
-// Each message is preceded by its length (RFC 1035 section 4.2.2); several may come at once (RFC
-// 7766).
 void KernelDnsServer::take_queries(const std::shared_ptr<Connection>& connection) {
-    std::size_t begin = 0;
-    const Bytes& in = connection->in;
-    while (connection->socket && in.size() - begin >= 2) {
-        const std::size_t length = std::size_t{in[begin]} << 8 | in[begin + 1];
-        if (in.size() - begin - 2 < length) {
-            break;
+    while (connection->socket) {
+        const auto query = take_message(connection->in);
+        if (!query) {
+            return;
         }
-        auto [message, withheld] =
-            answer({in.data() + begin + 2, length}, kMostAnswer, connection->peer, true);
-        begin += 2 + length;
+        auto [message, withheld] = answer(*query, kMostAnswer, connection->peer, true);
         if (withheld) {
             continue;
         }
@@ -357,13 +351,10 @@ void KernelDnsServer::take_queries(const std::shared_ptr<Connection>& connection
             close(*connection);  // not DNS: nothing sensible can follow
             return;
         }
-        const std::array<std::uint8_t, 2> prefix{static_cast<std::uint8_t>(message.size() >> 8),
-                                                 static_cast<std::uint8_t>(message.size())};
-        message.insert(message.begin(), prefix.begin(), prefix.end());
         ++connection->unanswered;
         const auto send_now = [this, connection, message = std::move(message)] {
             --connection->unanswered;
-            connection->out.insert(connection->out.end(), message.begin(), message.end());
+            put_message(connection->out, message);
             flush(*connection);
             finish_if_done(*connection);
         };
@@ -373,8 +364,6 @@ void KernelDnsServer::take_queries(const std::shared_ptr<Connection>& connection
             reactor->after(options.delay, send_now);
         }
     }
-    connection->in.erase(connection->in.begin(),
-                         connection->in.begin() + static_cast<std::ptrdiff_t>(begin));
 }
 
 void KernelDnsServer::flush(Connection& connection) {

@@ -8,11 +8,10 @@
 #include <cstdlib>
 #include <deque>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <mutex>
 #include <thread>
 
+#include "dataplane/base/file.h"
 #include "harness/agent/operations.h"
 #include "harness/process/child.h"
 #include "harness/process/program.h"
@@ -42,8 +41,7 @@ std::vector<Process> processes_of(pid_t group) {
         if (pid == 0) {
             continue;
         }
-        std::ifstream file(folder.path() / "stat");
-        const std::string text{std::istreambuf_iterator<char>(file), {}};
+        const std::string text = read_file(folder.path() / "stat").value_or("");
         const std::size_t end = text.rfind(')');  // of the command's name, which may hold any
         Process process{.pid = pid};
         pid_t own = 0;
@@ -107,7 +105,9 @@ bool line_has(const std::string& line, const char* words) {
     return line.find(words) != std::string::npos;
 }
 
-struct InstalledDnsmasq final : Dnsmasq {
+// The one that is installed. It runs in a PID namespace of its own, so that its workers end with it,
+// and it ends with this process.
+struct Dnsmasq {
     std::mutex mutex;  // of all below
     std::condition_variable news;
     std::deque<std::string> lines;
@@ -117,7 +117,11 @@ struct InstalledDnsmasq final : Dnsmasq {
     pid_t pid = -1;     // of unshare(1): the leader of its process group
     std::jthread keeper;
 
-    ~InstalledDnsmasq() override {
+    // Waits until it serves. Errors: not installed (kNotFound), an option that it does not know
+    // (kNotSupported), or its last words.
+    static Result<std::unique_ptr<Dnsmasq>> start(const DnsmasqOptions& options);
+
+    ~Dnsmasq() {
         const std::lock_guard lock(mutex);
         if (pid > 0) {
             kill(pid, SIGKILL);
@@ -175,7 +179,8 @@ struct InstalledDnsmasq final : Dnsmasq {
         });
     }
 
-    DnsmasqReport report() override {
+    // With what it says itself of its workers (SIGUSR1).
+    DnsmasqReport report() {
         DnsmasqReport now;
         std::unique_lock lock(mutex);
         // unshare(1), the shell, dnsmasq, its workers.
@@ -200,6 +205,32 @@ struct InstalledDnsmasq final : Dnsmasq {
     }
 };
 
+Result<std::unique_ptr<Dnsmasq>> Dnsmasq::start(const DnsmasqOptions& options) {
+    const std::string program = TRY(find_program());
+    if (options.max_tcp_connections != 0) {
+        const auto help = TRY(process::run_program({program, "--help"}));
+        if (!line_has(help.out + help.err, "--max-tcp-connections")) {
+            return fail(ErrorCode::kNotSupported,
+                        "this dnsmasq does not know --max-tcp-connections, which is new in 2.90");
+        }
+    }
+    auto dnsmasq = std::make_unique<Dnsmasq>();
+    Dnsmasq& own = *dnsmasq;
+    own.keeper = std::jthread([&own, argv = command_of(program, options)] { own.keep(argv); });
+    std::unique_lock lock(own.mutex);
+    own.news.wait_for(lock, kStartsWithin, [&] { return own.serves || !own.ended.empty(); });
+    if (!own.ended.empty()) {
+        return fail(ErrorCode::kUnavailable, "dnsmasq ended ({}): {}", own.ended, own.last_line());
+    }
+    if (!own.serves) {
+        const std::string last = own.last_line();
+        lock.unlock();
+        return fail(ErrorCode::kUnavailable, "dnsmasq did not come to serve within {} s: {}",
+                    kStartsWithin.count() / 1000, last);
+    }
+    return dnsmasq;
+}
+
 }  // namespace
 
 std::optional<DnsmasqWorkers> workers_said(const std::vector<std::string>& log) {
@@ -215,32 +246,6 @@ std::optional<DnsmasqWorkers> workers_said(const std::vector<std::string>& log) 
         }
     }
     return std::nullopt;
-}
-
-Result<std::unique_ptr<Dnsmasq>> Dnsmasq::start(const DnsmasqOptions& options) {
-    const std::string program = TRY(find_program());
-    if (options.max_tcp_connections != 0) {
-        const auto help = TRY(process::run_program({program, "--help"}));
-        if (!line_has(help.out + help.err, "--max-tcp-connections")) {
-            return fail(ErrorCode::kNotSupported,
-                        "this dnsmasq does not know --max-tcp-connections, which is new in 2.90");
-        }
-    }
-    auto dnsmasq = std::make_unique<InstalledDnsmasq>();
-    InstalledDnsmasq& own = *dnsmasq;
-    own.keeper = std::jthread([&own, argv = command_of(program, options)] { own.keep(argv); });
-    std::unique_lock lock(own.mutex);
-    own.news.wait_for(lock, kStartsWithin, [&] { return own.serves || !own.ended.empty(); });
-    if (!own.ended.empty()) {
-        return fail(ErrorCode::kUnavailable, "dnsmasq ended ({}): {}", own.ended, own.last_line());
-    }
-    if (!own.serves) {
-        const std::string last = own.last_line();
-        lock.unlock();
-        return fail(ErrorCode::kUnavailable, "dnsmasq did not come to serve within {} s: {}",
-                    kStartsWithin.count() / 1000, last);
-    }
-    return dnsmasq;
 }
 
 Status Client::start_dnsmasq(const DnsmasqOptions& options) {

@@ -15,6 +15,7 @@
 #include <thread>
 
 #include "harness/agent/feature_names.h"
+#include "harness/agent/feature_trial.h"
 #include "harness/agent/interfaces.h"
 #include "harness/agent/operations.h"
 #include "harness/agent/socket.h"
@@ -186,10 +187,6 @@ Status write_features(Device& device, const FeatureTable& table, const std::vect
     return {};
 }
 
-const char* on_or_off(bool on) {
-    return on ? "on" : "off";
-}
-
 Status refuse_fixed(const Device& device, const FeatureTable& table,
                     const std::vector<FeatureRequest>& requests) {
     for (const FeatureRequest& request : requests) {
@@ -251,18 +248,15 @@ Status refuse_unmet(const Device& device, const FeatureTable& table,
     return {};
 }
 
-std::vector<FeatureChange> changes_between(const FeatureTable& before, const FeatureTable& after,
-                                           const std::vector<FeatureRequest>& requests) {
-    std::vector<FeatureChange> changes;
-    for (std::size_t index = 0; index < before.names.size(); ++index) {
-        if (before.names[index].empty() || before.active(index) == after.active(index)) {
-            continue;
+std::vector<Feature> features_of(const FeatureTable& table) {
+    std::vector<Feature> features;
+    for (std::size_t index = 0; index < table.names.size(); ++index) {
+        if (!table.names[index].empty()) {
+            features.push_back({table.names[index], table.active(index), table.requested(index),
+                                table.available(index), table.fixed(index)});
         }
-        const bool asked =
-            std::ranges::find(requests, index, &FeatureRequest::index) != requests.end();
-        changes.push_back({before.names[index], before.active(index), after.active(index), asked});
     }
-    return changes;
+    return features;
 }
 
 // Asks for the wishes that stood before, for every feature that may be asked for.
@@ -376,6 +370,18 @@ Status read_statistics(Device& device, DeviceInfo& info) {
 
 }  // namespace
 
+const char* on_or_off(bool on) {
+    return on ? "on" : "off";
+}
+
+std::string state_of(const Feature& feature) {
+    const char* const is = on_or_off(feature.active);
+    return feature.never_changed ? fmt::format("{} [fixed]", is)
+           : feature.active == feature.requested
+               ? is
+               : fmt::format("{} [requested {}]", is, on_or_off(feature.requested));
+}
+
 const Feature* feature_named(const std::vector<Feature>& features, const std::string& name) {
     const auto found = std::ranges::find(features, name, &Feature::name);
     return found == features.end() ? nullptr : &*found;
@@ -384,14 +390,7 @@ const Feature* feature_named(const std::vector<Feature>& features, const std::st
 Result<std::vector<Feature>> read_features(const std::string& name) {
     Device device = TRY(Device::open(name));
     const FeatureTable table = TRY(read_table(device));
-    std::vector<Feature> features;
-    for (std::size_t index = 0; index < table.names.size(); ++index) {
-        if (!table.names[index].empty()) {
-            features.push_back({table.names[index], table.active(index), table.requested(index),
-                                table.available(index), table.fixed(index)});
-        }
-    }
-    return features;
+    return features_of(table);
 }
 
 Result<std::vector<FeatureChange>> change_features(
@@ -418,7 +417,15 @@ Result<std::vector<FeatureChange>> change_features(
                         : fail(met.error(), "{} could not be put back as it was ({})", name,
                                restored.error().message);
     }
-    return changes_between(before, after, requests);
+    auto changes = differences(features_of(before), features_of(after));
+    for (const FeatureRequest& request : requests) {
+        if (const auto asked =
+                std::ranges::find(changes, before.names[request.index], &FeatureChange::name);
+            asked != changes.end()) {
+            asked->asked = true;
+        }
+    }
+    return changes;
 }
 
 Status request_features(const std::string& name,

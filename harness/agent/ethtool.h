@@ -12,6 +12,10 @@
 
 namespace pathproof::agent {
 
+const char* on_or_off(bool on);
+// As `ethtool -k` writes it: "on", "off [requested on]", "on [fixed]".
+std::string state_of(const Feature& feature);
+
 // Null: it is none of them.
 const Feature* feature_named(const std::vector<Feature>& features, const std::string& name);
 

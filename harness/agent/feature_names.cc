@@ -53,12 +53,8 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
 }
 
 std::vector<std::string> known_words(const std::vector<std::string>& names) {
-    std::vector<std::string> words;
-    for (const std::string& name : names) {
-        if (!name.empty()) {
-            words.push_back(name);
-        }
-    }
+    std::vector<std::string> words = names;
+    std::erase(words, "");
     for (const Group& group : kGroups) {
         words.emplace_back(group.short_word);
         words.emplace_back(group.long_word);
@@ -67,13 +63,12 @@ std::vector<std::string> known_words(const std::vector<std::string>& names) {
 }
 
 void request(std::vector<FeatureRequest>& requests, FeatureRequest wish) {
-    const auto earlier = std::find_if(requests.begin(), requests.end(),
-                                      [&](const auto& other) { return other.index == wish.index; });
-    if (earlier != requests.end()) {
+    const auto earlier = std::ranges::find(requests, wish.index, &FeatureRequest::index);
+    if (earlier == requests.end()) {
+        requests.push_back(std::move(wish));
+    } else {
         *earlier = std::move(wish);
-        return;
     }
-    requests.push_back(std::move(wish));
 }
 
 Status expand_group(const std::vector<std::string>& names, const std::string& word, bool on,

@@ -186,11 +186,11 @@ struct CoreDnsForwarder final : Forwarder {
         ForwarderTry& made = report.tries[*connection.trial];
         made.connected = true;
         const Bytes& message = queries[made.query].message;
-        Bytes out = message;
-        if (!options.prefer_udp) {  // RFC 1035 section 4.2.2
-            const std::array<std::uint8_t, 2> length{static_cast<std::uint8_t>(message.size() >> 8),
-                                                     static_cast<std::uint8_t>(message.size())};
-            out.insert(out.begin(), length.begin(), length.end());
+        Bytes out;
+        if (options.prefer_udp) {
+            out = message;
+        } else {
+            put_message(out, message);
         }
         reactor->change(descriptor, EPOLLIN);
         connection.in.clear();
@@ -239,16 +239,8 @@ struct CoreDnsForwarder final : Forwarder {
             return;
         }
         connection.in.insert(connection.in.end(), chunk.begin(), chunk.begin() + got);
-        while (connection.in.size() >= 2) {
-            const std::size_t length = id_of(connection.in);
-            if (connection.in.size() - 2 < length) {
-                return;
-            }
-            const Bytes message(connection.in.begin() + 2,
-                                connection.in.begin() + 2 + static_cast<std::ptrdiff_t>(length));
-            connection.in.erase(connection.in.begin(),
-                                connection.in.begin() + 2 + static_cast<std::ptrdiff_t>(length));
-            if (take_answer(descriptor, message)) {
+        while (const auto message = take_message(connection.in)) {
+            if (take_answer(descriptor, *message)) {
                 return;
             }
         }

@@ -182,8 +182,7 @@ class Pinger {
             return;
         }
         ++received_;
-        total_ms_ +=
-            std::chrono::duration<double, std::milli>(Clock::now() - sent_at[sequence]).count();
+        total_ms_ += milliseconds_since(sent_at[sequence]);
     }
 
     ProbeResult result() const {

@@ -54,8 +54,7 @@ int socket_family(const frame::IpAddress& address) {
 }
 
 bool is_unspecified(const frame::IpAddress& address) {
-    return std::all_of(address.bytes.begin(), address.bytes.end(),
-                       [](auto byte) { return byte == 0; });
+    return address.bytes == frame::IpAddress().bytes;
 }
 
 Result<frame::Endpoint> local_endpoint(int socket) {
@@ -125,6 +124,24 @@ void allow_descriptors() {
         limit.rlim_cur = std::min(kDescriptors, limit.rlim_max);
         setrlimit(RLIMIT_NOFILE, &limit);
     }
+}
+
+void put_message(std::vector<std::uint8_t>& stream, std::span<const std::uint8_t> message) {
+    stream.push_back(static_cast<std::uint8_t>(message.size() >> 8));
+    stream.push_back(static_cast<std::uint8_t>(message.size()));
+    stream.insert(stream.end(), message.begin(), message.end());
+}
+
+std::optional<std::vector<std::uint8_t>> take_message(std::vector<std::uint8_t>& stream) {
+    constexpr std::ptrdiff_t kHead = 2;
+    const std::ptrdiff_t length = stream.size() < kHead ? 0 : stream[0] << 8 | stream[1];
+    if (std::ssize(stream) < kHead + length) {
+        return std::nullopt;
+    }
+    const auto begin = stream.begin() + kHead;
+    std::vector<std::uint8_t> message(begin, begin + length);
+    stream.erase(stream.begin(), begin + length);
+    return message;
 }
 
 std::string describe_errno(int number) {

@@ -4,7 +4,11 @@
 #include <sys/socket.h>
 
 #include <chrono>
+#include <cstdint>
+#include <optional>
+#include <span>
 #include <string>
+#include <vector>
 
 #include "dataplane/base/file.h"
 #include "dataplane/base/result.h"
@@ -57,6 +61,11 @@ int connect_before(int socket, const frame::Endpoint& server, const Deadline& de
 // Allows this process 16384 descriptors, or as many as it may have: slow connections stay open while
 // others are made, and the usual 1024 are few.
 void allow_descriptors();
+
+// DNS over TCP has each message behind its length (RFC 1035 section 4.2.2); several may come at once
+// (RFC 7766). What is taken off a stream is its first whole message; nothing: there is none yet.
+void put_message(std::vector<std::uint8_t>& stream, std::span<const std::uint8_t> message);
+std::optional<std::vector<std::uint8_t>> take_message(std::vector<std::uint8_t>& stream);
 
 // What a user reads for an errno of a connection or a send: "connection refused".
 std::string describe_errno(int number);

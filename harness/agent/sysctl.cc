@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <boost/algorithm/string.hpp>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
@@ -21,16 +22,9 @@ namespace {
 namespace fs = std::filesystem;
 
 Result<std::vector<std::string>> name_parts(const std::string& name) {
-    std::vector<std::string> parts(1);
-    for (char letter : name) {
-        if (letter == '.') {
-            parts.emplace_back();
-        } else {
-            parts.back() += letter;
-        }
-    }
-    const bool has_empty =
-        std::any_of(parts.begin(), parts.end(), [](const auto& part) { return part.empty(); });
+    std::vector<std::string> parts;
+    boost::split(parts, name, boost::is_any_of("."));
+    const bool has_empty = std::ranges::find(parts, "") != parts.end();
     if (has_empty || name.find('/') != std::string::npos || name.find('\0') != std::string::npos ||
         parts.size() < 2 || parts.front() != "net") {
         return fail(
@@ -103,9 +97,7 @@ Result<std::string> read_named_text(const fs::path& path, const std::string& wha
     if (got < 0) {
         return system_failure(fmt::format("read {}", what), errno);
     }
-    while (!text.empty() && text.back() == '\n') {
-        text.pop_back();
-    }
+    text.erase(text.find_last_not_of('\n') + 1);
     return text;
 }
 

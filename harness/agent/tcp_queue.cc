@@ -1,13 +1,13 @@
 #include "harness/agent/tcp_queue.h"
 
 #include <algorithm>
-#include <fstream>
-#include <iterator>
 #include <map>
 #include <thread>
 
 #include "dataplane/base/clock.h"
+#include "dataplane/base/file.h"
 #include "harness/agent/operations.h"
+#include "harness/process/foreign.h"
 
 namespace pathproof::agent {
 namespace {
@@ -17,11 +17,6 @@ constexpr milliseconds kLookEvery{10};
 // As the table has them: the kernel's include/net/tcp_states.h. <netinet/tcp.h>, which names them too, does not go with
 // <linux/tcp.h> in one unit.
 enum TcpState : unsigned { kEstablished = 1, kSynReceived = 3, kCloseWait = 8, kListen = 10 };
-
-std::string read_table() {
-    std::ifstream file(kTable);
-    return {std::istreambuf_iterator<char>(file), {}};
-}
 
 // The kernel prints the address as a number of its own byte order.
 frame::IpAddress as_printed(unsigned number) {
@@ -38,7 +33,7 @@ struct QueueLooker final : TcpQueueWatch {
     void look() {
         const std::int64_t now = realtime_ns();
         ++seen.looks;
-        for (const TcpSocket& socket : tcp_sockets(read_table())) {
+        for (const TcpSocket& socket : tcp_sockets(read_file(kTable).value_or(""))) {
             if (socket.local != listener) {
                 continue;
             }
@@ -82,10 +77,7 @@ struct QueueLooker final : TcpQueueWatch {
 
 std::vector<TcpSocket> tcp_sockets(std::string_view text) {
     std::vector<TcpSocket> sockets;
-    while (!text.empty()) {
-        const std::size_t end = std::min(text.find('\n'), text.size());
-        const std::string line(text.substr(0, end));
-        text.remove_prefix(std::min(end + 1, text.size()));
+    for (const std::string& line : process::lines_of(text)) {
         unsigned local = 0, peer = 0, local_port = 0, peer_port = 0, state = 0, send = 0,
                  receive = 0;
         unsigned long inode = 0;
@@ -104,7 +96,7 @@ std::vector<TcpSocket> tcp_sockets(std::string_view text) {
 }
 
 Result<std::unique_ptr<TcpQueueWatch>> TcpQueueWatch::start(const frame::Endpoint& listener) {
-    if (read_table().empty()) {
+    if (read_file(kTable).value_or("").empty()) {
         return fail(ErrorCode::kKernelLacks, "{} is not there", kTable);
     }
     auto watch = std::make_unique<QueueLooker>();

@@ -22,6 +22,7 @@
 #include <fstream>
 #include <utility>
 
+#include "harness/process/children.h"
 #include "harness/process/netns.h"
 #include "harness/process/stop.h"
 
@@ -101,11 +102,7 @@ struct Files {
     if (!entered) {
         give_up(pipe, 0, entered.error().message);
     }
-    std::vector<char*> words;
-    for (const std::string& word : program.argv) {
-        words.push_back(const_cast<char*>(word.c_str()));
-    }
-    words.push_back(nullptr);
+    const std::vector<char*> words = process::pointers_to(program.argv);
     setenv("PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", 1);
     say(pipe, {.started = monotonic_seconds()});
     execvp(words[0], words.data());

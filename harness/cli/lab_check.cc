@@ -40,7 +40,6 @@ using Outcome = Check::Outcome;
 constexpr int kProbeFrames = 3;  // of each sender, at each look
 constexpr int kLooks = 3;
 constexpr std::chrono::milliseconds kProbeTime{200};
-constexpr std::uint32_t kPciHugepagesMib = 512;
 
 struct LabCheckOptions {
     std::string path;
@@ -115,12 +114,7 @@ Result<std::string> fix(const LabFile& file) {
     auto journal = TRY(lab::Journal::open("pathproof lab check --fix"));
     const lab::SignalGuard guard(journal.get(), tell_interrupted);
     TRY(lab::bind_ports(file, *journal));
-    const bool any_pci = std::ranges::any_of(
-        file.ports, [](const TesterPort& port) { return port.kind == TesterPort::Kind::kPci; });
-    const std::uint32_t wanted = file.hugepages_mib != 0 ? file.hugepages_mib
-                                 : any_pci               ? kPciHugepagesMib
-                                                         : 0;
-    if (wanted != 0) {
+    if (const std::uint32_t wanted = lab::hugepages_mib_for(file); wanted != 0) {
         TRY(journal->reserve_hugepages(wanted));  // the check says how many there are
     }
     TRY(journal->keep("what 'lab check --fix' did for " + file.name));
@@ -322,7 +316,7 @@ Result<int> run_check(const LabCheckOptions& options) {
 struct LabBindOptions {
     std::vector<std::string> devices;
     std::string driver = "vfio-pci";
-    std::uint32_t hugepages_mib = kPciHugepagesMib;
+    std::uint32_t hugepages_mib = lab::kPciHugepagesMib;
 };
 
 Result<std::string> bind(const LabBindOptions& options) {

@@ -37,12 +37,7 @@ std::vector<lab::FoundDevice> ports_in(const lab::MachineUse& use, bool only_pci
 Status describe(const std::string& netns, std::vector<lab::FoundDevice>& devices) {
     return process::in_netns(netns, [&]() -> Status {
         for (lab::FoundDevice& device : devices) {
-            if (const auto info = agent::read_device(device.use.name)) {
-                device.driver = info->driver;
-                device.link_up = info->link_up;
-                device.speed_mbps = info->speed_mbps;
-                device.numa_node = info->numa_node;
-            }
+            device.info = agent::read_device(device.use.name).value_or(agent::DeviceInfo());
         }
         return {};
     });
@@ -64,7 +59,7 @@ Result<lab::FoundHosts> look_around(const LabInitOptions& options) {
         const auto there = TRY(lab::remote_use(found.dut.ssh_host()));
         found.dut_devices = ports_in(there, true);
         for (lab::FoundDevice& device : found.dut_devices) {
-            device.link_up = true;  // 'lab check' asks its agent
+            device.info.link_up = true;  // 'lab check' asks its agent
         }
     }
     return found;

@@ -23,10 +23,6 @@ struct OffloadOptions {
     bool json = false;
 };
 
-const char* on_or_off(bool on) {
-    return on ? "on" : "off";
-}
-
 Result<int> show(const OffloadOptions& options) {
     const std::vector<agent::Feature> features =
         TRY(process::in_netns(options.netns, [&] { return agent::read_features(options.device); }));
@@ -35,11 +31,7 @@ Result<int> show(const OffloadOptions& options) {
             fmt::print("{}\n", process::to_text(message::encode(feature)));
             continue;
         }
-        const char* mark = feature.never_changed                 ? " [fixed]"
-                           : feature.active == feature.requested ? ""
-                           : feature.requested                   ? " [requested on]"
-                                                                 : " [requested off]";
-        fmt::print("{}: {}{}\n", feature.name, on_or_off(feature.active), mark);
+        fmt::print("{}: {}\n", feature.name, state_of(feature));
     }
     return 0;
 }
@@ -65,8 +57,8 @@ void print_changes(const std::string& device, const std::vector<agent::FeatureCh
         return;
     }
     for (const agent::FeatureChange& change : changes) {
-        fmt::print("{}: {} -> {}{}\n", change.name, on_or_off(change.before),
-                   on_or_off(change.after), change.asked ? "" : " (changed along)");
+        fmt::print("{}: {} -> {}{}\n", change.name, agent::on_or_off(change.before),
+                   agent::on_or_off(change.after), change.asked ? "" : " (changed along)");
     }
 }
 

@@ -88,7 +88,8 @@ const Chain* find_chain(const std::string& name) {
     return found == kChains.end() ? nullptr : &*found;
 }
 
-OverlaySetup overlay_setup(Overlay overlay, unsigned node, unsigned twin, bool udp_checksum) {
+OverlaySetup overlay_setup(Overlay overlay, unsigned node, bool udp_checksum) {
+    const unsigned twin = 3 - node;
     const bool flannel = overlay == Overlay::kFlannel;
     OverlaySetup setup{.device = flannel ? "flannel.1" : "vxlan.calico",
                        .vni = flannel ? 1u : 4096u,

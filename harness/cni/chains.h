@@ -29,7 +29,7 @@ struct Chain {
 const std::vector<Chain>& built_in_chains();
 const Chain* find_chain(const std::string& name);  // null: there is none
 
-// Of a node and its twin, by their numbers 1 and 2. `tunnel` is for `ip -batch`, `forwarding` a command
+// Of a node by its number, 1 or 2, and its twin. `tunnel` is for `ip -batch`, `forwarding` a command
 // of bridge(8) (empty: none), `rules` for iptables-restore --noflush.
 struct OverlaySetup {
     std::string device;
@@ -40,6 +40,6 @@ struct OverlaySetup {
     std::string rules;
 };
 // Of kFlannel and kCalico. Both programs leave the outer UDP checksum on.
-OverlaySetup overlay_setup(Overlay overlay, unsigned node, unsigned twin, bool udp_checksum = true);
+OverlaySetup overlay_setup(Overlay overlay, unsigned node, bool udp_checksum = true);
 
 }  // namespace pathproof::cni

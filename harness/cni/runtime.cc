@@ -7,6 +7,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <ranges>
+#include <sstream>
 
 #include "harness/process/foreign.h"
 #include "harness/process/json_text.h"
@@ -33,13 +34,11 @@ std::string cache_file(const std::string& folder, const std::string& network,
 // "IgnoreUnknown=1;K8S_POD_NAME=web" as libcni keeps it.
 json arguments_of(const std::string& args) {
     json pairs = json::array();
-    for (std::size_t begin = 0; begin < args.size();) {
-        const std::size_t end = std::min(args.find(';', begin), args.size());
-        const std::string pair = args.substr(begin, end - begin);
+    std::istringstream text(args);
+    for (std::string pair; std::getline(text, pair, ';');) {
         if (const std::size_t equals = pair.find('='); equals != pair.npos) {
             pairs.push_back({pair.substr(0, equals), pair.substr(equals + 1)});
         }
-        begin = end + 1;
     }
     return pairs;
 }

@@ -6,15 +6,16 @@
 
 #include <algorithm>
 #include <array>
+#include <boost/algorithm/string.hpp>
 #include <cerrno>
 #include <filesystem>
 #include <map>
 #include <span>
-#include <sstream>
 
 #include "dataplane/base/file.h"
 #include "harness/fingerprint/nic.h"
 #include "harness/fingerprint/serials.h"
+#include "harness/process/foreign.h"
 #include "harness/process/program.h"
 
 namespace pathproof::fingerprint {
@@ -24,11 +25,7 @@ using verdict::Fact;
 using verdict::FactGroup;
 
 std::string trimmed(const std::string& text) {
-    const char* blanks = " \t\r\n";
-    const std::size_t first = text.find_first_not_of(blanks);
-    return first == std::string::npos
-               ? ""
-               : text.substr(first, text.find_last_not_of(blanks) - first + 1);
+    return boost::trim_copy_if(text, boost::is_any_of(" \t\r\n"));
 }
 
 struct Text {
@@ -60,8 +57,7 @@ std::string sysctl_path(std::string name) {
 
 // The value behind "key : value" or "key: value" in files such as /proc/cpuinfo.
 std::string value_after(const std::string& text, const std::string& key) {
-    std::istringstream lines(text);
-    for (std::string line; std::getline(lines, line);) {
+    for (const std::string& line : process::lines_of(text)) {
         const std::size_t colon = line.find(':');
         if (colon != std::string::npos && trimmed(line.substr(0, colon)) == key) {
             return trimmed(line.substr(colon + 1));
@@ -96,13 +92,12 @@ struct KernelConfig {
     int error = 0;
 };
 
-std::map<std::string, std::string> parse_config(const std::string& text) {
+// The lines NAME=VALUE of a file.
+std::map<std::string, std::string> assignments_in(const std::string& text) {
     std::map<std::string, std::string> values;
-    std::istringstream lines(text);
-    for (std::string line; std::getline(lines, line);) {
-        const std::size_t equals = line.find('=');
-        if (line.starts_with("CONFIG_") && equals != std::string::npos) {
-            values[line.substr(0, equals)] = line.substr(equals + 1);
+    for (const std::string& line : process::lines_of(text)) {
+        if (const std::size_t equals = line.find('='); equals != std::string::npos) {
+            values.try_emplace(line.substr(0, equals), line.substr(equals + 1));
         }
     }
     return values;
@@ -113,12 +108,12 @@ KernelConfig read_config(const std::string& root, const std::string& release) {
     if (access((root + packed).c_str(), R_OK) == 0) {
         const auto text = process::run_checked({"gzip", "-dc", root + packed});
         if (text) {
-            return {parse_config(*text), packed, 0};
+            return {assignments_in(*text), packed, 0};
         }
     }
     const std::string plain = "/boot/config-" + release;
     const Text text = read_text(root + plain);
-    return {parse_config(text.content), text.error == 0 ? plain : packed + ", " + plain,
+    return {assignments_in(text.content), text.error == 0 ? plain : packed + ", " + plain,
             text.error};
 }
 
@@ -240,15 +235,9 @@ FactGroup memory_facts(const std::string& root) {
 }
 
 std::string os_name(const std::string& text) {
-    std::istringstream lines(text);
-    for (std::string line; std::getline(lines, line);) {
-        if (line.starts_with("PRETTY_NAME=")) {
-            std::string value = line.substr(std::string("PRETTY_NAME=").size());
-            std::erase(value, '"');
-            return value;
-        }
-    }
-    return "";
+    std::string value = assignments_in(text)["PRETTY_NAME"];
+    std::erase(value, '"');
+    return value;
 }
 
 FactGroup software_facts(const EnvironmentOptions& options) {

@@ -43,9 +43,18 @@ int note_attribute(const nlattr* attribute, void* data) {
     return MNL_CB_OK;
 }
 
+// Null: it is not there.
+const nlattr* attribute_of(const Attributes& from, std::uint16_t type) {
+    const auto found = from.find(type);
+    return found == from.end() ? nullptr : found->second;
+}
+
+// Nothing of one that is not there.
 Attributes nested(const nlattr* attribute) {
     Attributes all;
-    mnl_attr_parse_nested(attribute, note_attribute, &all);
+    if (attribute != nullptr) {
+        mnl_attr_parse_nested(attribute, note_attribute, &all);
+    }
     return all;
 }
 
@@ -54,25 +63,24 @@ int list_attribute(const nlattr* attribute, void* data) {
     return MNL_CB_OK;
 }
 
-// Of one type, which may be there more than once.
+// Of one type, which may be there more than once; nothing of one that is not there.
 std::vector<const nlattr*> listed(const nlattr* attribute, std::uint16_t type) {
     std::vector<const nlattr*> all;
-    mnl_attr_parse_nested(attribute, list_attribute, &all);
+    if (attribute != nullptr) {
+        mnl_attr_parse_nested(attribute, list_attribute, &all);
+    }
     std::erase_if(all, [&](const nlattr* each) { return mnl_attr_get_type(each) != type; });
     return all;
 }
 
 // Of an unsigned number of any width; nothing: it is not there, or is none.
 std::optional<std::uint64_t> number(const Attributes& from, std::uint16_t type) {
-    const auto found = from.find(type);
-    if (found == from.end()) {
-        return std::nullopt;
-    }
-    switch (mnl_attr_get_payload_len(found->second)) {
-        case sizeof(std::uint8_t): return mnl_attr_get_u8(found->second);
-        case sizeof(std::uint16_t): return mnl_attr_get_u16(found->second);
-        case sizeof(std::uint32_t): return mnl_attr_get_u32(found->second);
-        case sizeof(std::uint64_t): return mnl_attr_get_u64(found->second);
+    const nlattr* found = attribute_of(from, type);
+    switch (found == nullptr ? 0 : mnl_attr_get_payload_len(found)) {
+        case sizeof(std::uint8_t): return mnl_attr_get_u8(found);
+        case sizeof(std::uint16_t): return mnl_attr_get_u16(found);
+        case sizeof(std::uint32_t): return mnl_attr_get_u32(found);
+        case sizeof(std::uint64_t): return mnl_attr_get_u64(found);
         default: return std::nullopt;
     }
 }
@@ -85,22 +93,15 @@ std::string words(const nlattr* attribute) {
 
 // The names of the bits that are set. In a bitset with a mask those are set that have a value.
 std::string bits(const Attributes& from, std::uint16_t type) {
-    const auto set = from.find(type);
-    if (set == from.end()) {
-        return "";
-    }
-    const Attributes parts = nested(set->second);
+    const Attributes parts = nested(attribute_of(from, type));
     const bool is_list = parts.contains(ETHTOOL_A_BITSET_NOMASK);
-    const auto list = parts.find(ETHTOOL_A_BITSET_BITS);
     std::vector<std::string> names;
-    if (list == parts.end()) {
-        return "";
-    }
-    for (const nlattr* bit : listed(list->second, ETHTOOL_A_BITSET_BITS_BIT)) {
+    for (const nlattr* bit :
+         listed(attribute_of(parts, ETHTOOL_A_BITSET_BITS), ETHTOOL_A_BITSET_BITS_BIT)) {
         const Attributes of = nested(bit);
-        const auto name = of.find(ETHTOOL_A_BITSET_BIT_NAME);
-        if (name != of.end() && (is_list || of.contains(ETHTOOL_A_BITSET_BIT_VALUE))) {
-            names.push_back(words(name->second));
+        const nlattr* name = attribute_of(of, ETHTOOL_A_BITSET_BIT_NAME);
+        if (name != nullptr && (is_list || of.contains(ETHTOOL_A_BITSET_BIT_VALUE))) {
+            names.push_back(words(name));
         }
     }
     return fmt::format("{}", fmt::join(names, " "));
@@ -190,19 +191,14 @@ std::string error_correction(const Attributes& from) {
 }
 
 std::string tunnels(const Attributes& from) {
-    const auto ports = from.find(ETHTOOL_A_TUNNEL_INFO_UDP_PORTS);
     std::vector<std::string> tables;
-    if (ports == from.end()) {
-        return "";
-    }
-    for (const nlattr* table : listed(ports->second, ETHTOOL_A_TUNNEL_UDP_TABLE)) {
+    for (const nlattr* table :
+         listed(attribute_of(from, ETHTOOL_A_TUNNEL_INFO_UDP_PORTS), ETHTOOL_A_TUNNEL_UDP_TABLE)) {
         const Attributes of = nested(table);
         std::vector<std::string> entries;
         for (const nlattr* entry : listed(table, ETHTOOL_A_TUNNEL_UDP_TABLE_ENTRY)) {
-            const Attributes what = nested(entry);
-            const auto port = what.find(ETHTOOL_A_TUNNEL_UDP_ENTRY_PORT);
-            if (port != what.end()) {
-                entries.push_back(std::to_string(ntohs(mnl_attr_get_u16(port->second))));
+            if (const nlattr* port = attribute_of(nested(entry), ETHTOOL_A_TUNNEL_UDP_ENTRY_PORT)) {
+                entries.push_back(std::to_string(ntohs(mnl_attr_get_u16(port))));
             }
         }
         tables.push_back(fmt::format(
@@ -310,11 +306,10 @@ Fact module_fact(Ethtool& ethtool, const std::string& device, const char* name,
             device, ETHTOOL_MSG_MODULE_EEPROM_GET,
             [&](nlmsghdr* request) { ask_for_eeprom(request, offset); },
             [&](const Attributes& from) {
-                if (const auto data = from.find(ETHTOOL_A_MODULE_EEPROM_DATA); data != from.end()) {
+                if (const nlattr* data = attribute_of(from, ETHTOOL_A_MODULE_EEPROM_DATA)) {
                     const auto* begin =
-                        static_cast<const std::uint8_t*>(mnl_attr_get_payload(data->second));
-                    bytes.insert(bytes.end(), begin,
-                                 begin + mnl_attr_get_payload_len(data->second));
+                        static_cast<const std::uint8_t*>(mnl_attr_get_payload(data));
+                    bytes.insert(bytes.end(), begin, begin + mnl_attr_get_payload_len(data));
                 }
             });
         error = error == 0 ? failed : error;

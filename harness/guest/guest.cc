@@ -130,7 +130,7 @@ Result<std::unique_ptr<Guest>> Guest::boot(const GuestPlan& plan) {
 Guest::~Guest() {
     if (auto monitor = Qmp::connect(netns_, monitor_); agent_ && monitor) {
         // One that does not go is killed.
-        static_cast<void>(monitor->execute("quit", nlohmann::json::object(), 1s));
+        static_cast<void>(monitor->execute("quit", 1s));
     }
 }
 

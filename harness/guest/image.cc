@@ -237,13 +237,8 @@ Result<Image> make_image(const Kernel& kernel, const ImagePlan& plan) {
     for (const char* name : kNeeded) {
         TRY(modules.add(name));
     }
-    for (const char* name : kWanted) {
-        if (!index.files_of(name)) {
-            made.without.emplace_back(name);
-            continue;
-        }
-        TRY(modules.add(name));
-    }
+    add_lacking(index, kWanted, made.without);
+    TRY(modules.add_there(kWanted));
     if (plan.work == Work::kNatBox) {
         const auto lacking = TRY(lacking_modules(kernel, plan.work));
         if (!lacking.empty()) {

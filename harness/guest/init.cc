@@ -2,14 +2,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <linux/reboot.h>
-#include <net/if.h>
-#include <sys/ioctl.h>
 #include <sys/mount.h>
-#include <sys/reboot.h>
-#include <sys/socket.h>
-#include <sys/stat.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -19,15 +12,11 @@
 #include <fstream>
 #include <string>
 
-#include "dataplane/base/file.h"
-#include "dataplane/base/result.h"
 #include "harness/guest/init_steps.h"
 #include "harness/guest/program_init.h"
 
 namespace pathproof::guest {
 namespace {
-
-namespace fs = std::filesystem;
 
 void set(const std::string& sysctl, const char* value) {
     std::ofstream("/proc/sys/" + sysctl) << value;  // one that this kernel has not is not needed
@@ -40,20 +29,6 @@ void silence_ipv6() {
         set(ipv6 + "accept_ra", "0");
         set(ipv6 + "router_solicitations", "0");
         set(ipv6 + "addr_gen_mode", "1");
-    }
-}
-
-// All devices but those that stand for nothing, up.
-void raise_links() {
-    const Fd any(socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
-    for (const auto& entry : fs::directory_iterator("/sys/class/net")) {
-        ifreq request{};
-        std::strncpy(request.ifr_name, entry.path().filename().c_str(), IFNAMSIZ - 1);
-        ioctl(any.get(), SIOCGIFFLAGS, &request);
-        request.ifr_flags = static_cast<short>(request.ifr_flags | IFF_UP);
-        if (ioctl(any.get(), SIOCSIFFLAGS, &request) != 0) {
-            say(fmt::format("{} does not come up: {}", request.ifr_name, std::strerror(errno)));
-        }
     }
 }
 
@@ -100,7 +75,9 @@ void run_init() {
     }
     // By itself the table of so small a machine takes 4096 entries, fewer than a cell of a NAT box has flows.
     set("net/netfilter/nf_conntrack_max", "65536");
-    raise_links();
+    for (const auto& entry : std::filesystem::directory_iterator("/sys/class/net")) {
+        raise_link(entry.path().filename());
+    }
     const int state = wait_for(start_agent(port_named(kPortName)));
     go_off(fmt::format("the agent ended ({} {})", WIFSIGNALED(state) ? "signal" : "exit status",
                        WIFSIGNALED(state) ? WTERMSIG(state) : WEXITSTATUS(state)));

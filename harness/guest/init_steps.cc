@@ -3,8 +3,11 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <linux/reboot.h>
+#include <net/if.h>
+#include <sys/ioctl.h>
 #include <sys/mount.h>
 #include <sys/reboot.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -54,6 +57,17 @@ void load_module(const std::string& path) {
     if (syscall(SYS_finit_module, file.get(), "", 0) != 0 && errno != EEXIST) {
         go_off(
             fmt::format("the kernel does not take the module {}: {}", path, std::strerror(errno)));
+    }
+}
+
+void raise_link(const std::string& device) {
+    const Fd any(socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+    ifreq request{};
+    device.copy(request.ifr_name, IFNAMSIZ - 1);
+    ioctl(any.get(), SIOCGIFFLAGS, &request);
+    request.ifr_flags = static_cast<short>(request.ifr_flags | IFF_UP);
+    if (ioctl(any.get(), SIOCSIFFLAGS, &request) != 0) {
+        say(fmt::format("{} does not come up: {}", device, std::strerror(errno)));
     }
 }
 

@@ -9,6 +9,7 @@
 #include <filesystem>
 
 #include "dataplane/base/file.h"
+#include "harness/process/foreign.h"
 #include "harness/process/program.h"
 
 namespace pathproof::guest {
@@ -127,17 +128,14 @@ Result<Kernel> debian_kernel(const std::string& name) {
 }  // namespace
 
 std::string control_field(std::string_view text, std::string_view name) {
-    for (std::size_t begin = 0; begin < text.size();) {
-        const std::size_t end = std::min(text.find('\n', begin), text.size());
-        const std::string_view line = text.substr(begin, end - begin);
+    for (const std::string& line : process::lines_of(text)) {
         if (line.empty()) {
             break;
         }
         if (line.size() > name.size() && line.starts_with(name) && line[name.size()] == ':') {
             const std::size_t value = line.find_first_not_of(' ', name.size() + 1);
-            return value == line.npos ? "" : std::string(line.substr(value));
+            return value == line.npos ? "" : line.substr(value);
         }
-        begin = end + 1;
     }
     return "";
 }

@@ -29,12 +29,7 @@ std::string MemoryFile::path() const {
 }
 
 std::string MemoryFile::text() const {
-    std::string text;
-    char part[4096];
-    for (ssize_t got = 0;
-         (got = pread(file_.get(), part, sizeof part, static_cast<off_t>(text.size()))) > 0;) {
-        text.append(part, static_cast<std::size_t>(got));
-    }
+    std::string text = read_file(path()).value_or("");
     std::erase_if(text, [](char each) {
         return (static_cast<unsigned char>(each) < 0x20 && each != '\n') || each == '\x7f';
     });
@@ -45,9 +40,7 @@ std::string last_lines(std::string text) {
     if (text.size() > kLastBytes) {
         text.erase(0, text.find('\n', text.size() - kLastBytes) + 1);
     }
-    while (!text.empty() && text.back() == '\n') {
-        text.pop_back();
-    }
+    text.erase(text.find_last_not_of('\n') + 1);
     return text.empty() ? "(nothing)" : text;
 }
 

@@ -2,11 +2,8 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <net/if.h>
 #include <poll.h>
-#include <sys/ioctl.h>
 #include <sys/mount.h>
-#include <sys/socket.h>
 #include <sys/utsname.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -20,6 +17,7 @@
 #include "harness/guest/init_steps.h"
 #include "harness/guest/relay.h"
 #include "harness/message/archive.h"
+#include "harness/process/children.h"
 #include "harness/process/json_text.h"
 
 namespace pathproof::guest {
@@ -85,28 +83,11 @@ void fill_root(const Program& program) {
     }
 }
 
-void raise_loopback() {
-    const Fd any(socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
-    ifreq request{};
-    std::strncpy(request.ifr_name, "lo", IFNAMSIZ - 1);
-    request.ifr_flags = IFF_UP | IFF_RUNNING;
-    ioctl(any.get(), SIOCSIFFLAGS, &request);
-}
-
 struct Running {
     pid_t pid = -1;
     Fd output;
     Fd errors;
 };
-
-std::vector<char*> pointers(const std::vector<std::string>& words) {
-    std::vector<char*> all;
-    for (const std::string& word : words) {
-        all.push_back(const_cast<char*>(word.c_str()));
-    }
-    all.push_back(nullptr);
-    return all;
-}
 
 Running start(const Program& program) {
     std::array<int, 2> output{};
@@ -122,8 +103,8 @@ Running start(const Program& program) {
             dup2(errors[1], STDERR_FILENO) < 0 || chdir(program.folder.c_str()) != 0) {
             _exit(127);
         }
-        execve(program.path.c_str(), pointers(program.words).data(),
-               pointers(program.environment).data());
+        execve(program.path.c_str(), process::pointers_to(program.words).data(),
+               process::pointers_to(program.environment).data());
         dprintf(STDERR_FILENO, "pathproof: start %s in the guest: %s\n", program.path.c_str(),
                 std::strerror(errno));
         _exit(127);
@@ -209,7 +190,7 @@ void run_program_of_guest() {
     }
     make_root();
     fill_root(*program);
-    raise_loopback();
+    raise_link("lo");
     load_node_modules();
     const Running running = start(*program);
     relay(port, running);

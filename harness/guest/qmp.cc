@@ -54,15 +54,14 @@ Result<Qmp> Qmp::connect(const std::string& netns, const std::string& name) {
         return socket;
     }));
     Qmp monitor(std::move(made));
-    TRY(monitor.execute("qmp_capabilities", json::object()));
+    TRY(monitor.execute("qmp_capabilities"));
     return monitor;
 }
 
-Result<json> Qmp::execute(const std::string& command, const json& arguments,
-                          std::chrono::milliseconds patience) {
+Result<json> Qmp::execute(const std::string& command, std::chrono::milliseconds patience) {
     const auto until = steady_clock::now() + patience;
     const std::string line =
-        process::to_text(json{{"execute", command}, {"arguments", arguments}}) + "\n";
+        process::to_text(json{{"execute", command}, {"arguments", json::object()}}) + "\n";
     if (send(socket_.get(), line.data(), line.size(), MSG_NOSIGNAL) !=
         static_cast<ssize_t>(line.size())) {
         return fail(ErrorCode::kUnavailable, "QEMU's monitor: {}", std::strerror(errno));

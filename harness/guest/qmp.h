@@ -1,5 +1,5 @@
-// The QEMU Machine Protocol, as much of it as a guest takes: commands one after another, events passed
-// over (docs/interop/qmp-spec.rst of QEMU).
+// The QEMU Machine Protocol, as much of it as a guest takes: commands without arguments one after
+// another, events passed over (docs/interop/qmp-spec.rst of QEMU).
 #pragma once
 
 #include <chrono>
@@ -20,7 +20,7 @@ class Qmp {
     // An abstract socket of a named network namespace.
     static Result<Qmp> connect(const std::string& netns, const std::string& name);
     // kUnavailable: it does not answer within `patience`.
-    Result<nlohmann::json> execute(const std::string& command, const nlohmann::json& arguments,
+    Result<nlohmann::json> execute(const std::string& command,
                                    std::chrono::milliseconds patience = std::chrono::seconds(5));
 
   private:

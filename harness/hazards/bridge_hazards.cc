@@ -50,7 +50,7 @@ std::set<frame::IpAddress> pods(const Host& host) {
 }
 
 bool masquerades_marked(const Host& host, const Chain& base) {
-    const auto rules = host.walker.reachable(base);
+    const auto rules = host.walker.reachable({&base});
     return std::ranges::any_of(rules, [](const Rule* rule) {
         return is_masquerade(*rule) && rule->chain == "KUBE-POSTROUTING";
     });

@@ -12,15 +12,11 @@ namespace {
 
 // Whether what is INVALID is dropped in the forward hook whatever else it is.
 bool drops_invalid(const Host& host, const std::string& family) {
-    for (const Chain* base : host.walker.bases("forward", family, "filter")) {
-        for (const Rule* rule : host.walker.reachable(*base)) {
-            if (rule->action == Action::kDrop && rule->conditions.size() == 1 &&
-                has(*rule, Field::kState, "invalid")) {
-                return true;
-            }
-        }
-    }
-    return false;
+    const auto rules = host.walker.reachable(host.walker.bases("forward", family, "filter"));
+    return std::ranges::any_of(rules, [](const Rule* rule) {
+        return rule->action == Action::kDrop && rule->conditions.size() == 1 &&
+               has(*rule, Field::kState, "invalid");
+    });
 }
 
 unsigned reverse_path(const Host& host, const std::string& device) {
@@ -81,7 +77,7 @@ Hazard invalid_forwarded(Host& host) {
         for (const Chain* base : host.walker.bases("forward", family, "filter")) {
             const bool is_own = base->table == "kube-proxy" && base->family == family;
             const Chain* kube = is_own ? base : nullptr;
-            for (const Rule* rule : host.walker.reachable(*base)) {
+            for (const Rule* rule : host.walker.reachable({base})) {
                 for (const std::string& target : rule->targets) {
                     kube = target == "KUBE-FORWARD" ? host.walker.find(*rule, target) : kube;
                 }
@@ -154,7 +150,7 @@ Hazard untracked_dropped(Host& host) {
         .side_effect = "they are accepted whoever sent them: there is no state to ask"};
     for (const char* family : kFamilies) {
         for (const Chain* raw : host.walker.bases("prerouting", family, "filter")) {
-            for (const Rule* rule : host.walker.reachable(*raw)) {
+            for (const Rule* rule : host.walker.reachable({raw})) {
                 if (rule->action == Action::kNotrack &&
                     drops_untracked(host, *rule, family, hazard)) {
                     hazard.evidence.push_back(evidence_of(*rule));

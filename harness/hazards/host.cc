@@ -3,36 +3,21 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <unordered_set>
+#include <iterator>
 #include <utility>
 
 namespace pathproof::hazards {
-namespace {
-
-// The rules that a chain leads to, each once.
-void add_reachable(const Walker& walker, const Chain& base, std::vector<const Rule*>& rules,
-                   std::unordered_set<const Rule*>& seen) {
-    for (const Rule* rule : walker.reachable(base)) {
-        if (seen.insert(rule).second) {
-            rules.push_back(rule);
-        }
-    }
-}
-
-}  // namespace
 
 Host::Host(const Facts& of) : facts(of), walker(of.rules), unread(of.unread) {
-    std::unordered_set<const Rule*> left, arrived;
+    std::vector<const Chain*> left, arrived;
     for (const char* family : kFamilies) {
-        for (const Chain* base : walker.bases("postrouting", family, "nat")) {
-            add_reachable(walker, *base, leaving, left);
-        }
+        std::ranges::copy(walker.bases("postrouting", family, "nat"), std::back_inserter(left));
         for (const char* hook : {"prerouting", "output"}) {
-            for (const Chain* base : walker.bases(hook, family, "nat")) {
-                add_reachable(walker, *base, arriving, arrived);
-            }
+            std::ranges::copy(walker.bases(hook, family, "nat"), std::back_inserter(arrived));
         }
     }
+    leaving = walker.reachable(left);
+    arriving = walker.reachable(arrived);
 }
 
 std::string Host::sysctl(const std::string& name) const {

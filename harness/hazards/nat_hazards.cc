@@ -22,23 +22,17 @@ void endpoints_behind(const Host& host, const Rule& rule, std::set<frame::IpAddr
 }
 
 bool is_untracked(const Host& host, const Packet& packet, const std::string& family) {
-    for (const Chain* base : host.walker.bases("prerouting", family, "filter")) {
-        for (const Rule* rule : host.walker.reachable(*base)) {
-            if (rule->action != Action::kNotrack) {
-                continue;
-            }
-            // The rule alone, in a chain of its own: does it surely take the packet?
-            Ruleset alone{.chains = {{.hook = "prerouting", .type = "filter"}}};
-            Rule one = *rule;
-            one.action = Action::kDrop;
-            alone.chains[0].rules = {one};
-            const auto endings = Walker(alone).walk(alone.chains[0], packet);
-            if (endings.front().kind == Ending::Kind::kDrop && endings.front().certain) {
-                return true;
-            }
+    const auto rules = host.walker.reachable(host.walker.bases("prerouting", family, "filter"));
+    return std::ranges::any_of(rules, [&](const Rule* rule) {
+        if (rule->action != Action::kNotrack) {
+            return false;
         }
-    }
-    return false;
+        // The rule alone, in a chain of its own: does it surely take the packet?
+        Ruleset alone{.chains = {{.hook = "prerouting", .type = "filter", .rules = {*rule}}}};
+        alone.chains[0].rules[0].action = Action::kDrop;
+        const Ending ending = Walker(alone).walk(alone.chains[0], packet).front();
+        return ending.kind == Ending::Kind::kDrop && ending.certain;
+    });
 }
 
 // Whether a packet that matches the conditions of one of the rules that lead to the chain is not

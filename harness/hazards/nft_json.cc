@@ -235,25 +235,17 @@ class NftReader {
 
     static void put(Condition& condition, const json& value) {
         bool known = true;
+        const auto add_to = [&](auto& all, const auto& range) {
+            known = range.has_value();
+            if (range) {
+                all.push_back(*range);
+            }
+        };
         switch (condition.field) {
             case Field::kSource:
-            case Field::kDestination: {
-                const auto range = addresses_of(value);
-                known = range.has_value();
-                if (range) {
-                    condition.addresses.push_back(*range);
-                }
-                break;
-            }
+            case Field::kDestination: add_to(condition.addresses, addresses_of(value)); break;
             case Field::kSourcePort:
-            case Field::kDestinationPort: {
-                const auto ports = ports_of(value);
-                known = ports.has_value();
-                if (ports) {
-                    condition.ports.push_back(*ports);
-                }
-                break;
-            }
+            case Field::kDestinationPort: add_to(condition.ports, ports_of(value)); break;
             case Field::kProtocol: condition.words.push_back(protocol_name(value)); break;
             case Field::kIn:
             case Field::kOut:

@@ -251,11 +251,11 @@ const Chain* Walker::find(const Rule& from, const std::string& chain) const {
     return found == chains_.end() ? nullptr : found->second;
 }
 
-std::vector<const Rule*> Walker::reachable(const Chain& base) const {
+std::vector<const Rule*> Walker::reachable(const std::vector<const Chain*>& bases) const {
     std::vector<const Rule*> rules;
     std::unordered_set<const Chain*> seen;
     const auto enter = [&](const auto& self, const Chain& chain, unsigned depth) -> void {
-        if (!seen.insert(&chain).second || depth > kDeepest) {
+        if (depth > kDeepest || !seen.insert(&chain).second) {
             return;
         }
         for (const Rule& rule : chain.rules) {
@@ -267,7 +267,9 @@ std::vector<const Rule*> Walker::reachable(const Chain& base) const {
             }
         }
     };
-    enter(enter, base, 0);
+    for (const Chain* base : bases) {
+        enter(enter, *base, 0);
+    }
     return rules;
 }
 

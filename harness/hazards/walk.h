@@ -42,8 +42,8 @@ class Walker {
                                     const std::string& type) const;
     // Null for none.
     const Chain* find(const Rule& from, const std::string& chain) const;
-    // Rules that a packet of that hook may meet, in the order in which it does.
-    std::vector<const Rule*> reachable(const Chain& base) const;
+    // Rules that a packet of these hooks may meet, in the order in which it does, each once.
+    std::vector<const Rule*> reachable(const std::vector<const Chain*>& bases) const;
     // Never empty. A ruleset that has no end (a hundred thousand rules on one way) ends in an
     // acceptance that is not certain.
     std::vector<Ending> walk(const Chain& base, const Packet& packet) const;

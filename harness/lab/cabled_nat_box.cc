@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "harness/hazards/ruleset.h"
 #include "harness/lab/plan.h"
 
 namespace pathproof::lab {
@@ -41,19 +42,14 @@ std::optional<IpAddress> ipv4_of(const std::vector<Prefix>& prefixes) {
     return found == prefixes.end() ? std::nullopt : std::optional(found->address);
 }
 
-// Without the bits of the host.
-IpAddress network_address(const Prefix& prefix) {
-    IpAddress address = prefix.address;
-    for (unsigned bit = prefix.length; bit < 8 * address.size(); ++bit) {
-        address.bytes[bit / 8] &= static_cast<std::uint8_t>(~(0x80u >> bit % 8));
-    }
-    return address;
+hazards::AddressRange network_of(const Prefix& prefix) {
+    return *hazards::prefix_range(prefix.address, prefix.length);
 }
 
 // The first client of a network, clear of the addresses that routers and hosts have.
 IpAddress first_client(const Prefix& network) {
     constexpr std::uint32_t kFirst = 257;
-    return network_address(network).plus(kFirst);
+    return network_of(network).first.plus(kFirst);
 }
 
 HostChange ip(const std::string& device, std::string add, std::string undo,
@@ -115,7 +111,7 @@ std::string missing_for_nat(const LabFile& file) {
     }
     for (const IpAddress& server : roles.servers->port->servers) {
         if (std::ranges::none_of(roles.servers->device->addresses, [&](const Prefix& prefix) {
-                return network_address(prefix) == network_address({server, prefix.length});
+                return network_of(prefix).contains(server);
             })) {
             return fmt::format("the server {} is in no network of the DUT device {}",
                                to_string(server), roles.servers->device->name);
@@ -237,7 +233,7 @@ Status CabledNatBox::meet(const std::vector<frame::MacAddress>& tester_ports) {
         changes.push_back(neighbour(device, router, names_.tester_client_mac[i]));
         const Prefix& clients = *cables_[i].port->clients;
         changes.push_back(
-            route(device, to_string(Prefix{network_address(clients), clients.length}), router));
+            route(device, to_string(Prefix{network_of(clients).first, clients.length}), router));
     }
     for (const IpAddress& server : names_.servers) {
         changes.push_back(neighbour(names_.dut_server_device, server, names_.tester_server_mac));

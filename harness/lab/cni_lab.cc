@@ -37,7 +37,7 @@ class CniLab final : public Lab {
         return pod_nat_path(journal, first_with(Role::kNatPath));
     }
     std::vector<std::string> duts() const override { return pod_chains(); }
-    Result<std::unique_ptr<MadeDut>> make_dut(const std::string& name, Journal& journal) override {
+    Result<MadeDut> make_dut(const std::string& name, Journal& journal) override {
         return pod_device(journal, *std::ranges::find(chains_, name, &PodChain::name));
     }
     std::vector<std::string> pod_chains() const override {
@@ -54,7 +54,6 @@ class CniLab final : public Lab {
                "kernel's software path, nothing of any hardware. kube-proxy's and the overlays' "
                "rules are laid as their programs lay them; the programs themselves are not there.";
     }
-    Result<std::vector<std::string>> put_back() override { return std::vector<std::string>(); }
 
   private:
     // Of a role that is not lacking.

@@ -2,8 +2,9 @@
 
 #include <net/if.h>
 
+#include <algorithm>
 #include <array>
-#include <charconv>
+#include <cstdio>
 #include <optional>
 
 #include "harness/agent/ethtool.h"
@@ -24,22 +25,15 @@ std::string permanent_of(const std::string& device) {
     return address ? to_string(*address) : "";
 }
 
-template <typename Number>
-bool take_number(const char*& at, const char* end, Number& number) {
-    const auto [stop, wrong] = std::from_chars(at, end, number);
-    at = stop != end ? stop + 1 : stop;
-    return wrong == std::errc() && (stop == end || *stop == ':' || *stop == ' ');
-}
-
 std::optional<Place> parse_place(const std::string& text) {
     Place place;
-    const char* at = text.data();
-    const char* end = at + text.size();
-    if (!take_number(at, end, place.netns.inode) || !take_number(at, end, place.netns.cookie) ||
-        !take_number(at, end, place.index)) {
+    int end = 0;
+    if (std::sscanf(text.c_str(), "%lu:%lu:%u%n", &place.netns.inode, &place.netns.cookie,
+                    &place.index, &end) != 3 ||
+        (text[end] != '\0' && text[end] != ' ')) {
         return std::nullopt;
     }
-    place.permanent.assign(at, end);
+    place.permanent = text.substr(std::min<std::size_t>(end + 1, text.size()));
     return place;
 }
 

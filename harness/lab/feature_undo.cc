@@ -13,10 +13,6 @@ using agent::Feature;
 using agent::feature_named;
 using Kind = UndoAction::Kind;
 
-const char* on_off(bool on) {
-    return on ? "on" : "off";
-}
-
 bool was_requested(const UndoAction& note) {
     return note.value == "on" || note.value == "off [requested on]";
 }
@@ -31,11 +27,10 @@ std::vector<const Note*> to_set_back(const std::vector<Note>& notes,
         if (feature == nullptr || feature->requested == was_requested(note)) {
             continue;
         }
-        if (!note.sets.empty() && note.sets.back() == on_off(feature->requested)) {
+        if (!note.sets.empty() && note.sets.back() == agent::on_or_off(feature->requested)) {
             back.push_back(&note);
         } else {
-            report.left_alone.push_back(
-                left_to_others(where + ": " + note.name, state_of(*feature)));
+            static_cast<void>(report.leave(where + ": " + note.name, state_of(*feature)));
         }
     }
     return back;
@@ -73,10 +68,8 @@ Status undo_on(const std::string& device, const std::vector<Note>& notes, UndoRe
                                                   undo_kind(note->kind).describe(*note), device));
             report.left.push_back(*note);
         } else {
-            report.done.push_back({.kind = Kind::kFeature,
-                                   .netns = note->netns,
-                                   .device = device,
-                                   .what = fmt::format("{} {}", note->name, state_of(*feature))});
+            static_cast<void>(
+                report.did(*note, fmt::format("{} {}", note->name, state_of(*feature)), device));
         }
     }
     tell_of_dependent(notes, after, where, report);
@@ -84,16 +77,6 @@ Status undo_on(const std::string& device, const std::vector<Note>& notes, UndoRe
 }
 
 }  // namespace
-
-std::string state_of(const Feature& feature) {
-    if (feature.never_changed) {
-        return fmt::format("{} [fixed]", on_off(feature.active));
-    }
-    return feature.active == feature.requested
-               ? on_off(feature.active)
-               : fmt::format("{} [requested {}]", on_off(feature.active),
-                             on_off(feature.requested));
-}
 
 Result<FeatureNotes> notes_of_features(const std::string& netns, const std::string& device,
                                        const std::vector<std::pair<std::string, bool>>& wanted,
@@ -121,7 +104,7 @@ Result<FeatureNotes> notes_of_features(const std::string& netns, const std::stri
         }
         note.name = name;
         note.value.clear();
-        note.set = on_off(on);
+        note.set = agent::on_or_off(on);
         const auto first = std::ranges::find_if(
             found, [&](const UndoAction& action) { return action.same_thing(note); });
         if (first != found.end()) {

@@ -12,9 +12,6 @@
 
 namespace pathproof::lab {
 
-// As `ethtool -k` writes it: "on", "off [requested on]", "on [fixed]".
-std::string state_of(const agent::Feature& feature);
-
 // What to write when `wanted` is set on a device of the calling thread's namespace: before, how
 // every feature of it is that can be changed, unless `known` says so already, and what is set;
 // after it, what is set as it was found: until then the lines before it say what to undo.

@@ -34,12 +34,13 @@ std::vector<RolePlan> roles_for(std::size_t ports) {
 
 std::string about(const FoundDevice& device) {
     std::string text = device.use.name + ":";
-    text += device.driver.empty() ? "" : " " + device.driver;
+    text += device.info.driver.empty() ? "" : " " + device.info.driver;
     text += device.use.pci.empty() ? "" : " at " + device.use.pci;
-    text += !device.link_up         ? ", no link now"
-            : device.speed_mbps > 0 ? fmt::format(", link at {} Mbit/s", device.speed_mbps)
-                                    : ", link up";
-    text += device.numa_node < 0 ? "" : fmt::format(", NUMA node {}", device.numa_node);
+    text += !device.info.link_up ? ", no link now"
+            : device.info.speed_mbps > 0
+                ? fmt::format(", link at {} Mbit/s", device.info.speed_mbps)
+                : ", link up";
+    text += device.info.numa_node < 0 ? "" : fmt::format(", NUMA node {}", device.info.numa_node);
     return text;
 }
 
@@ -49,7 +50,7 @@ std::vector<const FoundDevice*> usable(const std::vector<FoundDevice>& devices,
     std::vector<const FoundDevice*> found;
     for (const bool linked : {true, false}) {
         for (const FoundDevice& device : devices) {
-            if (device.objections.empty() && device.link_up == linked) {
+            if (device.objections.empty() && device.info.link_up == linked) {
                 found.push_back(&device);
             }
         }
@@ -80,7 +81,7 @@ std::string port_table(const FoundDevice& device, const RolePlan& role) {
         fmt::format("\n# {}\n[[tester.port]]\nname    = \"{}\"\n", about(device), role.name);
     text += device.use.pci.empty() ? fmt::format("device  = \"{}\"\n", device.use.name)
                                    : fmt::format("pci     = \"{}\"\n", device.use.pci);
-    text += device.numa_node < 0 ? "" : fmt::format("numa    = {}\n", device.numa_node);
+    text += device.info.numa_node < 0 ? "" : fmt::format("numa    = {}\n", device.info.numa_node);
     text += address_line(&device, role.own);
     return text + (*role.plays == '\0' ? "" : role.plays + std::string("\n"));
 }
@@ -109,7 +110,7 @@ Result<std::string> first_lab_file(const FoundHosts& found) {
     const auto devices = usable(found.dut_devices, alone_there);
     const auto roles = roles_for(ports.size());
     const bool any_pci = std::ranges::any_of(ports, [](const FoundDevice* port) {
-        return !port->use.pci.empty() && !is_shared_driver(port->driver);
+        return !port->use.pci.empty() && !is_shared_driver(port->info.driver);
     });
     std::string text =
         "# Written by 'pathproof lab init' from what it found. Look through it, and then have\n"

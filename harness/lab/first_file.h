@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "harness/agent/client.h"
 #include "harness/lab/lab_file.h"
 #include "harness/lab/machine_use.h"
 
@@ -11,10 +12,7 @@ namespace pathproof::lab {
 
 struct FoundDevice {
     DeviceUse use;
-    std::string driver;
-    bool link_up = false;
-    std::int64_t speed_mbps = -1;
-    int numa_node = -1;
+    agent::DeviceInfo info = {};          // as far as it is told
     std::vector<std::string> objections;  // why it is left alone; empty: it may be used
 };
 

@@ -38,9 +38,7 @@ Result<std::string> in_sysfs(const std::string& device, const std::string& mask)
     if (ran.exit_status != 0) {
         return fail(ErrorCode::kFailed, "rps_cpus of {}: {}", device, ran.err);
     }
-    while (!ran.out.empty() && ran.out.back() == '\n') {
-        ran.out.pop_back();
-    }
+    ran.out.erase(ran.out.find_last_not_of('\n') + 1);
     return ran.out;
 }
 
@@ -86,9 +84,7 @@ Status undo_rules(const Note& note, UndoReport& report) {
     if (ran.exit_status != 0) {
         return fail(ErrorCode::kFailed, "iptables-restore -T {}: {}", note.name, ran.err);
     }
-    report.done.push_back(
-        {.kind = note.kind, .what = "loaded the former iptables table " + note.name});
-    return {};
+    return report.did(note, "loaded the former iptables table " + note.name);
 }
 
 Status undo_steering(const Note& note, const KernelFiles& /*files*/, UndoReport& report) {
@@ -99,19 +95,14 @@ Status undo_steering(const Note& note, const KernelFiles& /*files*/, UndoReport&
         }
         if (std::ranges::none_of(note.sets,
                                  [&](const auto& set) { return is_same_mask(set, now); })) {
-            report.left_alone.push_back(left_to_others("rps_cpus of " + device, now));
-            return {};
+            return report.leave("rps_cpus of " + device, now);
         }
         const std::string back = TRY(in_sysfs(device, note.value));
         if (!is_same_mask(back, note.value)) {
             return fail(ErrorCode::kFailed, "rps_cpus of {} is {}, and was {}", device, back,
                         note.value);
         }
-        report.done.push_back({.kind = note.kind,
-                               .netns = note.netns,
-                               .device = device,
-                               .what = "rps_cpus " + note.value});
-        return {};
+        return report.did(note, "rps_cpus " + note.value, device);
     }));
     return {};
 }

@@ -53,8 +53,7 @@ Status undo_module(const Note& note, const KernelFiles& files, UndoReport& repor
                                     " was loaded by this run and is in use by now: left");
         return {};
     }
-    report.done.push_back({.kind = note.kind, .what = "unloaded the module " + note.name});
-    return {};
+    return report.did(note, "unloaded the module " + note.name);
 }
 
 Status undo_parameter(const Note& note, const KernelFiles& files, UndoReport& report) {
@@ -65,14 +64,10 @@ Status undo_parameter(const Note& note, const KernelFiles& files, UndoReport& re
         return {};  // its module may be gone
     }
     if (!note.is_ours(now)) {
-        report.left_alone.push_back(left_to_others("/sys/module/" + note.name, now));
-        return {};
+        return report.leave("/sys/module/" + note.name, now);
     }
     TRY(write_file(path, note.value + "\n", 0));
-    report.done.push_back(
-        {.kind = note.kind,
-         .what = fmt::format("set /sys/module/{} back to {}", note.name, note.value)});
-    return {};
+    return report.did(note, fmt::format("set /sys/module/{} back to {}", note.name, note.value));
 }
 
 }  // namespace pathproof::lab

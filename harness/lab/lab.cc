@@ -23,8 +23,6 @@ class VethLab final : public Lab {
     Result<std::unique_ptr<NatPath>> nat_path(Journal& journal) override {
         return NatPath::build(journal);
     }
-    // Its hosts go with their namespaces, which stand in the journal.
-    Result<std::vector<std::string>> put_back() override { return std::vector<std::string>(); }
 
   private:
     std::string name_ = "veth";

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -50,16 +51,14 @@ enum class Finish : std::uint8_t {
 };
 
 // A DUT that is made when it is its turn, and gone when this dies.
-class MadeDut {
-  public:
-    virtual ~MadeDut() = default;
-    virtual std::shared_ptr<agent::Client> agent() const = 0;
-    virtual CabledDevice device() const = 0;
-    virtual Finish finish() const = 0;
-    // What it is made of, for the report: name and value.
-    virtual std::vector<std::pair<std::string, std::string>> facts() const = 0;
+struct MadeDut {
+    std::shared_ptr<void> parts;  // what is taken down with it
+    std::shared_ptr<agent::Client> agent;
+    CabledDevice device;
+    Finish finish = Finish::kAsItsDriverIs;
+    RoleFacts facts;  // what it is made of, for the report
     // What it said so far, for people who look for why it failed.
-    virtual std::string log() const = 0;
+    std::function<std::string()> log = [] { return std::string(); };
 };
 
 class Lab {
@@ -94,8 +93,7 @@ class Lab {
     // Names of DUTs that offload-truth makes one after another, in place of devices(): see make_dut().
     virtual std::vector<std::string> duts() const { return {}; }
     // kNotSupported: it cannot be had here, and why; kUnavailable: it did not come up.
-    virtual Result<std::unique_ptr<MadeDut>> make_dut(const std::string& name,
-                                                      Journal& /*journal*/) {
+    virtual Result<MadeDut> make_dut(const std::string& name, Journal& /*journal*/) {
         return fail(ErrorCode::kNotSupported, "this lab makes no {}", name);
     }
     // Names of the networks that pods() can build.
@@ -111,8 +109,8 @@ class Lab {
     virtual Status prepare(Journal& /*journal*/) { return {}; }
 
     // Undoes what is changed on its hosts, reads it back, and ends their agents. Gives what others
-    // changed since.
-    virtual Result<std::vector<std::string>> put_back() = 0;
+    // changed since. Hosts of the lab's own go with their namespaces, which stand in the journal.
+    virtual Result<std::vector<std::string>> put_back() { return std::vector<std::string>(); }
 };
 
 // Of the lab qemu; empty: its own choice.

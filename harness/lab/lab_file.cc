@@ -322,14 +322,9 @@ DutDevice Reader::device(const toml::table& table, const std::vector<TesterPort>
               device.name);
     }
     device.port = text(table, of, "port");
-    const bool known = std::any_of(ports.begin(), ports.end(), [&](const TesterPort& port) {
-        return port.name == device.port;
-    });
-    if (!device.port.empty() && !known) {
-        std::vector<std::string> names;
-        for (const TesterPort& port : ports) {
-            names.push_back(port.name);
-        }
+    std::vector<std::string> names;
+    std::ranges::transform(ports, std::back_inserter(names), &TesterPort::name);
+    if (!device.port.empty() && std::ranges::find(names, device.port) == names.end()) {
         wrong(table.get("port")->source(), "there is no tester port '{}'; there are: {}",
               device.port, fmt::join(names, ", "));
     }

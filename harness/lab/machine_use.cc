@@ -100,9 +100,7 @@ void mark_routes(const json& routes, std::vector<Seen>& devices) {
             through.push_back(process::text_in(hop, "dev"));
         }
         for (Seen& seen : devices) {
-            if (std::find(through.begin(), through.end(), seen.use.name) != through.end()) {
-                seen.use.default_route = true;
-            }
+            seen.use.default_route |= std::ranges::find(through, seen.use.name) != through.end();
         }
     }
 }
@@ -116,6 +114,15 @@ Result<frame::IpAddress> address_of(std::string end) {
     return frame::parse_ip(end.starts_with(mapped) ? end.substr(mapped.size()) : end);
 }
 
+template <typename T>
+void add_new(const std::vector<T>& from, std::vector<T>& to) {
+    for (const T& each : from) {
+        if (std::ranges::find(to, each) == to.end()) {
+            to.push_back(each);
+        }
+    }
+}
+
 void mark_sessions(const std::string& sessions, std::vector<Seen>& devices) {
     for (const std::string& line : process::lines_of(sessions)) {
         std::istringstream fields(line);
@@ -124,12 +131,9 @@ void mark_sessions(const std::string& sessions, std::vector<Seen>& devices) {
                                ? address_of(here)
                                : Result<frame::IpAddress>(fail(ErrorCode::kFailed, "no session"));
         for (Seen& seen : devices) {
-            std::vector<std::string>& peers = seen.use.ssh_peers;
-            const bool carries =
-                local && std::any_of(seen.use.addresses.begin(), seen.use.addresses.end(),
-                                     [&](const Prefix& own) { return own.address == *local; });
-            if (carries && std::find(peers.begin(), peers.end(), there) == peers.end()) {
-                peers.push_back(there);
+            const auto& own = seen.use.addresses;
+            if (local && std::ranges::find(own, *local, &Prefix::address) != own.end()) {
+                add_new({there}, seen.use.ssh_peers);
             }
         }
     }
@@ -168,15 +172,6 @@ void mark_storage(const std::string& routes, std::vector<Seen>& devices) {
                     seen.use.storage_peers.push_back(process::text_in(route, "dst"));
                 }
             }
-        }
-    }
-}
-
-template <typename T>
-void add_new(const std::vector<T>& from, std::vector<T>& to) {
-    for (const T& each : from) {
-        if (std::find(to.begin(), to.end(), each) == to.end()) {
-            to.push_back(each);
         }
     }
 }
@@ -393,10 +388,9 @@ Status check_tester_ports(const LabFile& lab, const MachineUse& tester) {
     std::vector<std::string> refused;
     for (const TesterPort& port : lab.ports) {
         const std::string kernel_device = port.kernel_device();
-        const auto found = std::find_if(tester.begin(), tester.end(), [&](const DeviceUse& use) {
-            return port.kind == TesterPort::Kind::kPci ? use.pci == port.device
-                                                       : use.name == kernel_device;
-        });
+        const auto found = port.kind == TesterPort::Kind::kPci
+                               ? std::ranges::find(tester, port.device, &DeviceUse::pci)
+                               : std::ranges::find(tester, kernel_device, &DeviceUse::name);
         if (found != tester.end()) {
             refuse(fmt::format("tester port '{}' ({})", port.name, port.device), *found,
                    port.addresses, refused);
@@ -412,8 +406,7 @@ Status check_tester_ports(const LabFile& lab, const MachineUse& tester) {
 Status check_dut_devices(const LabFile& lab, const MachineUse& dut) {
     std::vector<std::string> refused;
     for (const DutDevice& device : lab.dut.devices) {
-        const auto found = std::find_if(
-            dut.begin(), dut.end(), [&](const DeviceUse& use) { return use.name == device.name; });
+        const auto found = std::ranges::find(dut, device.name, &DeviceUse::name);
         if (found == dut.end()) {
             return fail(ErrorCode::kNotFound, "{}: there is no device {}; 'ip link' lists them",
                         to_string(lab.dut), device.name);

@@ -15,7 +15,6 @@ Status build_in(const NatBoxNames& names, Namespaces& namespaces) {
                      // Clients of one network sit behind two ports: that is no reason to redirect.
                      {"net.ipv4.conf.all.send_redirects", "0"},
                      {"net.ipv4.conf.default.send_redirects", "0"}}));
-    TRY(run_ip("", nat_box_links(names)));
     return run_ip(nat_box_scripts(names));
 }
 

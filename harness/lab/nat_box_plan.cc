@@ -140,23 +140,20 @@ Status check(const NatBoxOptions& options, const NatBoxNames& names) {
     return {};
 }
 
-std::string nat_box_links(const NatBoxNames& names) {
-    std::string commands;
-    for (std::size_t i = 0; i < 2; ++i) {
-        commands += link(names.client_ports[i], names.tester_client_mac[i],
-                         names.dut_client_devices[i], names.dut_client_mac[i], names);
-    }
-    return commands + link(names.server_port, names.tester_server_mac, names.dut_server_device,
-                           names.dut_server_mac, names);
-}
-
 std::vector<Script> nat_box_scripts(const NatBoxNames& names) {
+    std::string cables;
+    for (std::size_t i = 0; i < 2; ++i) {
+        cables += link(names.client_ports[i], names.tester_client_mac[i],
+                       names.dut_client_devices[i], names.dut_client_mac[i], names);
+    }
+    cables += link(names.server_port, names.tester_server_mac, names.dut_server_device,
+                   names.dut_server_mac, names);
     std::string tester;
     for (const std::string& port :
          {names.client_ports[0], names.client_ports[1], names.server_port}) {
         tester += fmt::format("link set {} arp off up\n", port);
     }
-    return {{names.tester, tester}, {names.dut, dut_commands(names)}};
+    return {{"", cables}, {names.tester, tester}, {names.dut, dut_commands(names)}};
 }
 
 std::string nat_box_rules(const NatBoxNames& names, const NatBoxOptions& options) {

@@ -203,7 +203,6 @@ Status NatPath::make_tunnel(const TunnelOptions& options) {
 
 Status NatPath::add_neighbour() {
     TRY(namespaces_->add({names_.neighbour}));
-    TRY(run_ip("", nat_path_neighbour_link(names_)));
     TRY(run_ip(nat_path_neighbour_scripts(names_)));
     return begin_bridge();
 }
@@ -219,7 +218,6 @@ Status NatPath::begin_bridge() {
 }
 
 Status NatPath::add_shortcut() {
-    TRY(run_ip("", nat_path_shortcut_link(names_)));
     TRY(run_ip(nat_path_shortcut_scripts(names_)));
     // Or else the client refuses what comes another way than it would go.
     TRY(set_sysctls(names_.client,
@@ -246,7 +244,7 @@ Status NatPath::add_ipv6() {
         }
     }
     TRY(set_sysctls(names_.dut, {{"net.ipv6.conf.all.forwarding", "1"}}));
-    TRY(run_ip(nat_path_ipv6_scripts(names6_)));
+    TRY(run_ip(nat_path_scripts(names6_)));
     has_ipv6_ = true;
     return {};
 }

@@ -126,20 +126,28 @@ std::string nat_path_links(const NatPathNames& names) {
 }
 
 std::vector<Script> nat_path_scripts(const NatPathNames& names) {
-    const auto route = [](const frame::IpAddress& by) {
-        return fmt::format("route add default via {}\n", to_string(by));
+    const bool ipv6 = is_v6(names);
+    // Without duplicate address detection an address of IPv6 can be used at once.
+    const auto add = [&](const std::string& device, const frame::IpAddress& address) {
+        return fmt::format("address add {}/{} dev {}{}\n", to_string(address), ipv6 ? 64 : 24,
+                           device, ipv6 ? " nodad" : "");
     };
-    return {{names.dut, kernel_host(names.dut_client_device, names.dut_client_address) +
-                            kernel_host(names.dut_server_device, names.dut_server_address) +
+    const auto host = [&](const std::string& device, const frame::IpAddress& address) {
+        return ipv6 ? add(device, address) : kernel_host(device, address);
+    };
+    const auto route = [](const std::string& to, const frame::IpAddress& by) {
+        return fmt::format("route add {} via {}\n", to, to_string(by));
+    };
+    const std::string anywhere = ipv6 ? "::/0" : "default";
+    return {{names.dut, host(names.dut_client_device, names.dut_client_address) +
+                            host(names.dut_server_device, names.dut_server_address) +
                             // What no rule translates is forwarded all the same.
-                            fmt::format("route add {} via {}\n", to_string(names.service.address),
-                                        to_string(names.server_address))},
-            {names.client, kernel_host(names.client_device, names.client_address) +
-                               route(names.dut_client_address)},
-            {names.server, kernel_host(names.server_device, names.server_address) +
-                               fmt::format("address add {}/24 dev {}\n",
-                                           to_string(names.endpoints[1]), names.server_device) +
-                               route(names.dut_server_address)}};
+                            route(to_string(names.service.address), names.server_address)},
+            {names.client, host(names.client_device, names.client_address) +
+                               route(anywhere, names.dut_client_address)},
+            {names.server, host(names.server_device, names.server_address) +
+                               add(names.server_device, names.endpoints[1]) +
+                               route(anywhere, names.dut_server_address)}};
 }
 
 std::vector<Script> tunnel_scripts(const NatPathNames& names, const TunnelOptions& options) {
@@ -173,12 +181,9 @@ std::string tunnel_rules(const NatPathNames& names, const TunnelOptions& options
            "COMMIT\n";
 }
 
-std::string nat_path_neighbour_link(const NatPathNames& names) {
-    return veth(names.neighbour_device, names.neighbour, names.dut_neighbour_device, names.dut);
-}
-
 std::vector<Script> nat_path_neighbour_scripts(const NatPathNames& names) {
     return {
+        {"", veth(names.neighbour_device, names.neighbour, names.dut_neighbour_device, names.dut)},
         {names.dut, fmt::format("link add name {0} type bridge forward_delay 0 mcast_snooping "
                                 "0\n"
                                 "address flush dev {1}\n"
@@ -193,12 +198,9 @@ std::vector<Script> nat_path_neighbour_scripts(const NatPathNames& names) {
              fmt::format("route add default via {}\n", to_string(names.dut_client_address))}};
 }
 
-std::string nat_path_shortcut_link(const NatPathNames& names) {
-    return veth(names.client_shortcut, names.client, names.server_shortcut, names.server);
-}
-
 std::vector<Script> nat_path_shortcut_scripts(const NatPathNames& names) {
-    return {{names.client, fmt::format("link set {} up\n", names.client_shortcut)},
+    return {{"", veth(names.client_shortcut, names.client, names.server_shortcut, names.server)},
+            {names.client, fmt::format("link set {} up\n", names.client_shortcut)},
             {names.server, fmt::format("link set {} up\n", names.server_shortcut)}};
 }
 
@@ -208,25 +210,6 @@ Script nat_path_route_of_answers(const NatPathNames& names, const NatPathOptions
                 (options.answers_pass_by ? "dev " + names.server_shortcut
                                          : "via " + to_string(names.dut_server_address)) +
                 "\n"};
-}
-
-std::vector<Script> nat_path_ipv6_scripts(const NatPathNames& names) {
-    // Without duplicate address detection an address can be used at once.
-    const auto host = [](const std::string& device, const frame::IpAddress& address) {
-        return fmt::format("address add {}/64 dev {} nodad\n", to_string(address), device);
-    };
-    const auto route = [](const frame::IpAddress& by) {
-        return fmt::format("route add ::/0 via {}\n", to_string(by));
-    };
-    return {{names.dut, host(names.dut_client_device, names.dut_client_address) +
-                            host(names.dut_server_device, names.dut_server_address) +
-                            fmt::format("route add {} via {}\n", to_string(names.service.address),
-                                        to_string(names.server_address))},
-            {names.client,
-             host(names.client_device, names.client_address) + route(names.dut_client_address)},
-            {names.server, host(names.server_device, names.server_address) +
-                               host(names.server_device, names.endpoints[1]) +
-                               route(names.dut_server_address)}};
 }
 
 std::vector<Script> nat_path_endpoint_scripts(const NatPathNames& names) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <boost/algorithm/string.hpp>
 #include <cstdlib>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -23,10 +24,7 @@ constexpr std::array kVariables{"NETIF",     "LOCAL_V4",    "LOCAL_V6",   "REMOT
                                 "REMOTE_V6", "REMOTE_TYPE", "REMOTE_ARGS"};
 
 std::string without_blanks(const std::string& text) {
-    const std::size_t begin = text.find_first_not_of(" \t\r");
-    return begin == std::string::npos
-               ? ""
-               : text.substr(begin, text.find_last_not_of(" \t\r") - begin + 1);
+    return boost::trim_copy_if(text, boost::is_any_of(" \t\r"));
 }
 
 Status read_line(std::string line, const std::string& place, Variables& variables) {

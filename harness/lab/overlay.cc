@@ -13,7 +13,6 @@ Status build_in(const OverlayNames& names, Namespaces& namespaces) {
         TRY(set_sysctls(node, {{"net.ipv4.conf.all.rp_filter", "0"},
                                {"net.ipv4.conf.default.rp_filter", "0"}}));
     }
-    TRY(run_ip("", overlay_links(names)));
     TRY(run_ip(overlay_scripts(names)));
     for (const std::string& node : {names.node_a, names.node_b}) {
         TRY(take_off_super_frames(node, names.underlay));

@@ -118,17 +118,14 @@ std::string wire_commands(const std::string& one_port, const std::string& other)
         one_port, other);
 }
 
-std::string overlay_links(const OverlayNames& names) {
-    return links(names, side_a(names)) + links(names, side_b(names));
-}
-
 std::vector<Script> overlay_scripts(const OverlayNames& names) {
     const Side a = side_a(names);
     const Side b = side_b(names);
     // The tester's kernel must neither ask nor answer: no address, no ARP.
     const std::string tester = fmt::format("link set {} arp off up\nlink set {} arp off up\n",
                                            a.tester_port, b.tester_port);
-    return {{names.tester, tester},
+    return {{"", links(names, a) + links(names, b)},
+            {names.tester, tester},
             {a.node, node_commands(names, a, b)},
             {b.node, node_commands(names, b, a)},
             {a.pod, pod_commands(a)},

@@ -385,9 +385,7 @@ Status undo_binding(const Note& note, const KernelFiles& files, UndoReport& repo
         return {};  // it was taken out
     }
     if (now->driver != was.driver && !now->driver.empty() && !note.is_ours(now->driver)) {
-        report.left_alone.push_back(
-            left_to_others(fmt::format("the driver of PCI device {}", address), now->driver));
-        return {};
+        return report.leave("the driver of PCI device " + address, now->driver);
     }
     if (note.is_ours(now->driver) && now->driver != was.driver) {
         if (const std::string holder = holder_of(device, files); !holder.empty()) {
@@ -402,14 +400,12 @@ Status undo_binding(const Note& note, const KernelFiles& files, UndoReport& repo
                     address, was.driver.empty() ? "no driver" : was.driver);
     }
     const auto settings = TRY(give_back_interface(was, device));
-    if (!steps.empty() || settings != 0) {
-        report.done.push_back(
-            {.kind = note.kind,
-             .what = fmt::format("gave PCI device {} back to {}{}", address,
-                                 was.driver.empty() ? "no driver" : was.driver,
-                                 was.interface.empty() ? "" : " as " + was.interface)});
+    if (steps.empty() && settings == 0) {
+        return {};
     }
-    return {};
+    return report.did(note, fmt::format("gave PCI device {} back to {}{}", address,
+                                        was.driver.empty() ? "no driver" : was.driver,
+                                        was.interface.empty() ? "" : " as " + was.interface));
 }
 
 }  // namespace pathproof::lab

@@ -33,31 +33,25 @@ std::vector<frame::IpAddress> backend_addresses(unsigned count);
 // kBadInput, with the range, for a number of backends or a timeout that cannot be.
 Status check(const NatBoxOptions& options, const NatBoxNames& names);
 
-// Commands for `ip -batch -`: `links` outside of the namespaces, each of the others inside the one
-// it names.
+// Commands for `ip -batch -`.
 struct Script {
-    std::string netns;
+    std::string netns;  // empty: ours, outside of the lab's, where links into them are made
     std::string commands;
 };
 std::string wire_commands(const std::string& one_port, const std::string& other);  // a bridge
-std::string overlay_links(const OverlayNames& names);
 std::vector<Script> overlay_scripts(const OverlayNames& names);
 // Both nodes' vxlan devices, without the command that deletes the old ones.
 std::vector<Script> overlay_vxlans(const OverlayNames& names, const OverlayOptions& options);
-std::string nat_box_links(const NatBoxNames& names);
 std::vector<Script> nat_box_scripts(const NatBoxNames& names);
 std::string nat_path_links(const NatPathNames& names);
-std::string nat_path_neighbour_link(const NatPathNames& names);
 std::vector<Script> nat_path_neighbour_scripts(const NatPathNames& names);
 // Of add_endpoints(), and the rules that make the silent ones (of the server) and the rejected ones (of
 // the DUT).
 std::vector<Script> nat_path_endpoint_scripts(const NatPathNames& names);
 std::string nat_path_endpoint_filter(EndpointState state,
                                      frame::Family family = frame::Family::kIpv4);
+// For links that are there, with names of IPv6 for those that are up: see add_ipv6().
 std::vector<Script> nat_path_scripts(const NatPathNames& names);
-// Of add_ipv6(), for links that are up, and names of IPv6.
-std::vector<Script> nat_path_ipv6_scripts(const NatPathNames& names);
-std::string nat_path_shortcut_link(const NatPathNames& names);
 std::vector<Script> nat_path_shortcut_scripts(const NatPathNames& names);
 // The server's route to the client.
 Script nat_path_route_of_answers(const NatPathNames& names, const NatPathOptions& options);

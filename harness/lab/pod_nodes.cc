@@ -216,7 +216,7 @@ Status PodNodes::build_overlay() {
         return {};
     }
     for (unsigned node = 0; node < names_.nodes.size(); ++node) {
-        const cni::OverlaySetup setup = cni::overlay_setup(chain_.overlay, node + 1, 2 - node);
+        const cni::OverlaySetup setup = cni::overlay_setup(chain_.overlay, node + 1);
         TRY(run_ip(names_.nodes[node], setup.tunnel));
         TRY(process::run_checked(setup.forwarding, {.netns = names_.nodes[node]}));
         TRY(add_rules(names_.nodes[node], setup.rules, Family::kIpv4));

@@ -74,7 +74,7 @@ class PodOverlay final : public Overlay {
 
 Status PodOverlay::build() {
     const PodNodeNames& names = nodes_->names();
-    const cni::OverlaySetup setup = cni::overlay_setup(nodes_->chain().overlay, 1, 2);
+    const cni::OverlaySetup setup = cni::overlay_setup(nodes_->chain().overlay, 1);
     names_ = {.tester = names.tester,
               .node_a = names.nodes[0],
               .node_b = names.nodes[1],
@@ -113,7 +113,7 @@ Status PodOverlay::configure(const OverlayOptions& options) {
     for (unsigned node = 0; node < front_.size(); ++node) {
         const std::string& netns = nodes_->names().nodes[node];
         const cni::OverlaySetup setup =
-            cni::overlay_setup(nodes_->chain().overlay, node + 1, 2 - node, options.udp_checksum);
+            cni::overlay_setup(nodes_->chain().overlay, node + 1, options.udp_checksum);
         TRY(run_ip(netns, fmt::format("link delete {}\n{}", setup.device, setup.tunnel)));
         TRY(process::run_checked(setup.forwarding, {.netns = netns}));
         TRY(front_[node].load(
@@ -319,28 +319,6 @@ Status PodPath::add_ipv6() {
     return {};
 }
 
-class PodDut final : public MadeDut {
-  public:
-    PodDut(std::unique_ptr<PodNodes> nodes, CabledDevice device, RoleFacts facts,
-           std::shared_ptr<agent::Client> agent)
-        : nodes_(std::move(nodes)),
-          device_(std::move(device)),
-          facts_(std::move(facts)),
-          agent_(std::move(agent)) {}
-
-    std::shared_ptr<agent::Client> agent() const override { return agent_; }
-    CabledDevice device() const override { return device_; }
-    Finish finish() const override { return Finish::kAsItsDriverIs; }
-    RoleFacts facts() const override { return facts_; }
-    std::string log() const override { return ""; }
-
-  private:
-    std::unique_ptr<PodNodes> nodes_;
-    CabledDevice device_;
-    RoleFacts facts_;
-    std::shared_ptr<agent::Client> agent_;
-};
-
 }  // namespace
 
 std::string lacks_role(const PodChain& chain, Role role) {
@@ -384,7 +362,7 @@ Result<std::unique_ptr<NatPath>> pod_nat_path(Journal& journal, const PodChain& 
     return path;
 }
 
-Result<std::unique_ptr<MadeDut>> pod_device(Journal& journal, const PodChain& chain) {
+Result<MadeDut> pod_device(Journal& journal, const PodChain& chain) {
     auto nodes = TRY(PodNodes::build(journal, chain));
     const PodNodeNames& names = nodes->names();
     auto pod = attached(*nodes, 0, "a1");
@@ -414,8 +392,10 @@ Result<std::unique_ptr<MadeDut>> pod_device(Journal& journal, const PodChain& ch
     const std::string ipv6 = fmt::format("net.ipv6.conf.{}.", device.name);
     TRY(set_sysctls(pod->netns, {{ipv6 + "accept_ra", "0"}, {ipv6 + "addr_gen_mode", "1"}}));
     auto agent = TRY(agent::Client::start_in_netns(pod->netns));
-    return std::make_unique<PodDut>(std::move(nodes), std::move(device), std::move(facts),
-                                    std::move(agent));
+    return MadeDut{.parts = std::move(nodes),
+                   .agent = std::move(agent),
+                   .device = std::move(device),
+                   .facts = std::move(facts)};
 }
 
 }  // namespace pathproof::lab

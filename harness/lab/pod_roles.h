@@ -27,6 +27,6 @@ Result<std::unique_ptr<NatPath>> pod_nat_path(Journal& journal, const PodChain& 
 
 // A pod's veth as the plug-ins made it, and the tester at its far end. kNotSupported: it has none, or
 // the kernel lacks what the network takes.
-Result<std::unique_ptr<MadeDut>> pod_device(Journal& journal, const PodChain& chain);
+Result<MadeDut> pod_device(Journal& journal, const PodChain& chain);
 
 }  // namespace pathproof::lab

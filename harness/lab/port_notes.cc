@@ -121,11 +121,9 @@ Status undo_xdp(const Note& note, const KernelFiles& /*files*/, UndoReport& repo
                 continue;
             }
             TRY(take_off(interface, program));
-            report.done.push_back(
-                {.kind = note.kind,
-                 .netns = note.netns,
-                 .device = interface.name,
-                 .what = fmt::format("XDP program {} ({}) taken off", program.id, program.name)});
+            TRY(report.did(note,
+                           fmt::format("XDP program {} ({}) taken off", program.id, program.name),
+                           interface.name));
         }
         return {};
     });

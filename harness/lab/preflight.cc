@@ -16,7 +16,6 @@ namespace {
 using Outcome = Check::Outcome;
 
 constexpr std::uint32_t kMibOfAPage = 2;
-constexpr std::uint32_t kPciMib = 512;  // where the file does not say
 constexpr std::size_t kLeastFrame = 60;
 constexpr std::size_t kEthernetHeader = 14;
 
@@ -24,16 +23,9 @@ std::string port_words(const TesterPort& port) {
     return fmt::format("tester port {} ({})", port.name, port.device);
 }
 
-bool uses_pci(const LabFile& lab) {
-    return std::ranges::any_of(
-        lab.ports, [](const TesterPort& port) { return port.kind == TesterPort::Kind::kPci; });
-}
-
 Check hugepage_check(const LabFile& lab, const KernelFiles& files) {
     Check check{.of = "tester", .what = "hugepages", .found = ""};
-    const std::uint32_t wanted = lab.hugepages_mib != 0 ? lab.hugepages_mib
-                                 : uses_pci(lab)        ? kPciMib
-                                                        : 0;
+    const std::uint32_t wanted = hugepages_mib_for(lab);
     const std::uint64_t free = meminfo(files, "HugePages_Free") * kMibOfAPage;
     check.found = fmt::format("{} MiB free, {} wanted", free, wanted);
     if (wanted == 0) {
@@ -124,6 +116,12 @@ const char* name(Check::Outcome outcome) {
         case Outcome::kNotLooked: return "-";
     }
     return "";
+}
+
+std::uint32_t hugepages_mib_for(const LabFile& lab) {
+    const bool any_pci =
+        std::ranges::find(lab.ports, TesterPort::Kind::kPci, &TesterPort::kind) != lab.ports.end();
+    return lab.hugepages_mib == 0 && any_pci ? kPciHugepagesMib : lab.hugepages_mib;
 }
 
 std::vector<Check> check_tester_machine(const LabFile& lab, const LcoresOf& lcores_of,

@@ -33,6 +33,10 @@ struct Check {
 };
 const char* name(Check::Outcome outcome);  // "ok", "doubt", "BAD", "fix", "-"
 
+// Of hugepages for a run on PCI ports, where nobody says how many.
+inline constexpr std::uint32_t kPciHugepagesMib = 512;
+std::uint32_t hugepages_mib_for(const LabFile& lab);  // 0: it takes none
+
 // Of the tester's machine: hugepages, modules, and of each PCI port IOMMU, binding, link and node.
 // `lcores_of`: the CPUs of a port's lcores, with their nodes.
 struct PlacedCpus {

@@ -29,38 +29,11 @@ RoleFacts facts_of(const guest::Kernel& kernel, const guest::Nic& nic, const gue
     return facts;
 }
 
-class QemuDut final : public MadeDut {
-  public:
-    QemuDut(std::unique_ptr<Namespaces> namespaces, std::string netns, guest::Kernel kernel,
-            guest::Nic nic, std::unique_ptr<guest::Guest> guest)
-        : namespaces_(std::move(namespaces)),
-          netns_(std::move(netns)),
-          kernel_(std::move(kernel)),
-          nic_(std::move(nic)),
-          guest_(std::move(guest)),
-          dut_(guest_->agent()) {}
-
-    std::shared_ptr<agent::Client> agent() const override { return dut_.agent(); }
-    CabledDevice device() const override {
-        return {.netns = "",
-                .host = "the guest with " + nic_.name,
-                .name = guest::kDevice,
-                .tester_netns = netns_,
-                .tester_port = guest::kTap};
-    }
-    Finish finish() const override {
-        return nic_.vnet_header ? Finish::kBehindIt : Finish::kByItself;
-    }
-    RoleFacts facts() const override { return facts_of(kernel_, nic_, *guest_); }
-    std::string log() const override { return guest_->console(); }
-
-  private:
-    std::unique_ptr<Namespaces> namespaces_;
-    std::string netns_;
-    guest::Kernel kernel_;
-    guest::Nic nic_;
-    std::unique_ptr<guest::Guest> guest_;
-    DutAgent dut_;
+// A guest as the DUT; each goes before what it runs in.
+struct GuestParts {
+    std::unique_ptr<Namespaces> namespaces;
+    std::unique_ptr<guest::Guest> guest;
+    DutAgent dut{guest->agent()};
 };
 
 // Two CPUs, so that two packets can be in conntrack at once.
@@ -95,22 +68,19 @@ LabFile nat_box_file(const std::string& netns, const guest::Nic& nic) {
 
 // What a NAT box of the guest refers to: made before it, gone after it.
 struct GuestOfNatBox {
-    std::unique_ptr<Namespaces> namespaces_;
-    std::unique_ptr<guest::Guest> guest_;
+    GuestParts parts_;
     LabFile file_;
     RoleFacts facts_;
-    DutAgent dut_;
 };
 
 class QemuNatBox final : private GuestOfNatBox, public CabledNatBox {
   public:
     QemuNatBox(std::unique_ptr<Namespaces> namespaces, std::unique_ptr<guest::Guest> guest,
                LabFile file, RoleFacts facts)
-        : GuestOfNatBox{std::move(namespaces), nullptr, std::move(file), std::move(facts),
-                        DutAgent(guest->agent())},
-          CabledNatBox(GuestOfNatBox::file_, GuestOfNatBox::dut_) {
-        guest_ = std::move(guest);
-    }
+        : GuestOfNatBox{{std::move(namespaces), std::move(guest)},
+                        std::move(file),
+                        std::move(facts)},
+          CabledNatBox(GuestOfNatBox::file_, GuestOfNatBox::parts_.dut) {}
     // The lab's own interfaces, which go with their namespace.
     std::vector<PortPlan> port_plans() const override { return {}; }
     RoleFacts facts() const override { return facts_; }
@@ -159,7 +129,7 @@ class QemuLab final : public Lab {
         std::ranges::transform(nics_, std::back_inserter(names), &guest::Nic::name);
         return names;
     }
-    Result<std::unique_ptr<MadeDut>> make_dut(const std::string& name, Journal& journal) override {
+    Result<MadeDut> make_dut(const std::string& name, Journal& journal) override {
         const guest::Nic& nic = *std::ranges::find(nics_, name, &guest::Nic::name);
         auto namespaces = std::make_unique<Namespaces>(journal);
         const std::string netns = fmt::format("pp-{}-{}", journal.run_id(), name);
@@ -171,14 +141,22 @@ class QemuLab final : public Lab {
                                                  ? guest::Work::kNatBox
                                                  : guest::Work::kDevice}));
         TRY(run_ip(netns, fmt::format("link set {} up\n", guest::kTap)));
-        return std::make_unique<QemuDut>(std::move(namespaces), netns, kernel_, nic,
-                                         std::move(guest));
+        const auto parts = std::make_shared<GuestParts>(std::move(namespaces), std::move(guest));
+        return MadeDut{.parts = parts,
+                       .agent = parts->dut.agent(),
+                       .device = {.netns = "",
+                                  .host = "the guest with " + nic.name,
+                                  .name = guest::kDevice,
+                                  .tester_netns = netns,
+                                  .tester_port = guest::kTap},
+                       .finish = nic.vnet_header ? Finish::kBehindIt : Finish::kByItself,
+                       .facts = facts_of(kernel_, nic, *parts->guest),
+                       .log = [&guest = *parts->guest] { return guest.console(); }};
     }
     std::string evidence_note() const override {
         return "Real drivers of the kernel on NICs that QEMU emulates: this says something of "
                "driver and emulation, nothing of any hardware.";
     }
-    Result<std::vector<std::string>> put_back() override { return std::vector<std::string>(); }
 
   private:
     std::string name_ = "qemu";

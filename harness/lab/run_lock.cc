@@ -125,11 +125,6 @@ void remove_stale_host_locks(const std::string& directory) {
     }
 }
 
-RunLock::RunLock(RunLock&& other) noexcept
-    : file_(std::move(other.file_)),
-      directory_(std::move(other.directory_)),
-      around_(std::move(other.around_)) {}
-
 RunLock::~RunLock() {
     if (file_) {
         unlink(lock_path(directory_).c_str());

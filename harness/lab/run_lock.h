@@ -21,7 +21,7 @@ class RunLock {
     static Result<RunLock> take_host(const std::string& directory, std::uint64_t netns,
                                      const std::string& command_line);
 
-    RunLock(RunLock&& other) noexcept;
+    RunLock(RunLock&&) noexcept = default;
     RunLock& operator=(RunLock&&) = delete;
     RunLock(const RunLock&) = delete;
     RunLock& operator=(const RunLock&) = delete;

@@ -5,7 +5,8 @@
 
 #include <algorithm>
 #include <array>
-#include <cctype>
+#include <boost/algorithm/string/trim.hpp>
+#include <boost/algorithm/string/trim_all.hpp>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
@@ -47,28 +48,13 @@ Result<std::string> sysctl_path(const std::string& name, const KernelFiles& file
 }
 
 // The kernel prints lists with tabs and takes them with blanks.
-std::string one_blank_between(const std::string& text) {
-    std::string out;
-    for (char letter : text) {
-        const bool blank = std::isspace(static_cast<unsigned char>(letter)) != 0;
-        if (!blank) {
-            out += letter;
-        } else if (!out.empty() && out.back() != ' ') {
-            out += ' ';
-        }
-    }
-    while (!out.empty() && out.back() == ' ') {
-        out.pop_back();
-    }
-    return out;
+bool is_same_value(const std::string& one, const std::string& other) {
+    return boost::trim_fill_copy(one, " ") == boost::trim_fill_copy(other, " ");
 }
 
 Status undo_netns(const Note& note, const KernelFiles& /*files*/, UndoReport& report) {
     auto deleted = TRY(delete_netns(note.name));
-    if (deleted) {
-        report.done.push_back({.kind = note.kind, .what = std::move(*deleted)});
-    }
-    return {};
+    return deleted ? report.did(note, std::move(*deleted)) : Status();
 }
 
 // With all that is in it. Only one whose name a run makes up: make_folder().
@@ -83,10 +69,7 @@ Status undo_folder(const Note& note, const KernelFiles& /*files*/, UndoReport& r
     if (wrong) {
         return fail(ErrorCode::kFailed, "delete {}: {}", note.name, wrong.message());
     }
-    if (gone > 0) {
-        report.done.push_back({.kind = note.kind, .what = "deleted folder " + note.name});
-    }
-    return {};
+    return gone > 0 ? report.did(note, "deleted folder " + note.name) : Status();
 }
 
 Status undo_sysctl(const Note& note, const KernelFiles& files, UndoReport& report) {
@@ -95,18 +78,15 @@ Status undo_sysctl(const Note& note, const KernelFiles& files, UndoReport& repor
         // Its device or module may be gone, and its value with it.
         return now.error().code == ErrorCode::kNotFound ? Status() : Status(pass_on(now.error()));
     }
-    if (one_blank_between(*now) == one_blank_between(note.value)) {
+    if (is_same_value(*now, note.value)) {
         return {};
     }
     if (!note.is_ours(*now)) {
-        report.left_alone.push_back(left_to_others("sysctl " + note.name, *now));
-        return {};
+        return report.leave("sysctl " + note.name, *now);
     }
     TRY(write_sysctl(note.name, note.value, files));
-    report.done.push_back(
-        {.kind = note.kind,
-         .what = fmt::format("set sysctl {} back from {} to {}", note.name, *now, note.value)});
-    return {};
+    return report.did(note,
+                      fmt::format("set sysctl {} back from {} to {}", note.name, *now, note.value));
 }
 
 // A count that we set, or one on the way to it if we were killed before we knew it.
@@ -134,8 +114,7 @@ Status undo_hugepages(const Note& note, const KernelFiles& files, UndoReport& re
         return fail(ErrorCode::kBadInput, "'{}' is no count of pages", note.value);
     }
     if (now.pages != before.pages && !is_our_count(note, before.pages, now.pages)) {
-        report.left_alone.push_back(left_to_others("vm.nr_hugepages", std::to_string(now.pages)));
-        return {};
+        return report.leave("vm.nr_hugepages", std::to_string(now.pages));
     }
     const std::uint64_t free_pages = meminfo(files, "HugePages_Free");
     const std::uint64_t more =
@@ -152,13 +131,11 @@ Status undo_hugepages(const Note& note, const KernelFiles& files, UndoReport& re
         return {};
     }
     TRY(write_hugepages(before.pages, files));
-    report.done.push_back(
-        {.kind = note.kind,
-         .what = more > 0 ? fmt::format("gave back {} surplus hugepages; their number is {}", more,
-                                        before.pages)
-                          : fmt::format("set the number of hugepages back from {} to {}", now.pages,
-                                        before.pages)});
-    return {};
+    return report.did(note, more > 0
+                                ? fmt::format("gave back {} surplus hugepages; their number is {}",
+                                              more, before.pages)
+                                : fmt::format("set the number of hugepages back from {} to {}",
+                                              now.pages, before.pages));
 }
 
 // What ip(8) says of an address, neighbour or device that is gone already.
@@ -183,12 +160,11 @@ Status undo_ip(const Note& note, const KernelFiles& /*files*/, UndoReport& repor
         const std::string command = renamed(note.name, note.device, device);
         const Status undone = run_ip_here(command);
         if (undone) {
-            report.done.push_back(
-                {.kind = note.kind,
-                 .what = fmt::format("ran ip {}{}",
-                                     note.netns.empty() ? "" : "-n " + note.netns + " ", command)});
+            return report.did(
+                note, fmt::format("ran ip {}{}", note.netns.empty() ? "" : "-n " + note.netns + " ",
+                                  command));
         }
-        return undone || says_gone(undone.error().message) ? Status() : undone;
+        return says_gone(undone.error().message) ? Status() : undone;
     }));
     return {};
 }
@@ -245,9 +221,8 @@ constexpr UndoKind kUndoKinds[] = {
 }  // namespace
 
 bool Note::is_ours(const std::string& now) const {
-    return std::ranges::any_of(sets, [&](const std::string& one) {
-        return one_blank_between(one) == one_blank_between(now);
-    });
+    return std::ranges::any_of(sets,
+                               [&](const std::string& one) { return is_same_value(one, now); });
 }
 
 std::vector<Note> notes_of(const std::vector<UndoAction>& actions) {
@@ -265,8 +240,17 @@ std::vector<Note> notes_of(const std::vector<UndoAction>& actions) {
     return notes;
 }
 
-std::string left_to_others(const std::string& what, const std::string& value) {
-    return fmt::format("{} is {}, set by somebody else since: left", what, value);
+Status UndoReport::did(const Note& note, std::string what, const std::string& device) {
+    done.push_back({.kind = note.kind,
+                    .netns = device.empty() ? "" : note.netns,
+                    .device = device,
+                    .what = std::move(what)});
+    return {};
+}
+
+Status UndoReport::leave(const std::string& what, const std::string& value) {
+    left_alone.push_back(fmt::format("{} is {}, set by somebody else since: left", what, value));
+    return {};
 }
 
 std::uint64_t meminfo(const KernelFiles& files, const std::string& key) {
@@ -316,18 +300,15 @@ Status run_ip_here(const std::string& command) {
 
 Result<std::string> read_sysctl(const std::string& name, const KernelFiles& files) {
     const auto path = TRY(sysctl_path(name, files));
-    auto text = TRY(doing(read_file(path), "sysctl {}", name));
-    while (!text.empty() && std::isspace(static_cast<unsigned char>(text.back())) != 0) {
-        text.pop_back();
-    }
-    return text;
+    const auto text = TRY(doing(read_file(path), "sysctl {}", name));
+    return boost::trim_right_copy(text);
 }
 
 Status write_sysctl(const std::string& name, const std::string& value, const KernelFiles& files) {
     const auto path = TRY(sysctl_path(name, files));
     TRY(doing(write_file(path, value + "\n", O_TRUNC), "set sysctl {} to {}", name, value));
     const auto now = TRY(read_sysctl(name, files));
-    if (one_blank_between(now) != one_blank_between(value)) {
+    if (!is_same_value(now, value)) {
         return fail(ErrorCode::kFailed, "set sysctl {} to {}: the kernel made it {}", name, value,
                     now);
     }

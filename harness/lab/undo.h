@@ -34,6 +34,11 @@ struct UndoReport {
     std::vector<std::string> left_alone;  // what others changed since, a sentence each
     std::vector<std::string> problems;    // a sentence for each thing that could not be put back
     std::vector<UndoAction> left;         // the things of `problems`, oldest first
+
+    // Notes what was done of a thing, of this device by its present name; or that its value was left:
+    // "vm.nr_hugepages is 300, set by somebody else since: left".
+    Status did(const Note& note, std::string what, const std::string& device = "");
+    Status leave(const std::string& what, const std::string& value);
 };
 
 // One kind of thing that is put back. A new kind is a member of UndoAction::Kind and a row in undo.cc.
@@ -48,9 +53,6 @@ struct UndoKind {
 };
 std::span<const UndoKind> undo_kinds();
 const UndoKind& undo_kind(UndoAction::Kind kind);
-
-// "vm.nr_hugepages is 300, set by somebody else since: left"
-std::string left_to_others(const std::string& what, const std::string& value);
 
 // The pages of the default size, and those above vm.nr_hugepages. Errors: no such file.
 struct Hugepages {

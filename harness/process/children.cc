@@ -55,18 +55,22 @@ pid_t fork_child(Starts starts) {
     return pid;
 }
 
+std::vector<char*> pointers_to(const std::vector<std::string>& words) {
+    std::vector<char*> pointers;
+    for (const std::string& word : words) {
+        pointers.push_back(const_cast<char*>(word.c_str()));
+    }
+    pointers.push_back(nullptr);
+    return pointers;
+}
+
 void become(const std::vector<std::string>& argv, const std::string& netns) {
     give_signals_back();
     if (const Status entered = enter_netns(netns, SysfsView::kRemount); !entered) {
         dprintf(STDERR_FILENO, "%s\n", entered.error().message.c_str());
         _exit(126);
     }
-    std::vector<char*> words;
-    words.reserve(argv.size() + 1);
-    for (const std::string& word : argv) {
-        words.push_back(const_cast<char*>(word.c_str()));
-    }
-    words.push_back(nullptr);
+    const std::vector<char*> words = pointers_to(argv);
     execvp(words[0], words.data());
     dprintf(STDERR_FILENO, "%s: %s\n", words[0], std::strerror(errno));
     _exit(127);

@@ -16,6 +16,9 @@ enum class Starts { kWhileOpen, kWhileStopping };
 // As fork(2); -1 with ECANCELED once the children were ended.
 pid_t fork_child(Starts starts = Starts::kWhileOpen);
 
+// As exec(3) takes words, for as long as they live: with a null pointer behind the last.
+std::vector<char*> pointers_to(const std::vector<std::string>& words);
+
 // What a child does last: goes into the network namespace (empty: stays), with the devices of it in
 // /sys, and becomes the program argv[0]. Says why not, and ends with 126 or 127.
 [[noreturn]] void become(const std::vector<std::string>& argv, const std::string& netns);

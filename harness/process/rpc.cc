@@ -13,6 +13,7 @@
 #include <optional>
 #include <vector>
 
+#include "harness/process/children.h"
 #include "harness/process/foreign.h"
 #include "harness/process/json_text.h"
 #include "harness/process/stop.h"
@@ -28,6 +29,7 @@ constexpr std::size_t kMostNoise = std::size_t{1} << 20;  // bytes that are no a
 constexpr std::size_t kSaidKept = 4000;
 constexpr std::size_t kLongestSentence = 4000;
 constexpr std::chrono::milliseconds kLastErrors{2000};
+constexpr std::chrono::milliseconds kLastMoment{500};
 
 // The lines of a byte stream.
 class Lines {
@@ -96,19 +98,14 @@ struct Ending {
 };
 Ending how_it_ended(pid_t pid) {
     siginfo_t how{};
-    for (int waited_ms = 0; waited_ms < 500; ++waited_ms) {
-        if (waitid(P_PID, static_cast<id_t>(pid), &how, WEXITED | WNOHANG | WNOWAIT) == 0 &&
-            how.si_pid == pid) {
-            return how.si_code == CLD_EXITED
-                       ? Ending{how.si_status,
-                                fmt::format("ended with exit status {}", how.si_status)}
-                       : Ending{128 + how.si_status,
-                                fmt::format("was ended by signal {} ({})", how.si_status,
-                                            strsignal(how.si_status))};
-        }
-        usleep(1000);
+    if (!wait_for_end(pid, kLastMoment) ||
+        waitid(P_PID, static_cast<id_t>(pid), &how, WEXITED | WNOHANG | WNOWAIT) != 0) {
+        return {};
     }
-    return {};
+    return how.si_code == CLD_EXITED
+               ? Ending{how.si_status, fmt::format("ended with exit status {}", how.si_status)}
+               : Ending{128 + how.si_status, fmt::format("was ended by signal {} ({})",
+                                                         how.si_status, strsignal(how.si_status))};
 }
 
 }  // namespace

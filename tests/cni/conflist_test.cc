@@ -84,7 +84,7 @@ BOOST_AUTO_TEST_CASE(each_built_in_network_can_be_read_for_both_nodes) {
 }
 
 BOOST_AUTO_TEST_CASE(an_overlay_is_made_as_its_daemon_makes_it) {
-    const OverlaySetup flannel = overlay_setup(Overlay::kFlannel, 1, 2);
+    const OverlaySetup flannel = overlay_setup(Overlay::kFlannel, 1);
     BOOST_TEST(flannel.tunnel.find(
                    "link add flannel.1 address 02:00:0a:f4:01:00 mtu 1450 type vxlan "
                    "id 1 dev eth0 local 198.18.0.1 dstport 8472 nolearning") != std::string::npos);
@@ -92,7 +92,7 @@ BOOST_AUTO_TEST_CASE(an_overlay_is_made_as_its_daemon_makes_it) {
     BOOST_TEST(
         flannel.rules.find("-s 10.244.0.0/16 ! -d 224.0.0.0/4 -j MASQUERADE --random-fully") !=
         std::string::npos);
-    const OverlaySetup calico = overlay_setup(Overlay::kCalico, 2, 1);
+    const OverlaySetup calico = overlay_setup(Overlay::kCalico, 2);
     BOOST_TEST(calico.tunnel.find("type vxlan id 4096 dev eth0 local 198.18.0.2 dstport 4789") !=
                std::string::npos);
 }

@@ -183,7 +183,7 @@ BOOST_AUTO_TEST_CASE(the_nat_path_has_the_same_of_ipv6_and_of_nftables) {
         contains(nat_path_proxy_table(names, options), "dnat to [2001:db8:113::37]:8080;\n"));
     BOOST_TEST(contains(nat_path_endpoint_filter(EndpointState::kRejected, v6),
                         "-A FORWARD -d 2001:db8:113::60/128 -j REJECT"));
-    const std::string commands = all_commands(nat_path_ipv6_scripts(names));
+    const std::string commands = all_commands(nat_path_scripts(names));
     BOOST_TEST(contains(commands, "address add 2001:db8:18::2/64 dev c0 nodad\n"));
     BOOST_TEST(contains(commands, "route add ::/0 via 2001:db8:113::1\n"));
 }
@@ -241,9 +241,9 @@ BOOST_AUTO_TEST_CASE(a_vxlan_frame_of_a_full_inner_packet_fits_the_underlay) {
 }
 
 BOOST_AUTO_TEST_CASE(no_two_devices_share_a_mac_address) {
-    for (const std::string& commands : {overlay_links(overlay_names("1a2b")) +
+    for (const std::string& commands : {all_commands(overlay_scripts(overlay_names("1a2b"))) +
                                             all_commands(overlay_vxlans(overlay_names("1a2b"), {})),
-                                        nat_box_links(nat_box_names("1a2b"))}) {
+                                        all_commands(nat_box_scripts(nat_box_names("1a2b")))}) {
         std::istringstream words(commands);
         std::set<std::string> seen;
         std::string word;

@@ -39,9 +39,7 @@ const Check& check_of(const std::vector<Check>& checks, const std::string& what)
 
 FoundDevice device(const std::string& name, const std::string& pci, bool linked) {
     return {.use = {.name = name, .pci = pci},
-            .driver = "ice",
-            .link_up = linked,
-            .speed_mbps = linked ? 25'000 : -1};
+            .info = {.driver = "ice", .link_up = linked, .speed_mbps = linked ? 25'000 : -1}};
 }
 
 }  // namespace
@@ -255,7 +253,7 @@ BOOST_AUTO_TEST_CASE(a_first_lab_file_can_be_read_and_says_what_is_left_alone_an
     found.tester = {device("eth0", "0000:00:01.0", true), device("ens2", "0000:3b:00.0", false),
                     device("ens3", "0000:3b:00.1", true), device("ens4", "0000:3b:00.2", true)};
     found.tester[0].objections = {"carries the default route"};
-    found.tester[2].numa_node = 1;
+    found.tester[2].info.numa_node = 1;
     found.tester[3].use.addresses = {*parse_prefix("192.0.2.9/24")};
     found.dut.where = "root@dut1";
     found.dut.kind = Dut::Kind::kSsh;

@@ -387,7 +387,7 @@ Status run_on(Context& context, const TruthDevice& device, std::shared_ptr<agent
 }
 
 TruthDevice device_of(const lab::MadeDut& dut, const std::string& name) {
-    const lab::CabledDevice cabled = dut.device();
+    const lab::CabledDevice& cabled = dut.device;
     return {.netns = cabled.netns,
             .host = cabled.host,
             .name = cabled.name,
@@ -395,7 +395,7 @@ TruthDevice device_of(const lab::MadeDut& dut, const std::string& name) {
             .tester_port = {.name = cabled.tester_port,
                             .device = tester::af_packet_device_for_long_frames(cabled.tester_port),
                             .pool_mbufs = tester::kLongFrameMbufs},
-            .finish = dut.finish(),
+            .finish = dut.finish,
             .label = name};
 }
 
@@ -406,13 +406,13 @@ Result<DutResult> run_on_dut(Context& context, const std::string& name) {
     context.progress.step(name + ".boot");
     auto dut = context.lab.make_dut(name, context.journal);
     const Status judged =
-        dut ? run_on(context, device_of(**dut, name), (*dut)->agent(), nullptr, one.result)
+        dut ? run_on(context, device_of(*dut, name), dut->agent, nullptr, one.result)
             : Status(pass_on(dut.error()));
     if (dut) {
-        const std::string host = (*dut)->device().host;
+        const std::string& host = dut->device.host;
         context.measured.know(
-            role_facts((*dut)->facts(), "DUT: " + (host.empty() ? "a pod of " + name : host)));
-        if (auto of_host = host_facts(*(*dut)->agent()); of_host && !host.empty()) {
+            role_facts(dut->facts, "DUT: " + (host.empty() ? "a pod of " + name : host)));
+        if (auto of_host = host_facts(*dut->agent); of_host && !host.empty()) {
             for (verdict::FactGroup& group : *of_host) {
                 context.measured.know(std::move(group));
             }
@@ -422,10 +422,10 @@ Result<DutResult> run_on_dut(Context& context, const std::string& name) {
         return pass_on(judged.error());
     }
     if (!judged) {
-        one.failure = unjudged_cell(judged.error(), dut ? (*dut)->log() : "");
+        one.failure = unjudged_cell(judged.error(), dut ? dut->log() : "");
         if (dut && one.failure->verdict == CellVerdict::kError) {
             keep_evidence(context.options.out_dir, name + ".console.txt",
-                          "what the guest's kernel said", (*dut)->log(), one.failure->evidence);
+                          "what the guest's kernel said", dut->log(), one.failure->evidence);
         }
     }
     return one;
