@@ -88,9 +88,7 @@ Status keep(const std::string& file, const verdict::PriceTable& table) {
     if (wrong) {
         return fail(ErrorCode::kFailed, "make the folder {}: {}", folder.string(), wrong.message());
     }
-    auto written = TRY(NewFile::beside(file));
-    TRY(written.write(kept_text(tables)));
-    return written.put_in_place();
+    return replace_file(file, kept_text(tables));
 }
 
 }  // namespace pathproof::prices

@@ -26,8 +26,7 @@ struct Load {
     std::string text;
     std::vector<Part> has;  // of its path
     std::vector<verdict::CostFigure> figures;
-    Result<LoadRun> (*run)(scenario::Context& context, const std::vector<const Cure*>& cures,
-                           unsigned rounds);
+    Result<LoadRun> (*run)(scenario::Context& context, const Load& load, const Cures& cures);
     unsigned rounds = 9;  // of six or more the median has an interval
 
     bool takes(const Cure& cure) const;
@@ -36,7 +35,7 @@ struct Load {
 const std::vector<Load>& all_loads();
 
 // Of a load: each figure with each cure. `lacks`: why it was not run; empty: it was.
-std::vector<verdict::Cost> costs_of(const Load& load, const std::vector<const Cure*>& cures,
-                                    const LoadRun& run, const std::string& lacks);
+std::vector<verdict::Cost> costs_of(const Load& load, const Cures& cures, const LoadRun& run,
+                                    const std::string& lacks);
 
 }  // namespace pathproof::prices

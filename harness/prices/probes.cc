@@ -70,11 +70,11 @@ Result<verdict::ScenarioResult> run_cells_of(scenario::Context& context, const P
 }
 
 Result<Tried> run_scenario_probe(scenario::Context& context, const Probe& probe,
-                                 const std::vector<const Cure*>& cures) {
+                                 const Cures& cures) {
     Tried tried;
     std::vector<std::string> cells{probe.cell};
     std::vector<const OwnCell*> own;
-    std::vector<const Cure*> on_top;
+    Cures on_top;
     for (const Cure* cure : cures) {
         if (const OwnCell* cell = probe.own_cell(cure->id)) {
             own.push_back(cell);
@@ -327,9 +327,8 @@ const std::vector<Probe>& all_probes() {
     return probes;
 }
 
-Result<Tried> run_probe(scenario::Context& context, const Probe& probe,
-                        const std::vector<const Cure*>& cures) {
-    std::vector<const Cure*> tried;
+Result<Tried> run_probe(scenario::Context& context, const Probe& probe, const Cures& cures) {
+    Cures tried;
     std::ranges::copy_if(cures, std::back_inserter(tried),
                          [&](const Cure* cure) { return probe.leaves_out(*cure).empty(); });
     return probe.run != nullptr ? probe.run(context, tried)
