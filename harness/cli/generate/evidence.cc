@@ -49,6 +49,13 @@ const char* name(load::Anomaly::Kind kind) {
     return "unknown";
 }
 
+Status make_evidence_folder(const std::string& folder) {
+    std::error_code wrong;
+    fs::create_directories(folder, wrong);
+    return wrong ? fail(ErrorCode::kBadInput, "--evidence {}: {}", folder, wrong.message())
+                 : Status();
+}
+
 Result<std::vector<std::string>> write_evidence(const std::string& folder,
                                                 const GenerateResult& result, load::LoadRun& run,
                                                 Lanes& lanes) {
@@ -63,12 +70,9 @@ Result<std::vector<std::string>> write_evidence(const std::string& folder,
     }
     const std::vector<load::Anomaly> anomalies = run.take_anomalies();
     std::vector<std::string> files;
-    std::error_code wrong;
-    fs::create_directories(folder, wrong);
-    if (wrong) {
-        return fail(ErrorCode::kBadInput, "--evidence {}: {}", folder, wrong.message());
-    }
+    TRY(make_evidence_folder(folder));
     // Those of an earlier run would be taken for this one's.
+    std::error_code wrong;
     for (const fs::directory_entry& entry : fs::directory_iterator(folder, wrong)) {
         const std::string name = entry.path().filename();
         if (name == "bad.pcapng" || (name.starts_with("anomaly-") && name.ends_with(".pcapng"))) {

@@ -1,6 +1,5 @@
 // pathproof generate: traffic at an exact rate, each frame followed to its answer.
 #include <CLI/CLI.hpp>
-#include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -109,16 +108,6 @@ Status limit_in_hardware(const load::TrialOrder& order, double frame_bytes, Lane
     return {};
 }
 
-// The folder must be there before anything is sent for it.
-Status prepare_folder(const std::string& folder) {
-    std::error_code wrong;
-    if (!folder.empty()) {
-        std::filesystem::create_directories(folder, wrong);
-    }
-    return wrong ? fail(ErrorCode::kBadInput, "--evidence {}: {}", folder, wrong.message())
-                 : Status();
-}
-
 void print(const GenerateResult& result, bool json) {
     fmt::print("{}", json ? process::to_text(result_json(result)) + "\n" : result_text(result));
 }
@@ -140,7 +129,9 @@ class Generation {
         }
         TRY(check_lanes(options_.lanes));
         traffic_ = TRY(planned_traffic(options_, rate_));
-        TRY(prepare_folder(options_.evidence));
+        if (!options_.evidence.empty()) {
+            TRY(make_evidence_folder(options_.evidence));
+        }
         TRY(start_metrics());
         TRY(open_lanes());
         TRY(start_run());
