@@ -45,15 +45,6 @@ std::vector<std::size_t> client_ports(const PairPlan& plan) {
     return first == second ? std::vector{first} : std::vector{first, second};
 }
 
-Nanoseconds longest_delay(const std::optional<ResponderPlan>& responder) {
-    Nanoseconds longest{0};
-    for (const traffic::AnswerRule& rule :
-         responder ? responder->rules : std::vector<traffic::AnswerRule>()) {
-        longest = std::max(longest, rule.delay);
-    }
-    return longest;
-}
-
 // Places for the answers that wait at one time, with a quarter more for queries that arrive in
 // heaps or twice.
 Result<std::size_t> pending_places(const PairPlan& plan, Nanoseconds delay) {
@@ -76,7 +67,7 @@ Result<std::optional<RespondWorker>> make_server(std::span<port::Port> ports, co
     if (!responder) {
         return std::optional<RespondWorker>();
     }
-    const std::size_t pending = TRY(pending_places(plan, longest_delay(responder)));
+    const std::size_t pending = TRY(pending_places(plan, responder->longest_delay()));
     auto made = TRY(traffic::Responder::make({.port = responder->port,
                                               .rules = responder->rules,
                                               .seed = responder->seed,
@@ -222,7 +213,7 @@ class PairSession {
     }
 
     load::TrialOrder order() const {
-        const Nanoseconds delay = longest_delay(responder_);
+        const Nanoseconds delay = responder_ ? responder_->longest_delay() : Nanoseconds(0);
         return {.frames_per_second = 2 * plan_.pairs_per_second,
                 .frames = 2 * plan_.pairs,
                 .drain = delay + plan_.drain,
