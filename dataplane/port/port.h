@@ -161,7 +161,7 @@ class Port {
     Status set_mtu();
     Status make_pool(const rte_eth_dev_info& device);
     Status set_up_queues();
-    Status refuse_receive_queue(int outcome, std::size_t log_from) const;
+    Status receive_queue_done(int outcome, std::size_t log_from) const;
     Status start();
     Status await_link(const rte_eth_dev_info& device);
     void describe(const rte_eth_dev_info& device);
