@@ -7,8 +7,8 @@
 
 #include <algorithm>
 #include <array>
-#include <fstream>
 
+#include "dataplane/base/file.h"
 #include "dataplane/base/number.h"
 #include "dataplane/port/emulated.h"
 
@@ -32,13 +32,9 @@ std::string listed(const std::vector<std::string>& names) {
 }
 
 bool is_emulated_device(const std::string& pci_address) {
-    const auto word_of = [&](const char* name) {
-        std::ifstream file("/sys/bus/pci/devices/" + pci_address + "/" + name);
-        std::string word;
-        file >> word;
-        return word;
-    };
-    return is_emulated(word_of("device"), word_of("subsystem_vendor"), word_of("subsystem_device"));
+    const std::string folder = "/sys/bus/pci/devices/" + pci_address + "/";
+    return is_emulated(first_word(folder + "device"), first_word(folder + "subsystem_vendor"),
+                       first_word(folder + "subsystem_device"));
 }
 
 }  // namespace
