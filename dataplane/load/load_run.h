@@ -200,11 +200,14 @@ struct TrialReport {
     std::string missed_rate;
     std::string own_drops;
     std::string tester_limit;  // both
-    std::uint64_t unique() const;
-    std::uint64_t wrong() const;    // of them
-    std::uint64_t damaged() const;  // see ClassTotals
+    std::uint64_t unique() const { return all_classes(intake).unique; }
+    std::uint64_t wrong() const { return all_classes(intake).wrong; }      // of them
+    std::uint64_t damaged() const { return all_classes(intake).damaged; }  // see ClassTotals
     // Of which nothing came, not even with a wrong checksum, as far as can be told.
-    std::uint64_t missing() const;
+    std::uint64_t missing() const {
+        const std::uint64_t arrived = unique() + damaged();
+        return sent > arrived ? sent - arrived : 0;
+    }
 };
 
 // What a progress line says; read from other threads while a trial runs.

@@ -63,8 +63,4 @@ std::optional<Tsc> Rendezvous::follow(std::uint64_t unit) noexcept {
     return wait_for(named_, unit, called_off_) ? std::optional(instant_) : std::nullopt;
 }
 
-void Rendezvous::call_off() noexcept {
-    called_off_.store(true, std::memory_order_release);
-}
-
 }  // namespace pathproof::load

@@ -135,21 +135,4 @@ TrialReport assemble(const LoadWorker::List& workers, const traffic::RunClock& c
     return report;
 }
 
-std::uint64_t TrialReport::unique() const {
-    return all_classes(intake).unique;
-}
-
-std::uint64_t TrialReport::wrong() const {
-    return all_classes(intake).wrong;
-}
-
-std::uint64_t TrialReport::damaged() const {
-    return all_classes(intake).damaged;
-}
-
-std::uint64_t TrialReport::missing() const {
-    const std::uint64_t arrived = unique() + damaged();
-    return sent > arrived ? sent - arrived : 0;
-}
-
 }  // namespace pathproof::load

@@ -472,10 +472,6 @@ PortCounters Port::counters() const {
     return counters;
 }
 
-bool Port::link_up() const {
-    return link() == Link::kUp;
-}
-
 Link Port::link() const {
     if (kernel_) {
         const auto state = kernel_->interface.state();

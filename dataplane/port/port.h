@@ -147,7 +147,8 @@ class Port {
     const PortInfo& info() const { return info_; }
     const PortConfig& config() const { return config_; }
     PortCounters counters() const;
-    bool link_up() const;  // asks the driver and the kernel: false when the device went away
+    // Asks the driver and the kernel: false when the device went away.
+    bool link_up() const { return link() == Link::kUp; }
     Link link() const;
     std::string link_trouble() const;  // why link() is not kUp, as a sentence; empty when it is
 

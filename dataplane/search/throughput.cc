@@ -76,10 +76,6 @@ class BinarySearch {
 
 }  // namespace
 
-bool ThroughputResult::conclusive() const {
-    return ending == Ending::kNone && passed && failed && limit == Limit::kDevice && !doubtful();
-}
-
 Status check(const ThroughputPlan& plan) {
     TRY(check_loads(plan.min_load_pps, plan.max_load_pps));
     if (!(plan.relative_width > 0 && plan.relative_width < 1)) {

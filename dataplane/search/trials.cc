@@ -58,10 +58,6 @@ bool Trials::may_run(const TrialInput& input) {
     return ending_ == Ending::kNone;
 }
 
-bool Trials::stopped_by_user() const {
-    return budget_.stop != nullptr && budget_.stop->load(std::memory_order_relaxed);
-}
-
 void Trials::end_at(const TrialOutput& partial) {
     const bool by_itself = !stopped_by_user() && !partial.objection.empty();
     ending_ = by_itself ? Ending::kCutShort : Ending::kStopped;

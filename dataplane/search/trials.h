@@ -60,7 +60,9 @@ class Trials {
   private:
     bool may_run(const TrialInput& input);
     Result<const TrialOutput*> once(const TrialInput& input);
-    bool stopped_by_user() const;
+    bool stopped_by_user() const {
+        return budget_.stop != nullptr && budget_.stop->load(std::memory_order_relaxed);
+    }
     void end_at(const TrialOutput& partial);
 
     Measurer& measurer_;

@@ -340,10 +340,6 @@ CostFigure cycle_figure(const char* packet) {
 
 }  // namespace
 
-bool Load::takes(const Cure& cure) const {
-    return std::ranges::count(has, cure.needs) != 0 && (cure.on_path() || cure.in_resolver());
-}
-
 const std::vector<Load>& all_loads() {
     using enum Part;
     const std::vector<CostFigure> of_lookups{{"latency", "latency of a lookup", "ms"},

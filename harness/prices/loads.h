@@ -1,6 +1,7 @@
 // What a cure costs: loads that are run with it and without it in turn, and the figures of each.
 #pragma once
 
+#include <algorithm>
 #include <map>
 #include <string>
 #include <vector>
@@ -29,7 +30,9 @@ struct Load {
     Result<LoadRun> (*run)(scenario::Context& context, const Load& load, const Cures& cures);
     unsigned rounds = 9;  // of six or more the median has an interval
 
-    bool takes(const Cure& cure) const;
+    bool takes(const Cure& cure) const {
+        return std::ranges::count(has, cure.needs) != 0 && (cure.on_path() || cure.in_resolver());
+    }
 };
 
 const std::vector<Load>& all_loads();

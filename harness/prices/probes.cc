@@ -108,10 +108,6 @@ Result<Tried> run_scenario_probe(scenario::Context& context, const Probe& probe,
 
 }  // namespace
 
-bool Probe::has_part(Part part) const {
-    return std::ranges::count(has, part) != 0;
-}
-
 const OwnCell* Probe::own_cell(const std::string& cure) const {
     const auto found = std::ranges::find(own, cure, &OwnCell::cure);
     return found == own.end() ? nullptr : &*found;

@@ -2,6 +2,7 @@
 // each side effect that is known.
 #pragma once
 
+#include <algorithm>
 #include <map>
 #include <string>
 #include <vector>
@@ -48,7 +49,7 @@ struct Probe {
     // In place of a scenario.
     Result<Tried> (*run)(scenario::Context& context, const Cures& cures) = nullptr;
 
-    bool has_part(Part part) const;
+    bool has_part(Part part) const { return std::ranges::count(has, part) != 0; }
     const OwnCell* own_cell(const std::string& cure) const;
     // Why that cure is not tried on it; empty: it is.
     std::string leaves_out(const Cure& cure) const;

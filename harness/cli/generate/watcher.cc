@@ -108,10 +108,6 @@ void LiveMetrics::show(const load::LoadRun* run) {
     run_ = run;
 }
 
-std::string LiveMetrics::where() const {
-    return fmt::format("http://{}/metrics", frame::to_string(server_->address()));
-}
-
 std::string LiveMetrics::text(metrics::Dialect dialect) {
     const std::lock_guard guard(lock_);
     const load::Live counts = run_ != nullptr ? run_->live() : load::Live{};
