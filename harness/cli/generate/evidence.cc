@@ -75,7 +75,8 @@ Result<std::vector<std::string>> write_evidence(const std::string& folder,
     std::error_code wrong;
     for (const fs::directory_entry& entry : fs::directory_iterator(folder, wrong)) {
         const std::string name = entry.path().filename();
-        if (name == "bad.pcapng" || (name.starts_with("anomaly-") && name.ends_with(".pcapng"))) {
+        if (name == "bad.pcapng" || name == "wrong.pcapng" ||
+            (name.starts_with("anomaly-") && name.ends_with(".pcapng"))) {
             fs::remove(entry.path(), wrong);
         }
     }
