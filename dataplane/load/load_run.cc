@@ -76,7 +76,7 @@ class Engine final : public LoadRun {
         TrialReport report = assemble(workers_, clock_, order);
         report.sender_port = port::difference(sent_before, counters_of(ports_.senders));
         report.receiver_port = port::difference(received_before, counters_of(ports_.receivers));
-        report.bias.floor_ns = report.own_bias_ns = bias_.floor_ns;
+        report.bias.floor_ns = bias_.floor_ns;
         report.bias.single_ns = bias_.single_ns;
         report.bias.burst_ns = bias_.burst_ns;
         report.clock_ppm = ppm_since(began_, clock_.tsc);

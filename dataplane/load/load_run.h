@@ -182,7 +182,6 @@ struct TrialReport {
     port::PortCounters sender_port;  // over the trial; sums over the ports involved
     port::PortCounters receiver_port;
     OwnBias bias;
-    std::int64_t own_bias_ns = 0;  // bias.floor_ns: what may be taken off each latency
     // The rate of the time-stamp counter that all times stand on, against CLOCK_MONOTONIC since the
     // workers started; nothing below a second.
     std::optional<double> clock_ppm;

@@ -128,7 +128,7 @@ void add_arrivals(json& out, const TrialReport& report) {
                 {"classes", classes_json(report)},
                 {"reordering", reordering_json(report)},
                 {"latency_us", histogram_json(all.latency)},
-                {"latency_less_own_us", histogram_json(all.latency.less(report.own_bias_ns))}});
+                {"latency_less_own_us", histogram_json(all.latency.less(report.bias.floor_ns))}});
 }
 
 }  // namespace
