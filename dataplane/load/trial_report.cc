@@ -26,6 +26,15 @@ void add(InterDeparture& sum, const InterDeparture& one) {
     sum.worst_window = std::max(sum.worst_window, one.worst_window);
 }
 
+void add(HandOver& sum, const HandOver& one) {
+    sum.left_out += one.left_out;
+    sum.refused += one.refused;
+    sum.taken_back += one.taken_back;
+    sum.no_buffer += one.no_buffer;
+    sum.stuck += one.stuck;
+    sum.warm_ups += one.warm_ups;
+}
+
 // When the first frame of all left, the last, and when a driver had the last.
 struct Span {
     std::int64_t first_ns = std::numeric_limits<std::int64_t>::max();
@@ -37,13 +46,8 @@ void add_sender(TrialReport& report, Span& span, judge::LatencyHistogram& hand_o
                 const Sender& sender) {
     const SenderTally& tally = sender.tally();
     report.sent += tally.sent;
-    report.handed.left_out += tally.left_out;
-    report.handed.refused += tally.refused;
-    report.handed.taken_back += tally.taken_back;
-    report.handed.no_buffer += tally.no_buffer;
-    report.handed.warm_ups += tally.warm_ups;
-    report.handed.stuck += tally.stuck ? 1 : 0;
-    report.partial = report.partial || tally.stuck;
+    add(report.handed, tally.handed);
+    report.partial = report.partial || tally.handed.stuck > 0;
     const ClassCounts by_class = sender.sent_by_class();
     for (std::size_t n = 0; n < by_class.size(); ++n) {
         report.sent_by_class[n] += by_class[n];
