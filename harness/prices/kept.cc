@@ -82,12 +82,8 @@ Status keep(const std::string& file, const verdict::PriceTable& table) {
     std::erase_if(tables, [&](const auto& each) { return each.key == table.key; });
     tables.insert(tables.begin(), table);
     tables.resize(std::min(tables.size(), kMostTables));
-    std::error_code wrong;
-    const std::filesystem::path folder = std::filesystem::path(file).parent_path();
-    std::filesystem::create_directories(folder, wrong);
-    if (wrong) {
-        return fail(ErrorCode::kFailed, "make the folder {}: {}", folder.string(), wrong.message());
-    }
+    const std::string folder = std::filesystem::path(file).parent_path();
+    TRY(doing(make_folders(folder, ErrorCode::kFailed), "make the folder {}", folder));
     return replace_file(file, kept_text(tables));
 }
 

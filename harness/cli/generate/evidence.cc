@@ -2,6 +2,7 @@
 
 #include <filesystem>
 
+#include "dataplane/base/new_file.h"
 #include "dataplane/port/capture.h"
 
 namespace pathproof::cli {
@@ -49,13 +50,6 @@ const char* name(load::Anomaly::Kind kind) {
     return "unknown";
 }
 
-Status make_evidence_folder(const std::string& folder) {
-    std::error_code wrong;
-    fs::create_directories(folder, wrong);
-    return wrong ? fail(ErrorCode::kBadInput, "--evidence {}: {}", folder, wrong.message())
-                 : Status();
-}
-
 Result<std::vector<std::string>> write_evidence(const std::string& folder,
                                                 const GenerateResult& result, load::LoadRun& run,
                                                 Lanes& lanes) {
@@ -70,7 +64,7 @@ Result<std::vector<std::string>> write_evidence(const std::string& folder,
     }
     const std::vector<load::Anomaly> anomalies = run.take_anomalies();
     std::vector<std::string> files;
-    TRY(make_evidence_folder(folder));
+    TRY(doing(make_folders(folder, ErrorCode::kBadInput), "--evidence {}", folder));
     // Those of an earlier run would be taken for this one's.
     std::error_code wrong;
     for (const fs::directory_entry& entry : fs::directory_iterator(folder, wrong)) {

@@ -9,9 +9,6 @@
 
 namespace pathproof::cli {
 
-// Makes the folder that --evidence names.
-Status make_evidence_folder(const std::string& folder);
-
 // Writes bad.pcapng (frames with a wrong checksum), wrong.pcapng (the first that are not as they
 // have to be otherwise) and anomaly-N-KIND.pcapng (the frames around the
 // N-th anomaly) into the folder, which is made if need be; nothing without such frames. Gives the

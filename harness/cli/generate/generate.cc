@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "dataplane/base/new_file.h"
 #include "dataplane/port/rate_limit.h"
 #include "harness/cli/commands.h"
 #include "harness/cli/generate/amounts.h"
@@ -130,7 +131,8 @@ class Generation {
         TRY(check_lanes(options_.lanes));
         traffic_ = TRY(planned_traffic(options_, rate_));
         if (!options_.evidence.empty()) {
-            TRY(make_evidence_folder(options_.evidence));
+            TRY(doing(make_folders(options_.evidence, ErrorCode::kBadInput), "--evidence {}",
+                      options_.evidence));
         }
         TRY(start_metrics());
         TRY(open_lanes());
