@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "dataplane/base/file.h"
+#include "dataplane/base/owned.h"
 #include "harness/agent/socket.h"
 
 namespace pathproof::metrics {
@@ -104,10 +105,6 @@ MHD_Result on_request(void* context, MHD_Connection* connection, const char* url
                                       *static_cast<const HttpServer::Body*>(context)));
 }
 
-struct StopDaemon {
-    void operator()(MHD_Daemon* daemon) const { MHD_stop_daemon(daemon); }
-};
-
 class Microhttpd final : public HttpServer {
   public:
     explicit Microhttpd(Body body) : body_(std::move(body)) {}
@@ -132,7 +129,7 @@ class Microhttpd final : public HttpServer {
   private:
     Body body_;
     frame::Endpoint address_;
-    std::unique_ptr<MHD_Daemon, StopDaemon> daemon_;  // closes its socket
+    Owned<MHD_Daemon, MHD_stop_daemon> daemon_;  // closes its socket
 };
 
 }  // namespace
