@@ -125,7 +125,7 @@ Evidence evidence_of(std::string_view driver, const std::string& device) {
     constexpr std::array<std::string_view, 12> kVirtual = {
         "net_af_packet", "net_af_xdp",  "net_tap",   "net_pcap", "net_virtio", "net_virtio_user",
         "net_vhost",     "net_vmxnet3", "net_memif", "net_ena",  "net_gve",    "net_netvsc"};
-    const bool is_virtual = std::find(kVirtual.begin(), kVirtual.end(), driver) != kVirtual.end();
+    const bool is_virtual = std::ranges::find(kVirtual, driver) != kVirtual.end();
     // A vdev of a driver unknown here is not called hardware: only a device on a bus is (it has a
     // colon).
     if (is_virtual || device.find(':') == std::string::npos || is_emulated_device(device)) {

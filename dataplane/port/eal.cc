@@ -50,7 +50,7 @@ Status check(const EalOptions& options, const std::vector<int>& usable) {
     std::vector<int> wanted = options.worker_cpus;
     wanted.insert(wanted.end(), options.main_cpus.begin(), options.main_cpus.end());
     for (const int cpu : wanted) {
-        if (std::find(usable.begin(), usable.end(), cpu) == usable.end() && !may_pin_to(cpu)) {
+        if (std::ranges::find(usable, cpu) == usable.end() && !may_pin_to(cpu)) {
             return fail(ErrorCode::kBadInput, "CPU {} is not one this process may use ({})", cpu,
                         fmt::join(usable, ", "));
         }
@@ -132,20 +132,12 @@ void remove_runtime_folder(const std::string& prefix) {
     fs::remove_all(folder, ignored);
 }
 
-int run_function(void* function) {
-    return (*static_cast<std::function<int()>*>(function))();
-}
-
-// What EAL says of a name that no bus and no driver takes (eal_common_devargs.c).
-bool names_no_driver(const std::string& said, const std::string& device) {
-    return said.find(fmt::format("failed to parse device \"{}\"", device)) != std::string::npos;
-}
-
 Failure refused(int reason, std::size_t log_from, const EalOptions& options) {
     const std::string said = eal_log_errors(log_from);
     for (const std::string& vdev : options.vdevs) {
         const std::string device = vdev.substr(0, vdev.find(','));
-        if (names_no_driver(said, device)) {
+        // Said of a name that no bus and no driver takes (eal_common_devargs.c).
+        if (said.find(fmt::format("failed to parse device \"{}\"", device)) != said.npos) {
             return fail(ErrorCode::kNotFound,
                         "DPDK has no driver for '{}'; virtual devices are net_tap, net_ring, "
                         "net_null, net_af_packet, net_af_xdp and others",
@@ -213,7 +205,10 @@ Status Eal::launch(unsigned worker, std::function<int()> work) {
     }
     join(worker);
     work_[worker] = std::move(work);
-    const int outcome = rte_eal_remote_launch(run_function, &work_[worker], worker + 1);
+    const auto run = [](void* function) {
+        return (*static_cast<std::function<int()>*>(function))();
+    };
+    const int outcome = rte_eal_remote_launch(run, &work_[worker], worker + 1);
     if (outcome != 0) {
         return fail(ErrorCode::kFailed, "launch on worker lcore {}: {}", worker + 1,
                     rte_strerror(-outcome));
