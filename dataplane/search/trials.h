@@ -17,7 +17,9 @@ struct Budget {
     // it is marked.
     unsigned repeats = 2;
     const std::atomic<bool>* stop = nullptr;  // true: the user wants an end
-    std::function<Nanoseconds()> now;         // default: std::chrono::steady_clock
+    std::function<Nanoseconds()> now = [] {
+        return Nanoseconds(std::chrono::steady_clock::now().time_since_epoch());
+    };
 };
 
 // Why no more trials are run.
