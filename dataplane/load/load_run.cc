@@ -4,6 +4,7 @@
 #include <iterator>
 
 #include "dataplane/base/clock.h"
+#include "dataplane/base/counts.h"
 #include "dataplane/load/clock_check.h"
 #include "dataplane/load/make_workers.h"
 #include "dataplane/load/own_bias.h"
@@ -11,7 +12,6 @@
 #include "dataplane/load/plan_check.h"
 #include "dataplane/load/self_check.h"
 #include "dataplane/load/trial_report.h"
-#include "dataplane/port/counters.h"
 #include "dataplane/port/eal.h"
 
 namespace pathproof::load {
@@ -74,8 +74,8 @@ class Engine final : public LoadRun {
         const std::string source = clock_source();
         std::ranges::move(watch_links(), std::back_inserter(facts.troubles));
         TrialReport report = assemble(workers_, clock_, order);
-        report.sender_port = port::difference(sent_before, counters_of(ports_.senders));
-        report.receiver_port = port::difference(received_before, counters_of(ports_.receivers));
+        report.sender_port = counts_between(sent_before, counters_of(ports_.senders));
+        report.receiver_port = counts_between(received_before, counters_of(ports_.receivers));
         report.bias.floor_ns = bias_.floor_ns;
         report.bias.single_ns = bias_.single_ns;
         report.bias.burst_ns = bias_.burst_ns;

@@ -146,7 +146,7 @@ struct HandOver {
     std::uint64_t refused = 0;     // not taken at the first attempt, but stamped and offered again
     std::uint64_t taken_back = 0;  // made, and never taken: not counted as sent
     std::uint64_t no_buffer = 0;   // times that the pool had no buffers for a burst
-    unsigned stuck = 0;            // senders whose driver took nothing for 100 ms
+    std::uint64_t stuck = 0;       // senders whose driver took nothing for 100 ms
     std::uint64_t warm_ups = 0;    // Together::warm_up
 };
 

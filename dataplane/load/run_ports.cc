@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "dataplane/port/counters.h"
+#include "dataplane/base/counts.h"
 
 namespace pathproof::load {
 namespace {
@@ -43,7 +43,7 @@ std::size_t RunPorts::number(const port::Port& port) const {
 port::PortCounters counters_of(const std::vector<port::Port*>& ports) {
     port::PortCounters together;
     for (const port::Port* port : ports) {
-        together = port::sum(together, port->counters());
+        add_counts(together, port->counters());
     }
     return together;
 }

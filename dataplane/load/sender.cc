@@ -353,12 +353,4 @@ Tsc Sender::wake() const noexcept {
     return one_by_one() && fresh_ ? leave_at_ : 0;
 }
 
-ClassCounts Sender::sent_by_class() const noexcept {
-    ClassCounts sent = source_->made();
-    for (std::size_t n = 0; n < sent.size(); ++n) {
-        sent[n] -= made_before_[n];
-    }
-    return sent;
-}
-
 }  // namespace pathproof::load

@@ -8,6 +8,7 @@
 #include <optional>
 #include <span>
 
+#include "dataplane/base/counts.h"
 #include "dataplane/load/load_run.h"
 #include "dataplane/load/pacer.h"
 #include "dataplane/load/rendezvous.h"
@@ -76,7 +77,9 @@ class Sender {
     // When turn() will have something to do.
     Tsc wake() const noexcept;
     const SenderTally& tally() const noexcept { return tally_; }
-    ClassCounts sent_by_class() const noexcept;
+    ClassCounts sent_by_class() const noexcept {
+        return counts_between(made_before_, source_->made());
+    }
     const Source& source() const noexcept { return *source_; }
     const SenderSetup& setup() const noexcept { return setup_; }
 

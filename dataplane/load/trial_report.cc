@@ -26,15 +26,6 @@ void add(InterDeparture& sum, const InterDeparture& one) {
     sum.worst_window = std::max(sum.worst_window, one.worst_window);
 }
 
-void add(HandOver& sum, const HandOver& one) {
-    sum.left_out += one.left_out;
-    sum.refused += one.refused;
-    sum.taken_back += one.taken_back;
-    sum.no_buffer += one.no_buffer;
-    sum.stuck += one.stuck;
-    sum.warm_ups += one.warm_ups;
-}
-
 // When the first frame of all left, the last, and when a driver had the last.
 struct Span {
     std::int64_t first_ns = std::numeric_limits<std::int64_t>::max();
@@ -46,12 +37,9 @@ void add_sender(TrialReport& report, Span& span, judge::LatencyHistogram& hand_o
                 const Sender& sender) {
     const SenderTally& tally = sender.tally();
     report.sent += tally.sent;
-    add(report.handed, tally.handed);
+    add_counts(report.handed, tally.handed);
     report.partial = report.partial || tally.handed.stuck > 0;
-    const ClassCounts by_class = sender.sent_by_class();
-    for (std::size_t n = 0; n < by_class.size(); ++n) {
-        report.sent_by_class[n] += by_class[n];
-    }
+    add_counts(report.sent_by_class, sender.sent_by_class());
     add(report.departures, tally.departures);
     add(report.skew, tally.skew);
     hand_over.merge(tally.hand_over);

@@ -6,6 +6,7 @@
 #include <numeric>
 #include <set>
 
+#include "dataplane/base/counts.h"
 #include "dataplane/judge/latency.h"
 #include "dataplane/load/load_run.h"
 #include "dataplane/pairs/departures.h"
@@ -13,7 +14,6 @@
 #include "dataplane/pairs/pair_objections.h"
 #include "dataplane/pairs/pair_source.h"
 #include "dataplane/pairs/warm_up.h"
-#include "dataplane/port/counters.h"
 #include "dataplane/port/eal.h"
 
 namespace pathproof::pairs {
@@ -153,7 +153,7 @@ class PairSession {
         report.seconds = static_cast<double>(trial.ended_ns - trial.began_ns) / 1e9;
         const std::vector<PortCounters> after = read_counters(ports_);
         for (std::size_t n = 0; n < ports_.size(); ++n) {
-            report.ports.push_back(port::difference(before[n], after[n]));
+            report.ports.push_back(counts_between(before[n], after[n]));
         }
         fill(trial, report);
         fill_objections(trial, report);
