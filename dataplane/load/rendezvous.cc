@@ -10,33 +10,23 @@ namespace {
 
 using traffic::Tsc;
 
-// Spins while the other lcore can be expected at any moment; after that it may wait for the very
-// CPU that we hold (two lcores on one CPU, a busy machine), and we step aside.
-class PatientSpin {
-  public:
-    void wait() noexcept {
-        if (++rounds_ < kImpatientRounds) {
-            rte_pause();
-            return;
-        }
-        sched_yield();
-    }
-
-  private:
-    static constexpr unsigned kImpatientRounds = 4096;  // about 100 us
-    unsigned rounds_ = 0;
-};
-
-// Waits until more than `unit` units are counted; false: called off before that.
+// Waits until more than `unit` units are counted; false: called off before that. Spins while the
+// other lcore can be expected at any moment; after that it may wait for the very CPU that we hold
+// (two lcores on one CPU, a busy machine), and we step aside.
 bool wait_for(const std::atomic<std::uint64_t>& count, std::uint64_t unit,
               const std::atomic<bool>& called_off) noexcept {
-    PatientSpin spin;
+    constexpr unsigned kImpatientRounds = 4096;  // about 100 us
+    unsigned rounds = 0;
     while (count.load(std::memory_order_acquire) <= unit) {
         // What was counted before the calling off still holds: look once more after it.
         if (called_off.load(std::memory_order_acquire)) {
             return count.load(std::memory_order_acquire) > unit;
         }
-        spin.wait();
+        if (++rounds < kImpatientRounds) {
+            rte_pause();
+        } else {
+            sched_yield();
+        }
     }
     return true;
 }
