@@ -151,8 +151,8 @@ class Search {
         }
     }
 
-    // Asks the lower bounds once more, after the device had time to drift. These trials stand beside
-    // the search's own: they say whether its result still holds.
+    // Asks the lower bounds once more, after the device had time to drift. These trials stand
+    // beside the search's own: they say whether its result still holds.
     Status close() {
         closing_.resize(plan_.goals.size());
         if (trials_.ending() != Ending::kNone) {

@@ -132,8 +132,8 @@ class RunningRecorder final : public Recorder {
         }
         const port::PortCounters now = port_.counters();
         const std::uint64_t missed = now.rx_missed - before_.rx_missed;
-        // __netif_receive_skb_core() counts a tagged frame without a VLAN device as dropped, after it
-        // has given it to the packet socket.
+        // __netif_receive_skb_core() counts a tagged frame without a VLAN device as dropped, after
+        // it has given it to the packet socket.
         const bool kernel_port = port_.info().driver == "net_af_packet";
         recording.tester_lost = missed - (kernel_port ? std::min(missed, tags_) : 0) +
                                 now.rx_no_mbuf - before_.rx_no_mbuf;

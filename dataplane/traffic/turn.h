@@ -22,8 +22,8 @@ bool is_turnable(const frame::FrameView& view) noexcept;
 std::size_t plain_header_bytes(const frame::PacketView& packet) noexcept;
 // The sum of the pseudo-header of a datagram of that packet, or of the answer to it.
 frame::PartialSum pseudo_sum(const frame::PacketView& packet, std::size_t udp_bytes) noexcept;
-// Makes a plain header of a UDP datagram of that IP header, whose addresses it exchanges. The packet
-// says the version.
+// Makes a plain header of a UDP datagram of that IP header, whose addresses it exchanges. The
+// packet says the version.
 void write_ip(std::uint8_t* header, const frame::PacketView& packet,
               std::size_t udp_bytes) noexcept;
 

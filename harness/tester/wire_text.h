@@ -13,8 +13,8 @@ namespace pathproof::tester {
 
 // Frames by what their checksum of one layer was.
 using LayerCounts = judge::ChecksumCounts::value_type;
-// A row for people, with `more` at its end, and an object for scripts; empty and null where no frame
-// had the layer.
+// A row for people, with `more` at its end, and an object for scripts; empty and null where no
+// frame had the layer.
 std::string checksum_row(std::size_t layer, const LayerCounts& frames,
                          const std::string& more = "");
 nlohmann::json checksum_states(const LayerCounts& frames);
