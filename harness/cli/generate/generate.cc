@@ -149,7 +149,6 @@ class Generation {
         const GenerateResult result{.report = std::move(report),
                                     .sending = lanes_->sending().info(),
                                     .receiving = lanes_->receiving().info(),
-                                    .frames_in_unit = options_.traffic.frames_in_unit(),
                                     .tracked = !options_.replays(),
                                     .expects = traffic_.intake.expects,
                                     .timeout_s = options_.traffic.timeout_s,
