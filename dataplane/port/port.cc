@@ -298,8 +298,7 @@ Status Port::make_pool(const rte_eth_dev_info& device) {
 // The kernel takes no XDP program whose frames need more than a page (veth_xdp_set, and most
 // drivers).
 Status Port::receive_queue_done(int outcome, std::size_t log_from) const {
-    const bool is_af_xdp = config_.device.starts_with("net_af_xdp");
-    if (outcome != 0 && kernel_ && is_af_xdp && kernel_->at_open.mtu > RTE_ETHER_MTU) {
+    if (outcome != 0 && kernel_ && kernel_->is_af_xdp && kernel_->at_open.mtu > RTE_ETHER_MTU) {
         return fail(ErrorCode::kBadInput,
                     "port {} ({}): no AF_XDP socket on interface {} with its MTU {}, which is more "
                     "than a buffer holds; 'ip link set dev {} mtu {}'",
