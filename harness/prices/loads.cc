@@ -99,10 +99,6 @@ LoadRun alternate(scenario::Context& context, const Load& load, const Cures& cur
     return run;
 }
 
-double median_ms(std::vector<double> values) {
-    return verdict::median_of(std::move(values)).value;
-}
-
 // Of a name that is asked for as it is, or by way of a search list.
 Result<LoadRun> look_up(scenario::Context& context, const Load& load, const Cures& cures,
                         const std::string& rest) {
@@ -131,7 +127,7 @@ Result<LoadRun> look_up(scenario::Context& context, const Load& load, const Cure
             }
             times.push_back(trail.outcome.milliseconds);
         }
-        return Sample{{"latency", median_ms(std::move(times))},
+        return Sample{{"latency", verdict::median_of(std::move(times)).value},
                       {"packets", static_cast<double>(after - before) / kLookups}};
     };
     LoadRun run = alternate(context, load, cures, once);
@@ -177,7 +173,7 @@ Result<LoadRun> run_connects(scenario::Context& context, const Load& load, const
             }
             times.push_back(each.milliseconds);
         }
-        sample["latency"] = median_ms(std::move(times));
+        sample["latency"] = verdict::median_of(std::move(times)).value;
         sample["packets"] = packets / kConnects;
         return sample;
     });
