@@ -6,6 +6,7 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <fstream>
 
 namespace pathproof {
 
@@ -32,6 +33,13 @@ Result<std::string> read_file(const std::string& path) {
                     path, std::strerror(errno));
     }
     return text;
+}
+
+std::string first_word(const std::string& path) {
+    std::ifstream file(path);
+    std::string word;
+    file >> word;
+    return word;
 }
 
 }  // namespace pathproof

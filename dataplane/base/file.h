@@ -35,4 +35,7 @@ class Fd {
 // The whole of a file of any kind (those of /proc have no size). kNotFound: there is none.
 Result<std::string> read_file(const std::string& path);
 
+// The first word of a file, as those of sysfs have one; empty: there is none.
+std::string first_word(const std::string& path);
+
 }  // namespace pathproof

@@ -7,6 +7,8 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <filesystem>
+#include <system_error>
 
 namespace pathproof {
 namespace {
@@ -103,6 +105,12 @@ Status replace_file(const std::string& path, std::string_view text, Readers read
     }
     const Status written = file.write(text);
     return written ? file.put_in_place() : written;
+}
+
+Status make_folders(const std::string& path, ErrorCode code) {
+    std::error_code wrong;
+    std::filesystem::create_directories(path, wrong);
+    return wrong ? fail(code, "{}", wrong.message()) : Status();
 }
 
 }  // namespace pathproof

@@ -42,6 +42,10 @@ enum class Readers { kAsUsual, kEverybody };  // by the umask; all, whatever it 
 Status replace_file(const std::string& path, std::string_view text,
                     Readers readers = Readers::kAsUsual);
 
+// Makes a folder and those above it that are not there. The error, of this code, says why not and
+// leaves it to the caller to name the folder.
+Status make_folders(const std::string& path, ErrorCode code);
+
 // What went wrong with a file or folder that somebody named: kBadInput or kNotPermitted where
 // another name would help, kFailed where not.
 ErrorCode file_error_code(int error);

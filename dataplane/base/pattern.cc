@@ -39,10 +39,6 @@ Pattern::Pattern(const std::string& expression) {
     }
 }
 
-Pattern::~Pattern() {
-    regfree(&compiled_);
-}
-
 bool Pattern::find(const std::string& text, std::size_t from,
                    std::vector<regmatch_t>& parts) const {
     if (from > text.size()) {

@@ -17,7 +17,7 @@ class Pattern {
     explicit Pattern(const std::string& expression);
     Pattern(const Pattern&) = delete;
     Pattern& operator=(const Pattern&) = delete;
-    ~Pattern();
+    ~Pattern() { regfree(&compiled_); }
 
     // The whole of a match and its groups; a group that took no part is empty.
     using Match = std::vector<std::string>;

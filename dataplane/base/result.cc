@@ -1,6 +1,18 @@
 #include "dataplane/base/result.h"
 
+#include <algorithm>
+#include <array>
+#include <cstddef>
+
 namespace pathproof {
+namespace {
+
+// In the order of ErrorCode.
+constexpr std::array kNames = {"bad_input", "not_permitted", "not_supported", "kernel_lacks",
+                               "not_found", "unavailable",   "failed"};
+static_assert(kNames.size() == static_cast<std::size_t>(ErrorCode::kFailed) + 1);
+
+}  // namespace
 
 Failure fail_with(ErrorCode code, fmt::string_view text, fmt::format_args args) {
     return Failure(Error{code, fmt::vformat(text, args)});
@@ -11,27 +23,13 @@ Failure fail_with(const Error& error, fmt::string_view doing, fmt::format_args a
 }
 
 const char* error_code_name(ErrorCode code) {
-    switch (code) {
-        case ErrorCode::kBadInput: return "bad_input";
-        case ErrorCode::kNotPermitted: return "not_permitted";
-        case ErrorCode::kNotSupported: return "not_supported";
-        case ErrorCode::kKernelLacks: return "kernel_lacks";
-        case ErrorCode::kNotFound: return "not_found";
-        case ErrorCode::kUnavailable: return "unavailable";
-        case ErrorCode::kFailed: return "failed";
-    }
-    return "failed";
+    return kNames[static_cast<std::size_t>(code)];
 }
 
 ErrorCode error_code_from_name(const std::string& name) {
-    for (ErrorCode code :
-         {ErrorCode::kBadInput, ErrorCode::kNotPermitted, ErrorCode::kNotSupported,
-          ErrorCode::kKernelLacks, ErrorCode::kNotFound, ErrorCode::kUnavailable}) {
-        if (name == error_code_name(code)) {
-            return code;
-        }
-    }
-    return ErrorCode::kFailed;
+    const auto* const found = std::ranges::find(kNames, name);
+    return found == kNames.end() ? ErrorCode::kFailed
+                                 : static_cast<ErrorCode>(found - kNames.begin());
 }
 
 }  // namespace pathproof

@@ -14,23 +14,6 @@ bool is_icmp(frame::Transport transport) noexcept {
 
 }  // namespace
 
-void add(ReceiveTally& to, const ReceiveTally& more) {
-    to.received += more.received;
-    to.answers += more.answers;
-    to.bad_checksum += more.bad_checksum;
-    to.malformed += more.malformed;
-    to.other_traffic += more.other_traffic;
-    to.icmp_errors += more.icmp_errors;
-}
-
-void add(ChecksumCounts& to, const ChecksumCounts& more) {
-    for (std::size_t layer = 0; layer < to.size(); ++layer) {
-        for (std::size_t state = 0; state < to[layer].size(); ++state) {
-            to[layer][state] += more[layer][state];
-        }
-    }
-}
-
 bool is_icmp_error(frame::Network network, std::uint8_t type) noexcept {
     if (network == frame::Network::kIpv6) {
         return type < 128;

@@ -15,10 +15,6 @@ namespace pathproof::judge {
 
 using ChecksumCounts = std::array<std::array<std::uint64_t, 4>, kLayerCount>;  // by ChecksumState
 
-// What several intakes counted, together.
-void add(ReceiveTally& to, const ReceiveTally& more);
-void add(ChecksumCounts& to, const ChecksumCounts& more);
-
 // A UDP datagram that is no fragment: what may carry a DNS message.
 bool is_whole_udp(const frame::PacketView& packet) noexcept;
 

@@ -22,7 +22,8 @@ class AnomalyRing {
     bool active() const noexcept { return around_ > 0; }
     // The next frame received.
     void note(std::span<const std::uint8_t> frame, std::int64_t at_ns) noexcept;
-    // The last noted frame is an anomaly; the first reason given for a frame counts.
+    // The last noted frame is an anomaly; the first reason given for a frame counts. Nothing where
+    // nothing is kept.
     void mark(Anomaly::Kind kind) noexcept;
 
     // Gives away what is there, oldest first, those too whose frames after have not all come; room

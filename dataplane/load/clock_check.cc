@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <fstream>
 #include <iterator>
 #include <set>
 #include <sstream>
@@ -57,10 +56,7 @@ bool invariant_counter() {
 }
 
 std::string clock_source() {
-    std::ifstream file("/sys/devices/system/clocksource/clocksource0/current_clocksource");
-    std::string source;
-    file >> source;
-    return source;
+    return first_word("/sys/devices/system/clocksource/clocksource0/current_clocksource");
 }
 
 bool made_from_counter(const std::string& source) {

@@ -4,14 +4,9 @@
 
 #include <algorithm>
 #include <utility>
-#include <vector>
 
 #include "dataplane/frame/dns.h"
 #include "dataplane/frame/transport_shape.h"
-#include "dataplane/load/fill_run.h"
-#include "dataplane/load/flow_walk.h"
-#include "dataplane/load/mix_pattern.h"
-#include "dataplane/load/prepared_frame.h"
 
 namespace pathproof::load {
 namespace {
@@ -121,166 +116,23 @@ std::size_t index_of(TrafficClass traffic) {
     return static_cast<std::size_t>(traffic);
 }
 
-// One part of the mix: its prepared frame, and where it is in its flows.
-struct Part {
-    PreparedFrame prepared;
-    FlowWalk walk;
-    FillRun fill;
-    TrafficClass traffic;
-    bool pairs;
-    bool second_next = false;  // of a pair
-
-    // Frames from here on that can be one run, were there no end to sequences.
-    std::uint64_t frames_in_row() const noexcept {
-        return pairs ? 2 * walk.left_in_row() - (second_next ? 1 : 0) : walk.left_in_row();
-    }
-    void advance(std::size_t frames) noexcept {
-        if (!pairs) {
-            walk.advance(frames);
-            return;
-        }
-        const std::size_t members = frames + (second_next ? 1 : 0);
-        second_next = members % 2 != 0;
-        if (members >= 2) {
-            walk.advance(members / 2);
-        }
-    }
-    void seek(std::uint64_t frames) noexcept {
-        second_next = pairs && frames % 2 != 0;
-        walk.seek(pairs ? frames / 2 : frames);
-    }
-    // Of `frames` frames from here on, how many are the second of a pair.
-    std::size_t seconds_among(std::size_t frames) const noexcept {
-        return pairs ? (frames + (second_next ? 1 : 0)) / 2 : 0;
-    }
-};
-
 }  // namespace
 
-struct FrameSource::Impl {
-    Impl(std::vector<Part> frames, std::vector<MixRun> runs, const SourcePlan& plan)
-        : parts(std::move(frames)), pattern(std::move(runs)), ids(plan.seed, plan.stream) {
-        for (const std::uint16_t port : plan.outer_source_ports) {
-            outer_ports.push_back(__builtin_bswap16(port));
-        }
-        left_in_turn = pattern.front().frames;
-        frames_before.resize(parts.size());
-        for (const MixRun& run : pattern) {
-            period += run.frames;
-            frames_before[run.part] += run.frames;
-        }
+FrameSource::FrameSource(std::vector<Part> parts, std::vector<MixRun> pattern,
+                         const SourcePlan& plan)
+    : parts_(std::move(parts)),
+      pattern_(std::move(pattern)),
+      frames_before_(parts_.size()),
+      frames_met_(parts_.size()),
+      ids_(plan.seed, plan.stream),
+      left_in_turn_(pattern_.front().frames) {
+    for (const std::uint16_t port : plan.outer_source_ports) {
+        outer_ports_.push_back(__builtin_bswap16(port));
     }
-
-    void seek(std::uint64_t number) noexcept;
-    void skip(Part& part, std::size_t frames) noexcept;
-    void fill(std::span<rte_mbuf*> burst, std::uint64_t sent_ns) noexcept;
-    std::size_t fill_turn(Part& part, std::span<rte_mbuf*> mbufs, std::uint64_t sent_ns) noexcept;
-    void count(const Part& part, std::size_t frames) noexcept;
-    void step_outer_port(std::size_t frames) noexcept;
-    void next_turn() noexcept {
-        turn = turn + 1 == pattern.size() ? 0 : turn + 1;
-        left_in_turn = pattern[turn].frames;
+    for (const MixRun& run : pattern_) {
+        period_ += run.frames;
+        frames_before_[run.part] += run.frames;
     }
-    TrafficClass class_of(const rte_mbuf& mbuf) const noexcept;
-
-    std::vector<Part> parts;
-    std::vector<MixRun> pattern;
-    std::vector<std::uint16_t> outer_ports;
-    std::vector<std::uint64_t> frames_before;  // by part: in one period of the pattern
-    std::uint64_t period = 0;
-    std::array<std::uint64_t, 256> frames_met{};  // scratch of seek()
-    frame::StampIds ids;
-    std::size_t turn = 0;
-    std::uint32_t left_in_turn = 0;
-    std::uint32_t sequence = 0;
-    std::size_t outer_port = 0;
-    ClassCounts made{};
-};
-
-void FrameSource::Impl::fill(std::span<rte_mbuf*> burst, std::uint64_t sent_ns) noexcept {
-    while (!burst.empty()) {
-        const std::size_t wanted = std::min<std::size_t>(burst.size(), left_in_turn);
-        const std::size_t filled =
-            fill_turn(parts[pattern[turn].part], burst.first(wanted), sent_ns);
-        burst = burst.subspan(filled);
-        left_in_turn -= static_cast<std::uint32_t>(filled);
-        if (left_in_turn == 0) {
-            next_turn();
-        }
-    }
-}
-
-std::size_t FrameSource::Impl::fill_turn(Part& part, std::span<rte_mbuf*> mbufs,
-                                         std::uint64_t sent_ns) noexcept {
-    const std::uint64_t same_upper = kLowSequences - sequence % kLowSequences;
-    const auto frames = static_cast<std::size_t>(
-        std::min({std::uint64_t{mbufs.size()}, same_upper, part.frames_in_row()}));
-    part.prepared.set_time(sent_ns);
-    part.prepared.set_upper(sequence / kLowSequences);
-    part.prepared.set_row(part.walk.row());
-    part.fill(
-        part.prepared, ids,
-        {.mbufs = mbufs.first(frames),
-         .sequence = sequence,
-         .port = part.walk.port(),
-         .port_step = part.walk.port_step(),
-         .begins = part.second_next ? FrameRun::Begins::kWithSecond : FrameRun::Begins::kWithFirst,
-         .outer_ports = outer_ports,
-         .next_outer_port = outer_port});
-    count(part, frames);
-    skip(part, frames);
-    return frames;
-}
-
-void FrameSource::Impl::skip(Part& part, std::size_t frames) noexcept {
-    part.advance(frames);
-    step_outer_port(frames);
-    sequence += static_cast<std::uint32_t>(frames);
-}
-
-void FrameSource::Impl::seek(std::uint64_t number) noexcept {
-    const std::uint64_t periods = number / period;
-    std::uint64_t left = number % period;
-    for (std::size_t n = 0; n < parts.size(); ++n) {
-        frames_met[n] = periods * frames_before[n];
-    }
-    for (turn = 0; left >= pattern[turn].frames; ++turn) {
-        left -= pattern[turn].frames;
-        frames_met[pattern[turn].part] += pattern[turn].frames;
-    }
-    frames_met[pattern[turn].part] += left;
-    left_in_turn = pattern[turn].frames - static_cast<std::uint32_t>(left);
-    for (std::size_t n = 0; n < parts.size(); ++n) {
-        parts[n].seek(frames_met[n]);
-    }
-    outer_port = outer_ports.empty() ? 0 : number % outer_ports.size();
-    sequence = static_cast<std::uint32_t>(number);
-}
-
-void FrameSource::Impl::count(const Part& part, std::size_t frames) noexcept {
-    const std::size_t seconds = part.seconds_among(frames);
-    made[index_of(part.traffic)] += frames - seconds;
-    made[index_of(TrafficClass::kDnsAaaa)] += seconds;
-}
-
-void FrameSource::Impl::step_outer_port(std::size_t frames) noexcept {
-    if (outer_ports.empty()) {
-        return;
-    }
-    outer_port += frames;
-    while (outer_port >= outer_ports.size()) {
-        outer_port -= outer_ports.size();
-    }
-}
-
-TrafficClass FrameSource::Impl::class_of(const rte_mbuf& mbuf) const noexcept {
-    const Part& part = parts[mbuf.hash.usr];
-    if (!part.pairs) {
-        return part.traffic;
-    }
-    const auto* const bytes = rte_pktmbuf_mtod(&mbuf, const std::uint8_t*);
-    const std::uint8_t type = bytes[part.prepared.frame().places.query_type + 1];
-    return type == frame::kDnsTypeAaaa ? TrafficClass::kDnsAaaa : TrafficClass::kDnsA;
 }
 
 Result<FrameSource> FrameSource::make(const SourcePlan& plan) {
@@ -300,31 +152,76 @@ Result<FrameSource> FrameSource::make(const SourcePlan& plan) {
                          .traffic = part.traffic,
                          .pairs = in_pairs(plan, part)});
     }
-    return FrameSource(std::make_unique<Impl>(std::move(parts), std::move(pattern), plan));
+    return FrameSource(std::move(parts), std::move(pattern), plan);
 }
 
-FrameSource::FrameSource(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
-FrameSource::FrameSource(FrameSource&&) noexcept = default;
-FrameSource& FrameSource::operator=(FrameSource&&) noexcept = default;
-FrameSource::~FrameSource() = default;
-
 std::size_t FrameSource::fill(std::span<rte_mbuf*> burst, std::uint64_t sent_ns) noexcept {
-    impl_->fill(burst, sent_ns);
+    for (std::span<rte_mbuf*> left = burst; !left.empty();) {
+        left = left.subspan(make_run(left, sent_ns));
+    }
     return burst.size();
 }
 
+std::size_t FrameSource::make_run(std::span<rte_mbuf*> mbufs, std::uint64_t sent_ns) noexcept {
+    Part& part = parts_[pattern_[turn_].part];
+    const std::uint32_t same_upper = kLowSequences - sequence_ % kLowSequences;
+    const std::uint64_t frames =
+        std::min<std::uint64_t>({mbufs.size(), left_in_turn_, same_upper, part.frames_in_row()});
+    part.prepared.set_time(sent_ns);
+    part.prepared.set_upper(sequence_ / kLowSequences);
+    part.prepared.set_row(part.walk.row());
+    part.fill(
+        part.prepared, ids_,
+        {.mbufs = mbufs.first(frames),
+         .sequence = sequence_,
+         .port = part.walk.port(),
+         .port_step = part.walk.port_step(),
+         .begins = part.second_next ? FrameRun::Begins::kWithSecond : FrameRun::Begins::kWithFirst,
+         .outer_ports = outer_ports_,
+         .next_outer_port = outer_port_});
+    const std::size_t seconds = part.seconds_among(frames);
+    made_[index_of(part.traffic)] += frames - seconds;
+    made_[index_of(TrafficClass::kDnsAaaa)] += seconds;
+    skip(static_cast<std::uint32_t>(frames));
+    return frames;
+}
+
 void FrameSource::seek(std::uint64_t number) noexcept {
-    impl_->seek(number);
+    const std::uint64_t periods = number / period_;
+    std::uint64_t left = number % period_;
+    for (std::size_t n = 0; n < parts_.size(); ++n) {
+        frames_met_[n] = periods * frames_before_[n];
+    }
+    for (turn_ = 0; left >= pattern_[turn_].frames; ++turn_) {
+        left -= pattern_[turn_].frames;
+        frames_met_[pattern_[turn_].part] += pattern_[turn_].frames;
+    }
+    frames_met_[pattern_[turn_].part] += left;
+    left_in_turn_ = pattern_[turn_].frames - static_cast<std::uint32_t>(left);
+    for (std::size_t n = 0; n < parts_.size(); ++n) {
+        parts_[n].seek(frames_met_[n]);
+    }
+    outer_port_ = outer_ports_.empty() ? 0 : number % outer_ports_.size();
+    sequence_ = static_cast<std::uint32_t>(number);
+}
+
+TrafficClass FrameSource::class_of(const rte_mbuf& mbuf) const noexcept {
+    const Part& part = parts_[mbuf.hash.usr];
+    if (!part.pairs) {
+        return part.traffic;
+    }
+    const auto* const bytes = rte_pktmbuf_mtod(&mbuf, const std::uint8_t*);
+    const std::uint8_t type = bytes[part.prepared.frame().places.query_type + 1];
+    return type == frame::kDnsTypeAaaa ? TrafficClass::kDnsAaaa : TrafficClass::kDnsA;
 }
 
 FlowRun FrameSource::ahead() const noexcept {
-    const Impl& impl = *impl_;
-    const std::uint32_t index = impl.pattern[impl.turn].part;
-    const Part& part = impl.parts[index];
-    std::uint64_t frames = std::min<std::uint64_t>(impl.left_in_turn, part.frames_in_row());
-    const std::size_t ports = impl.outer_ports.size();
-    frames = ports > 0 ? std::min<std::uint64_t>(frames, ports - impl.outer_port) : frames;
-    return {.first = impl.sequence,
+    const std::uint32_t index = pattern_[turn_].part;
+    const Part& part = parts_[index];
+    std::uint64_t frames = std::min<std::uint64_t>(left_in_turn_, part.frames_in_row());
+    const std::size_t ports = outer_ports_.size();
+    frames = ports > 0 ? std::min<std::uint64_t>(frames, ports - outer_port_) : frames;
+    return {.first = sequence_,
             .frames = static_cast<std::uint32_t>(frames),
             .part = index,
             .port = part.walk.port(),
@@ -332,46 +229,39 @@ FlowRun FrameSource::ahead() const noexcept {
             .address = part.prepared.address_word(part.walk.row()),
             .pairs = part.pairs,
             .member = part.second_next ? std::uint8_t{1} : std::uint8_t{0},
-            .outer_ports = ports > 0 ? &impl.outer_ports[impl.outer_port] : nullptr};
+            .outer_ports = ports > 0 ? &outer_ports_[outer_port_] : nullptr};
 }
 
 void FrameSource::skip(std::uint32_t frames) noexcept {
-    Impl& impl = *impl_;
-    impl.skip(impl.parts[impl.pattern[impl.turn].part], frames);
-    impl.left_in_turn -= frames;
-    if (impl.left_in_turn == 0) {
-        impl.next_turn();
+    parts_[pattern_[turn_].part].advance(frames);
+    sequence_ += frames;
+    if (!outer_ports_.empty()) {
+        for (outer_port_ += frames; outer_port_ >= outer_ports_.size();) {
+            outer_port_ -= outer_ports_.size();
+        }
     }
-}
-
-std::size_t FrameSource::parts() const noexcept {
-    return impl_->parts.size();
-}
-
-const PreparedFrame& FrameSource::part(std::size_t index) const noexcept {
-    return impl_->parts[index].prepared;
+    left_in_turn_ -= frames;
+    if (left_in_turn_ == 0) {
+        turn_ = turn_ + 1 == pattern_.size() ? 0 : turn_ + 1;
+        left_in_turn_ = pattern_[turn_].frames;
+    }
 }
 
 void FrameSource::restamp(std::span<rte_mbuf*> burst, std::uint64_t sent_ns) noexcept {
     for (rte_mbuf* const mbuf : burst) {
-        impl_->parts[mbuf->hash.usr].prepared.restamp(rte_pktmbuf_mtod(mbuf, std::uint8_t*),
-                                                      sent_ns);
+        parts_[mbuf->hash.usr].prepared.restamp(rte_pktmbuf_mtod(mbuf, std::uint8_t*), sent_ns);
     }
-}
-
-const ClassCounts& FrameSource::made() const noexcept {
-    return impl_->made;
 }
 
 void FrameSource::take_back(std::span<rte_mbuf* const> burst) noexcept {
     for (const rte_mbuf* const mbuf : burst) {
-        --impl_->made[index_of(impl_->class_of(*mbuf))];
+        --made_[index_of(class_of(*mbuf))];
     }
 }
 
 std::uint16_t FrameSource::longest_frame() const noexcept {
     std::uint16_t longest = 0;
-    for (const Part& part : impl_->parts) {
+    for (const Part& part : parts_) {
         longest = std::max(longest, part.prepared.size());
     }
     return longest;
@@ -380,16 +270,16 @@ std::uint16_t FrameSource::longest_frame() const noexcept {
 double FrameSource::mean_frame_bytes() const noexcept {
     double frames = 0;
     double bytes = 0;
-    for (const MixRun& run : impl_->pattern) {
+    for (const MixRun& run : pattern_) {
         frames += run.frames;
-        bytes += static_cast<double>(run.frames) * impl_->parts[run.part].prepared.size();
+        bytes += static_cast<double>(run.frames) * parts_[run.part].prepared.size();
     }
     return bytes / frames;
 }
 
 std::uint64_t FrameSource::port_offloads() const noexcept {
     std::uint64_t offloads = 0;
-    for (const Part& part : impl_->parts) {
+    for (const Part& part : parts_) {
         offloads |= part.prepared.port_offloads();
     }
     return offloads;

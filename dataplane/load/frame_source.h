@@ -5,18 +5,20 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
 #include <span>
+#include <vector>
 
 #include "dataplane/base/result.h"
+#include "dataplane/load/fill_run.h"
+#include "dataplane/load/flow_walk.h"
 #include "dataplane/load/load_plan.h"
+#include "dataplane/load/mix_pattern.h"
+#include "dataplane/load/prepared_frame.h"
 #include "dataplane/load/source.h"
 
 struct rte_mbuf;
 
 namespace pathproof::load {
-
-class PreparedFrame;
 
 // Frames that follow each other and differ in nothing but number, time, id, the sums, and what is
 // said here.
@@ -45,9 +47,6 @@ class FrameSource : public Source {
     // Errors (kBadInput): what cannot be made, named: a frame size too small for its class or above
     // what the specification allows, more flows than addresses and ports give, a suffix too long.
     static Result<FrameSource> make(const SourcePlan& plan);
-    FrameSource(FrameSource&&) noexcept;
-    FrameSource& operator=(FrameSource&&) noexcept;
-    ~FrameSource() override;
 
     // Always makes as many as asked for. Sequence numbers are 0, 1, 2 ... without a gap, over all
     // classes of the stream together. What take_back() and restamp() must know of a frame is kept
@@ -56,7 +55,7 @@ class FrameSource : public Source {
     void restamp(std::span<rte_mbuf*> burst, std::uint64_t sent_ns) noexcept override;
     std::optional<std::uint64_t> next_due_ns() const noexcept override { return std::nullopt; }
 
-    const ClassCounts& made() const noexcept override;
+    const ClassCounts& made() const noexcept override { return made_; }
     void take_back(std::span<rte_mbuf* const> burst) noexcept override;
 
     std::uint16_t longest_frame() const noexcept override;
@@ -69,13 +68,60 @@ class FrameSource : public Source {
     // Of the frame that fill() would make next; skip() passes them over.
     FlowRun ahead() const noexcept;
     void skip(std::uint32_t frames) noexcept;
-    std::size_t parts() const noexcept;
-    const PreparedFrame& part(std::size_t index) const noexcept;
+    std::size_t parts() const noexcept { return parts_.size(); }
+    const PreparedFrame& part(std::size_t index) const noexcept { return parts_[index].prepared; }
 
   private:
-    struct Impl;
-    explicit FrameSource(std::unique_ptr<Impl> impl);
-    std::unique_ptr<Impl> impl_;
+    // One part of the mix: its prepared frame, and where it is in its flows.
+    struct Part {
+        PreparedFrame prepared;
+        FlowWalk walk;
+        FillRun fill;
+        frame::TrafficClass traffic;
+        bool pairs;
+        bool second_next = false;  // of a pair
+
+        // Frames from here on that can be one run, were there no end to sequences.
+        std::uint64_t frames_in_row() const noexcept {
+            return pairs ? 2 * walk.left_in_row() - (second_next ? 1 : 0) : walk.left_in_row();
+        }
+        void advance(std::size_t frames) noexcept {
+            if (!pairs) {
+                walk.advance(frames);
+                return;
+            }
+            const std::size_t members = frames + (second_next ? 1 : 0);
+            second_next = members % 2 != 0;
+            if (members >= 2) {
+                walk.advance(members / 2);
+            }
+        }
+        void seek(std::uint64_t frames) noexcept {
+            second_next = pairs && frames % 2 != 0;
+            walk.seek(pairs ? frames / 2 : frames);
+        }
+        // Of `frames` frames from here on, how many are the second of a pair.
+        std::size_t seconds_among(std::size_t frames) const noexcept {
+            return pairs ? (frames + (second_next ? 1 : 0)) / 2 : 0;
+        }
+    };
+
+    FrameSource(std::vector<Part> parts, std::vector<MixRun> pattern, const SourcePlan& plan);
+    std::size_t make_run(std::span<rte_mbuf*> mbufs, std::uint64_t sent_ns) noexcept;
+    frame::TrafficClass class_of(const rte_mbuf& mbuf) const noexcept;
+
+    std::vector<Part> parts_;
+    std::vector<MixRun> pattern_;
+    std::vector<std::uint16_t> outer_ports_;
+    std::vector<std::uint64_t> frames_before_;  // by part: in one period of the pattern
+    std::vector<std::uint64_t> frames_met_;     // scratch of seek()
+    std::uint64_t period_ = 0;
+    frame::StampIds ids_;
+    std::size_t turn_ = 0;
+    std::uint32_t left_in_turn_ = 0;
+    std::uint32_t sequence_ = 0;
+    std::size_t outer_port_ = 0;
+    ClassCounts made_{};
 };
 
 }  // namespace pathproof::load

@@ -1,20 +1,9 @@
 #include <algorithm>
 
+#include "dataplane/base/counts.h"
 #include "dataplane/load/tracked_intake.h"
 
 namespace pathproof::load {
-namespace {
-
-void add(RxFlagCounts& to, const RxFlagCounts& more) {
-    to.good_on_good += more.good_on_good;
-    to.good_on_bad += more.good_on_bad;
-    to.bad_on_good += more.bad_on_good;
-    to.bad_on_bad += more.bad_on_bad;
-    to.unknown += more.unknown;
-}
-
-}  // namespace
-
 void add(ClassTotals& to, const ClassTotals& more) {
     to.unique += more.unique;
     to.duplicates += more.duplicates;
@@ -34,10 +23,10 @@ ClassTotals all_classes(const IntakeTotals& intake) {
 }
 
 void add(IntakeTotals& to, const IntakeTotals& more) {
-    judge::add(to.received, more.received);
-    judge::add(to.checksums, more.checksums);
-    add(to.ip_flags, more.ip_flags);
-    add(to.l4_flags, more.l4_flags);
+    add_counts(to.received, more.received);
+    add_counts(to.checksums, more.checksums);
+    add_counts(to.ip_flags, more.ip_flags);
+    add_counts(to.l4_flags, more.l4_flags);
     for (std::size_t i = 0; i < to.classes.size(); ++i) {
         add(to.classes[i], more.classes[i]);
     }

@@ -6,11 +6,11 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
-#include <memory>
 #include <span>
 #include <string_view>
 #include <utility>
 
+#include "dataplane/base/owned.h"
 #include "dataplane/load/frame_source.h"
 
 namespace pathproof::load {
@@ -21,10 +21,7 @@ constexpr std::size_t kBurst = 64;
 constexpr std::uint64_t kBurstNs = 40 * kBurst;
 constexpr std::uint64_t kWayNs = 1'500;
 
-struct FreePool {
-    void operator()(rte_mempool* pool) const { rte_mempool_free(pool); }
-};
-using Pool = std::unique_ptr<rte_mempool, FreePool>;
+using Pool = Owned<rte_mempool, rte_mempool_free>;
 
 Result<Pool> make_pool(std::uint32_t most_held, std::uint16_t longest_frame) {
     static std::atomic<unsigned> made = 0;

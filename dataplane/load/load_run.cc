@@ -4,6 +4,7 @@
 #include <iterator>
 
 #include "dataplane/base/clock.h"
+#include "dataplane/base/counts.h"
 #include "dataplane/load/clock_check.h"
 #include "dataplane/load/make_workers.h"
 #include "dataplane/load/own_bias.h"
@@ -11,7 +12,6 @@
 #include "dataplane/load/plan_check.h"
 #include "dataplane/load/self_check.h"
 #include "dataplane/load/trial_report.h"
-#include "dataplane/port/counters.h"
 #include "dataplane/port/eal.h"
 
 namespace pathproof::load {
@@ -47,8 +47,8 @@ class Engine final : public LoadRun {
         for (const auto& worker : workers_) {
             TRY(eal_.launch(worker->number(), [&worker] { return worker->serve(); }));
         }
-        facts_ = {.sender_ports = ports_.sender_names(),
-                  .receiver_ports = ports_.receiver_names(),
+        facts_ = {.sender_ports = names_of(ports_.senders),
+                  .receiver_ports = names_of(ports_.receivers),
                   .counter_invariant = invariant_counter(),
                   .troubles = placement_troubles(roles_)};
         return {};
@@ -65,7 +65,8 @@ class Engine final : public LoadRun {
     Result<TrialReport> run(const TrialOrder& order, const std::atomic<bool>& stop) override {
         TRY(check(order));
         const Tsc ordered = traffic::tsc_now();
-        const RunPorts::Counters before = ports_.counters();
+        const port::PortCounters sent_before = counters_of(ports_.senders);
+        const port::PortCounters received_before = counters_of(ports_.receivers);
         const port::ClockReading start = port::read_clocks();
         readings_.clear();
         board_.publish({order, &stop});
@@ -73,10 +74,9 @@ class Engine final : public LoadRun {
         const std::string source = clock_source();
         std::ranges::move(watch_links(), std::back_inserter(facts.troubles));
         TrialReport report = assemble(workers_, clock_, order);
-        const RunPorts::Counters after = ports_.counters();
-        report.sender_port = port::difference(before.senders, after.senders);
-        report.receiver_port = port::difference(before.receivers, after.receivers);
-        report.bias.floor_ns = report.own_bias_ns = bias_.floor_ns;
+        report.sender_port = counts_between(sent_before, counters_of(ports_.senders));
+        report.receiver_port = counts_between(received_before, counters_of(ports_.receivers));
+        report.bias.floor_ns = bias_.floor_ns;
         report.bias.single_ns = bias_.single_ns;
         report.bias.burst_ns = bias_.burst_ns;
         report.clock_ppm = ppm_since(began_, clock_.tsc);

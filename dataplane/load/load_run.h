@@ -146,7 +146,7 @@ struct HandOver {
     std::uint64_t refused = 0;     // not taken at the first attempt, but stamped and offered again
     std::uint64_t taken_back = 0;  // made, and never taken: not counted as sent
     std::uint64_t no_buffer = 0;   // times that the pool had no buffers for a burst
-    unsigned stuck = 0;            // senders whose driver took nothing for 100 ms
+    std::uint64_t stuck = 0;       // senders whose driver took nothing for 100 ms
     std::uint64_t warm_ups = 0;    // Together::warm_up
 };
 
@@ -182,7 +182,6 @@ struct TrialReport {
     port::PortCounters sender_port;  // over the trial; sums over the ports involved
     port::PortCounters receiver_port;
     OwnBias bias;
-    std::int64_t own_bias_ns = 0;  // bias.floor_ns: what may be taken off each latency
     // The rate of the time-stamp counter that all times stand on, against CLOCK_MONOTONIC since the
     // workers started; nothing below a second.
     std::optional<double> clock_ppm;
@@ -200,11 +199,14 @@ struct TrialReport {
     std::string missed_rate;
     std::string own_drops;
     std::string tester_limit;  // both
-    std::uint64_t unique() const;
-    std::uint64_t wrong() const;    // of them
-    std::uint64_t damaged() const;  // see ClassTotals
+    std::uint64_t unique() const { return all_classes(intake).unique; }
+    std::uint64_t wrong() const { return all_classes(intake).wrong; }      // of them
+    std::uint64_t damaged() const { return all_classes(intake).damaged; }  // see ClassTotals
     // Of which nothing came, not even with a wrong checksum, as far as can be told.
-    std::uint64_t missing() const;
+    std::uint64_t missing() const {
+        const std::uint64_t arrived = unique() + damaged();
+        return sent > arrived ? sent - arrived : 0;
+    }
 };
 
 // What a progress line says; read from other threads while a trial runs.

@@ -1,12 +1,16 @@
 #include "dataplane/load/load_worker.h"
 
+#include <rte_mbuf.h>
+
 #include <algorithm>
+#include <array>
 
 #include "dataplane/load/thread_time.h"
 
 namespace pathproof::load {
 namespace {
 
+constexpr std::uint16_t kReceiveBurst = 64;
 // Between the last worker's arrival and the first deadline.
 constexpr Nanoseconds kLead{200'000};
 constexpr Nanoseconds kStall{100'000};
@@ -76,8 +80,9 @@ void LoadWorker::run(const Trial& trial) noexcept {
     push_end_ = 0;
     drain_from_ = drain_end_ = 0;
     emptied_ = 0;
-    for (Receiver& receiver : receivers_) {
-        emptied_ += receiver.empty();
+    // A trial sees no frame from before it.
+    for (const Receiver& receiver : receivers_) {
+        emptied_ += receiver.queue.port->empty(receiver.queue.queue);
     }
     if (tracked_) {
         tracked_->reset(static_cast<std::uint64_t>(clock_.now_ns()));
@@ -130,20 +135,29 @@ void LoadWorker::loop(const Trial& trial) noexcept {
 // leave no time in between.
 std::uint16_t LoadWorker::room(Tsc now) const noexcept {
     if (!punctual_ || !sending_) {
-        return Receiver::kBurst;
+        return kReceiveBurst;
     }
     Tsc departure = now + kNoDeadline;
     for (const Sender& sender : senders_) {
         departure = std::min(departure, std::max(sender.wake(), now));
     }
     return static_cast<std::uint16_t>(std::clamp<std::int64_t>(
-        clock_.tsc.nanoseconds(now, departure) / kFrameCost.count(), 1, Receiver::kBurst));
+        clock_.tsc.nanoseconds(now, departure) / kFrameCost.count(), 1, kReceiveBurst));
 }
 
 unsigned LoadWorker::receive(std::uint16_t most) noexcept {
+    std::array<rte_mbuf*, kReceiveBurst> burst;
     unsigned frames = 0;
-    for (Receiver& receiver : receivers_) {
-        frames += receiver.turn(*intake_, most);
+    for (const Receiver& receiver : receivers_) {
+        const std::uint16_t count =
+            receiver.queue.port->rx_burst(receiver.queue.queue, burst.data(), most);
+        if (count > 0) {
+            // The time that counts for them is read right after they were.
+            const auto now_ns = static_cast<std::uint64_t>(clock_.now_ns());
+            intake_->take({burst.data(), count}, receiver.port_number, now_ns);
+            rte_pktmbuf_free_bulk(burst.data(), count);
+            frames += count;
+        }
     }
     if (frames > 0) {
         const judge::ReceiveTally& tally = intake_->received();

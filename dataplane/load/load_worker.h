@@ -7,7 +7,6 @@
 #include <optional>
 #include <vector>
 
-#include "dataplane/load/receiver.h"
 #include "dataplane/load/sender.h"
 #include "dataplane/load/trial_board.h"
 #include "dataplane/port/counter_rate.h"
@@ -30,6 +29,12 @@ struct WorkerTime {
     // On its CPU, before the first frame and after the last.
     port::ClockReading clocks_before;
     port::ClockReading clocks_after;
+};
+
+// A receive queue, and the number of its port among the run's.
+struct Receiver {
+    Roles::Queue queue;
+    std::size_t port_number = 0;
 };
 
 class LoadWorker {

@@ -50,8 +50,8 @@ Result<Sender> make_sender(const Roles& roles, unsigned number, const LoadPlan& 
 }
 
 Status add_receiver(const Roles::Queue& role, const Roles& roles, const LoadPlan& plan,
-                    const RunPorts& ports, const traffic::RunClock& clock, LoadWorker& worker) {
-    worker.add(Receiver(*role.port, role.queue, ports.number(*role.port), clock));
+                    const RunPorts& ports, LoadWorker& worker) {
+    worker.add({.queue = role, .port_number = ports.number(*role.port)});
     if (plan.intake_instead != nullptr) {
         worker.set_intake(*plan.intake_instead);
     }
@@ -108,7 +108,7 @@ Status make_workers(const Roles& roles, const LoadPlan& plan, const RunPorts& po
     }
     for (const Roles::Queue& role : roles.receivers) {
         LoadWorker& worker = worker_of(role.worker, plan, clock, board, workers);
-        TRY(add_receiver(role, roles, plan, ports, clock, worker));
+        TRY(add_receiver(role, roles, plan, ports, worker));
     }
     for (const Roles::Responder& role : roles.responders) {
         worker_of(role.worker, plan, clock, board, workers).set_responder(*role.responder);

@@ -8,8 +8,8 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
-#include <memory>
 
+#include "dataplane/base/owned.h"
 #include "dataplane/load/sender.h"
 
 namespace pathproof::load {
@@ -17,10 +17,6 @@ namespace {
 
 constexpr unsigned kRounds = 1'001;
 constexpr unsigned kRingSize = 128;
-
-struct FreeRing {
-    void operator()(rte_ring* ring) const { rte_ring_free(ring); }
-};
 
 // Cycles from the stamp of `count` frames to the clock read behind their arrival; 0: no buffers.
 Tsc once(Source& source, rte_mempool* pool, rte_ring* ring, std::uint16_t count) {
@@ -57,7 +53,7 @@ Result<std::vector<Tsc>> sorted_rounds(Source& source, rte_mempool* pool, rte_ri
 Result<OwnBias> measure_own_bias(Source& source, rte_mempool* pool, std::uint16_t burst,
                                  const traffic::TscClock& clock) {
     static std::atomic<unsigned> made = 0;
-    const std::unique_ptr<rte_ring, FreeRing> ring(
+    const Owned<rte_ring, rte_ring_free> ring(
         rte_ring_create(fmt::format("own_bias_{}", made++).c_str(), kRingSize, SOCKET_ID_ANY,
                         RING_F_SP_ENQ | RING_F_SC_DEQ));
     if (!ring) {

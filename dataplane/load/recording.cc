@@ -12,10 +12,10 @@
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
-#include <memory>
 #include <string_view>
 
 #include "dataplane/base/file.h"
+#include "dataplane/base/owned.h"
 
 namespace pathproof::load {
 namespace {
@@ -23,10 +23,7 @@ namespace {
 // An mbuf counts its bytes in 16 bits, and some of them are headroom.
 constexpr std::uint32_t kLongestAnywhere = 65'000;
 
-struct CloseCapture {
-    void operator()(pcap_t* capture) const { pcap_close(capture); }
-};
-using Capture = std::unique_ptr<pcap_t, CloseCapture>;
+using Capture = Owned<pcap_t, pcap_close>;
 
 // libpcap names the file in some of its sentences, and ours do in all.
 std::string without_path(std::string_view trouble, const std::string& path) {

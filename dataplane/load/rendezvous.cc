@@ -10,33 +10,23 @@ namespace {
 
 using traffic::Tsc;
 
-// Spins while the other lcore can be expected at any moment; after that it may wait for the very
-// CPU that we hold (two lcores on one CPU, a busy machine), and we step aside.
-class PatientSpin {
-  public:
-    void wait() noexcept {
-        if (++rounds_ < kImpatientRounds) {
-            rte_pause();
-            return;
-        }
-        sched_yield();
-    }
-
-  private:
-    static constexpr unsigned kImpatientRounds = 4096;  // about 100 us
-    unsigned rounds_ = 0;
-};
-
-// Waits until more than `unit` units are counted; false: called off before that.
+// Waits until more than `unit` units are counted; false: called off before that. Spins while the
+// other lcore can be expected at any moment; after that it may wait for the very CPU that we hold
+// (two lcores on one CPU, a busy machine), and we step aside.
 bool wait_for(const std::atomic<std::uint64_t>& count, std::uint64_t unit,
               const std::atomic<bool>& called_off) noexcept {
-    PatientSpin spin;
+    constexpr unsigned kImpatientRounds = 4096;  // about 100 us
+    unsigned rounds = 0;
     while (count.load(std::memory_order_acquire) <= unit) {
         // What was counted before the calling off still holds: look once more after it.
         if (called_off.load(std::memory_order_acquire)) {
             return count.load(std::memory_order_acquire) > unit;
         }
-        spin.wait();
+        if (++rounds < kImpatientRounds) {
+            rte_pause();
+        } else {
+            sched_yield();
+        }
     }
     return true;
 }
@@ -61,10 +51,6 @@ std::optional<Tsc> Rendezvous::lead(std::uint64_t unit, Tsc deadline, Tsc notice
 std::optional<Tsc> Rendezvous::follow(std::uint64_t unit) noexcept {
     ready_.store(unit + 1, std::memory_order_release);
     return wait_for(named_, unit, called_off_) ? std::optional(instant_) : std::nullopt;
-}
-
-void Rendezvous::call_off() noexcept {
-    called_off_.store(true, std::memory_order_release);
 }
 
 }  // namespace pathproof::load

@@ -24,7 +24,7 @@ class Rendezvous {
 
     // Either side: nothing leaves after the last unit that was named. Who waits for another, or
     // will, is sent home.
-    void call_off() noexcept;
+    void call_off() noexcept { called_off_.store(true, std::memory_order_release); }
 
   private:
     alignas(64) std::atomic<std::uint64_t> ready_{0};  // units that the follower is ready for

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "dataplane/port/counters.h"
+#include "dataplane/base/counts.h"
 
 namespace pathproof::load {
 namespace {
@@ -13,42 +13,22 @@ void add_once(std::vector<port::Port*>& ports, port::Port* port) {
     }
 }
 
-port::PortCounters sum(const std::vector<port::Port*>& ports) {
-    port::PortCounters all;
-    for (const port::Port* port : ports) {
-        all = port::sum(all, port->counters());
-    }
-    return all;
-}
-
-std::string names(const std::vector<port::Port*>& ports) {
-    std::string text;
-    for (const port::Port* port : ports) {
-        text += (text.empty() ? "" : ", ") + port->info().name;
-    }
-    return text;
-}
-
 }  // namespace
 
 RunPorts::RunPorts(const Roles& roles) {
     for (const Roles::Queue& sender : roles.senders) {
-        add_once(senders_, sender.port);
-        add_once(all_, sender.port);
+        add_once(senders, sender.port);
+        add_once(all, sender.port);
     }
     for (const Roles::Queue& receiver : roles.receivers) {
-        add_once(receivers_, receiver.port);
-        add_once(all_, receiver.port);
+        add_once(receivers, receiver.port);
+        add_once(all, receiver.port);
     }
-}
-
-RunPorts::Counters RunPorts::counters() const {
-    return {sum(senders_), sum(receivers_)};
 }
 
 std::vector<std::string> RunPorts::link_troubles() const {
     std::vector<std::string> troubles;
-    for (const port::Port* port : all_) {
+    for (const port::Port* port : all) {
         if (std::string trouble = port->link_trouble(); !trouble.empty()) {
             troubles.push_back(std::move(trouble));
         }
@@ -56,15 +36,24 @@ std::vector<std::string> RunPorts::link_troubles() const {
     return troubles;
 }
 
-std::string RunPorts::sender_names() const {
-    return names(senders_);
-}
-std::string RunPorts::receiver_names() const {
-    return names(receivers_);
+std::size_t RunPorts::number(const port::Port& port) const {
+    return static_cast<std::size_t>(std::ranges::find(all, &port) - all.begin());
 }
 
-std::size_t RunPorts::number(const port::Port& port) const {
-    return static_cast<std::size_t>(std::ranges::find(all_, &port) - all_.begin());
+port::PortCounters counters_of(const std::vector<port::Port*>& ports) {
+    port::PortCounters together;
+    for (const port::Port* port : ports) {
+        add_counts(together, port->counters());
+    }
+    return together;
+}
+
+std::string names_of(const std::vector<port::Port*>& ports) {
+    std::vector<std::string> names;
+    for (const port::Port* port : ports) {
+        names.push_back(port->info().name);
+    }
+    return fmt::format("{}", fmt::join(names, ", "));
 }
 
 }  // namespace pathproof::load

@@ -8,27 +8,21 @@
 
 namespace pathproof::load {
 
-class RunPorts {
-  public:
+struct RunPorts {
     explicit RunPorts(const Roles& roles);
 
-    struct Counters {
-        port::PortCounters senders;
-        port::PortCounters receivers;
-    };
-    Counters counters() const;
     // One sentence for each link that is not up.
     std::vector<std::string> link_troubles() const;
-
-    std::string sender_names() const;
-    std::string receiver_names() const;
     // Among the run's ports, senders' first.
     std::size_t number(const port::Port& port) const;
 
-  private:
-    std::vector<port::Port*> senders_;
-    std::vector<port::Port*> receivers_;
-    std::vector<port::Port*> all_;
+    std::vector<port::Port*> senders;
+    std::vector<port::Port*> receivers;
+    std::vector<port::Port*> all;
 };
+
+// Of all of them together.
+port::PortCounters counters_of(const std::vector<port::Port*>& ports);
+std::string names_of(const std::vector<port::Port*>& ports);
 
 }  // namespace pathproof::load

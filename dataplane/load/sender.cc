@@ -158,7 +158,7 @@ bool Sender::make(std::size_t frames, Tsc now) noexcept {
     rte_mempool* pool = setup_.port->pool();
     const auto buffers = reinterpret_cast<void**>(burst_.data());
     if (rte_mempool_get_bulk(pool, buffers, static_cast<unsigned>(frames)) != 0) {
-        ++tally_.no_buffer;
+        ++tally_.handed.no_buffer;
         note_failure(now);
         return false;
     }
@@ -242,7 +242,7 @@ void Sender::warm_up() noexcept {
     char* start = rte_pktmbuf_append(frame, static_cast<std::uint16_t>(made->size()));
     made->render(reinterpret_cast<std::uint8_t*>(start), {});
     if (setup_.port->tx_burst(setup_.queue, &frame, 1) == 1) {
-        ++tally_.warm_ups;
+        ++tally_.handed.warm_ups;
         return;
     }
     rte_pktmbuf_free(frame);
@@ -270,7 +270,7 @@ std::uint16_t Sender::offer(Tsc stamp, Tsc instant, std::uint16_t most) noexcept
     const std::uint16_t taken = setup_.port->tx_burst(setup_.queue, burst_.data() + offered_, most);
     const Tsc after = rte_rdtsc();
     if (fresh_) {
-        tally_.refused += static_cast<std::uint64_t>(most - taken);
+        tally_.handed.refused += static_cast<std::uint64_t>(most - taken);
         fresh_ = false;
     }
     if (taken == 0) {
@@ -316,11 +316,11 @@ void Sender::note_failure(Tsc now) noexcept {
     }
     const bool long_enough =
         static_cast<std::int64_t>(now - failing_since_) > clock_.tsc.cycles(kStuckAfter);
-    tally_.stuck = long_enough && attempts_ > kStuckAttempts;
+    tally_.handed.stuck = long_enough && attempts_ > kStuckAttempts ? 1 : 0;
 }
 
 bool Sender::finished(Tsc now) const noexcept {
-    if (tally_.stuck || called_off_ || now > give_up_) {
+    if (tally_.handed.stuck > 0 || called_off_ || now > give_up_) {
         return true;
     }
     return offered_ == made_ && (source_ended_ || pacer_.finished(now));
@@ -332,12 +332,12 @@ void Sender::end() noexcept {
     }
     const auto rest = waiting();
     if (!rest.empty()) {
-        tally_.taken_back = rest.size();
+        tally_.handed.taken_back = rest.size();
         source_->take_back(rest);
         rte_pktmbuf_free_bulk(rest.data(), static_cast<unsigned>(rest.size()));
         offered_ = made_;
     }
-    tally_.left_out = pacer_.left_out() * setup_.frames_in_unit;
+    tally_.handed.left_out = pacer_.left_out() * setup_.frames_in_unit;
     tally_.last_ns = clock_.at_ns(last_departure_);
     tally_.done_ns = clock_.at_ns(done_);
     tally_.departures.windows = windows_.windows();
@@ -351,14 +351,6 @@ Tsc Sender::wake() const noexcept {
     }
     // A frame that the driver refused is offered again at once.
     return one_by_one() && fresh_ ? leave_at_ : 0;
-}
-
-ClassCounts Sender::sent_by_class() const noexcept {
-    ClassCounts sent = source_->made();
-    for (std::size_t n = 0; n < sent.size(); ++n) {
-        sent[n] -= made_before_[n];
-    }
-    return sent;
 }
 
 }  // namespace pathproof::load

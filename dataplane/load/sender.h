@@ -8,6 +8,7 @@
 #include <optional>
 #include <span>
 
+#include "dataplane/base/counts.h"
 #include "dataplane/load/load_run.h"
 #include "dataplane/load/pacer.h"
 #include "dataplane/load/rendezvous.h"
@@ -47,13 +48,8 @@ struct SenderSetup {
 // Of one sender over one trial.
 struct SenderTally {
     std::uint64_t sent = 0;
-    std::uint64_t left_out = 0;    // due, and given up behind a stall
-    std::uint64_t refused = 0;     // not taken by the driver at the first attempt
-    std::uint64_t taken_back = 0;  // made, and never taken by the driver
-    std::uint64_t no_buffer = 0;   // bursts for which the pool had no buffers
-    std::uint64_t warm_ups = 0;    // frames that were sent before a departure, of no unit
-    bool stuck = false;            // the driver took nothing for kStuckAfter
-    std::int64_t first_ns = 0;     // departures, in the run's clock
+    HandOver handed;
+    std::int64_t first_ns = 0;  // departures, in the run's clock
     std::int64_t last_ns = 0;
     std::int64_t done_ns = 0;  // the driver had the last of them
     InterDeparture departures;
@@ -81,7 +77,9 @@ class Sender {
     // When turn() will have something to do.
     Tsc wake() const noexcept;
     const SenderTally& tally() const noexcept { return tally_; }
-    ClassCounts sent_by_class() const noexcept;
+    ClassCounts sent_by_class() const noexcept {
+        return counts_between(made_before_, source_->made());
+    }
     const Source& source() const noexcept { return *source_; }
     const SenderSetup& setup() const noexcept { return setup_; }
 

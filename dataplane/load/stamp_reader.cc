@@ -107,41 +107,23 @@ bool StampReader::read_dns(Bytes message, std::uint64_t now_ns, Tracked& out) co
 }
 
 bool StampReader::read_tcp(Bytes segment, std::uint64_t now_ns, Tracked& out) const noexcept {
+    // TSval counts 1024 ns in 32 bits: 42 bits of the time.
+    constexpr std::uint64_t kTimeMask = (std::uint64_t{1} << (32 + frame::kTcpTimeShift)) - 1;
     out.traffic = TrafficClass::kTcpSyn;
     out.content = Tracked::Content::kRight;
-    return expects_ == Expects::kFrames ? read_syn(segment, now_ns, out)
-                                        : read_syn_answer(segment, now_ns, out);
-}
-
-bool StampReader::read_syn(Bytes segment, std::uint64_t now_ns, Tracked& out) const noexcept {
-    const std::optional<frame::Stamp> stamp = frame::read_syn_stamp(segment);
-    if (!stamp || stamp->stream >= streams_) {
+    std::optional<frame::SynAnswer> found;
+    if (expects_ == Expects::kAnswers) {
+        found = frame::read_syn_answer(segment);
+    } else if (const auto syn = frame::read_syn_stamp(segment)) {
+        found = {.stream = syn->stream, .sequence = syn->sequence, .sent_ns = syn->sent_ns};
+    }
+    if (!found || found->stream >= streams_) {
         return false;
     }
-    out.stream = stamp->stream;
-    out.sequence = stamp->sequence;
-    return set_syn_age(stamp->sent_ns, now_ns, out);
-}
-
-bool StampReader::read_syn_answer(Bytes segment, std::uint64_t now_ns,
-                                  Tracked& out) const noexcept {
-    const std::optional<frame::SynAnswer> answer = frame::read_syn_answer(segment);
-    if (!answer || answer->stream >= streams_) {
-        return false;
-    }
-    out.stream = answer->stream;
-    out.sequence = answer->sequence;
-    out.age_ns = 0;
-    out.time = Tracked::Time::kUnknown;
-    return !answer->sent_ns || set_syn_age(*answer->sent_ns, now_ns, out);
-}
-
-// TSval counts 1024 ns in 32 bits: 42 bits of the time.
-bool StampReader::set_syn_age(std::uint64_t sent_ns, std::uint64_t now_ns,
-                              Tracked& out) const noexcept {
-    constexpr std::uint64_t kTimeMask = (std::uint64_t{1} << (32 + frame::kTcpTimeShift)) - 1;
-    out.time = Tracked::Time::kKnown;
-    out.age_ns = (now_ns - sent_ns) & kTimeMask;
+    out.stream = found->stream;
+    out.sequence = found->sequence;
+    out.time = found->sent_ns ? Tracked::Time::kKnown : Tracked::Time::kUnknown;
+    out.age_ns = found->sent_ns ? (now_ns - *found->sent_ns) & kTimeMask : 0;
     return out.age_ns <= oldest_syn_ns_;
 }
 

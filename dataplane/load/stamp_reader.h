@@ -93,9 +93,6 @@ class StampReader {
     bool read_other_udp(frame::Bytes payload, std::uint64_t now_ns, Tracked& out) const noexcept;
     bool read_dns(frame::Bytes message, std::uint64_t now_ns, Tracked& out) const noexcept;
     bool read_tcp(frame::Bytes segment, std::uint64_t now_ns, Tracked& out) const noexcept;
-    bool read_syn(frame::Bytes segment, std::uint64_t now_ns, Tracked& out) const noexcept;
-    bool read_syn_answer(frame::Bytes segment, std::uint64_t now_ns, Tracked& out) const noexcept;
-    bool set_syn_age(std::uint64_t sent_ns, std::uint64_t now_ns, Tracked& out) const noexcept;
     bool read_icmp(frame::Bytes segment, std::uint64_t now_ns, Tracked& out) const noexcept;
     bool read_binary(frame::Bytes payload, std::uint64_t now_ns, Tracked& out) const noexcept;
 

@@ -112,7 +112,6 @@ struct TrackedIntake::Impl {
     void take_packetless(Bytes bytes) noexcept;
     [[gnu::noinline]] void enter_odd(Tracked tracked, Arrival arrival) noexcept;
     [[gnu::noinline]] void count_other(Bytes bytes, const Innermost* packet) noexcept;
-    void mark(Anomaly::Kind kind) noexcept;
 
     IntakePlan plan;
     judge::QuickVerifier quick;
@@ -290,15 +289,9 @@ void TrackedIntake::Impl::learn(Bytes bytes, const rte_mbuf& mbuf, const judge::
                                          sent ? &known : nullptr);
 }
 
-void TrackedIntake::Impl::mark(Anomaly::Kind kind) noexcept {
-    if (ring.active()) {
-        ring.mark(kind);
-    }
-}
-
 void TrackedIntake::Impl::take_bad(Bytes bytes, std::size_t port, std::uint64_t now_ns) noexcept {
     ++totals.received.bad_checksum;
-    mark(Anomaly::Kind::kBadChecksum);
+    ring.mark(Anomaly::Kind::kBadChecksum);
     if (sent) {
         enter_damaged(bytes, now_ns);
     }
@@ -498,17 +491,17 @@ void TrackedIntake::Impl::enter_odd(Tracked tracked, Arrival arrival) noexcept {
     }
     if (arrival == Arrival::kDuplicate) {
         ++of_class.duplicates;
-        mark(Anomaly::Kind::kDuplicate);
+        ring.mark(Anomaly::Kind::kDuplicate);
         return;
     }
     ++of_class.unique;
     if (arrival == Arrival::kReordered) {
         ++of_class.reordered;
-        mark(Anomaly::Kind::kReordered);
+        ring.mark(Anomaly::Kind::kReordered);
     }
     if (tracked.content == Tracked::Content::kWrong) {
         ++of_class.wrong;
-        mark(Anomaly::Kind::kWrongAnswer);
+        ring.mark(Anomaly::Kind::kWrongAnswer);
         return;
     }
     if (tracked.time == Tracked::Time::kUnknown) {
@@ -517,7 +510,7 @@ void TrackedIntake::Impl::enter_odd(Tracked tracked, Arrival arrival) noexcept {
     of_class.latency.add(static_cast<std::int64_t>(tracked.age_ns));
     if (tracked.age_ns > late_after_ns) {
         ++of_class.late;
-        mark(Anomaly::Kind::kLate);
+        ring.mark(Anomaly::Kind::kLate);
     }
 }
 

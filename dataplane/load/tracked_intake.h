@@ -33,7 +33,6 @@ struct IntakePlan {
     // to them (DNS responses, SYN-ACK or RST, echo replies, reflected UDP).
     enum class Expects : std::uint8_t { kFrames, kAnswers } expects = Expects::kAnswers;
     Nanoseconds late_after = std::chrono::seconds(5);  // longer under way than this: late
-    // Latency that the tester itself adds, to be taken off and printed. See load_run.h.
     std::uint32_t keep_bad_frames = 64;
     // Frames kept before and after each of the first anomalies (bad checksum, duplicate,
     // reordering, late); 0: none. With them no frame is known: each is looked at on its own.

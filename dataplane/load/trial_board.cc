@@ -58,12 +58,4 @@ Tsc TrialBoard::arrive(Tsc lead) noexcept {
     return start;
 }
 
-void TrialBoard::sending_is_over() noexcept {
-    sending_.fetch_sub(1, std::memory_order_acq_rel);
-}
-
-void TrialBoard::listening_is_over() noexcept {
-    listening_.fetch_sub(1, std::memory_order_acq_rel);
-}
-
 }  // namespace pathproof::load

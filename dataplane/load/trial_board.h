@@ -50,8 +50,8 @@ class TrialBoard {
     const Trial* next(std::uint64_t& seen) noexcept;
     // Waits for the other workers. All get the same start, a little later than now.
     Tsc arrive(Tsc lead) noexcept;
-    void sending_is_over() noexcept;
-    void listening_is_over() noexcept;
+    void sending_is_over() noexcept { sending_.fetch_sub(1, std::memory_order_acq_rel); }
+    void listening_is_over() noexcept { listening_.fetch_sub(1, std::memory_order_acq_rel); }
     bool somebody_sends() const noexcept { return sending_.load(std::memory_order_acquire) > 0; }
     // Or will listen, once all was sent.
     bool somebody_listens() const noexcept {

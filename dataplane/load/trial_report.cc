@@ -37,17 +37,9 @@ void add_sender(TrialReport& report, Span& span, judge::LatencyHistogram& hand_o
                 const Sender& sender) {
     const SenderTally& tally = sender.tally();
     report.sent += tally.sent;
-    report.handed.left_out += tally.left_out;
-    report.handed.refused += tally.refused;
-    report.handed.taken_back += tally.taken_back;
-    report.handed.no_buffer += tally.no_buffer;
-    report.handed.warm_ups += tally.warm_ups;
-    report.handed.stuck += tally.stuck ? 1 : 0;
-    report.partial = report.partial || tally.stuck;
-    const ClassCounts by_class = sender.sent_by_class();
-    for (std::size_t n = 0; n < by_class.size(); ++n) {
-        report.sent_by_class[n] += by_class[n];
-    }
+    add_counts(report.handed, tally.handed);
+    report.partial = report.partial || tally.handed.stuck > 0;
+    add_counts(report.sent_by_class, sender.sent_by_class());
     add(report.departures, tally.departures);
     add(report.skew, tally.skew);
     hand_over.merge(tally.hand_over);
@@ -133,23 +125,6 @@ TrialReport assemble(const LoadWorker::List& workers, const traffic::RunClock& c
     report.bias.hand_over_ns = hand_over.quantile_ns(0.5);
     report.bias.poll_ns = lookers == 0 ? 0 : static_cast<std::int64_t>(look_ns / lookers);
     return report;
-}
-
-std::uint64_t TrialReport::unique() const {
-    return all_classes(intake).unique;
-}
-
-std::uint64_t TrialReport::wrong() const {
-    return all_classes(intake).wrong;
-}
-
-std::uint64_t TrialReport::damaged() const {
-    return all_classes(intake).damaged;
-}
-
-std::uint64_t TrialReport::missing() const {
-    const std::uint64_t arrived = unique() + damaged();
-    return sent > arrived ? sent - arrived : 0;
 }
 
 }  // namespace pathproof::load

@@ -2,29 +2,14 @@
 
 #include <algorithm>
 
-#include "dataplane/load/pacer.h"
-
 namespace pathproof::measure {
 namespace {
-
-// Of the deadlines 0, 1/rate, 2/rate ... that lie in a time, those of one sender.
-std::uint64_t share(double pps, Nanoseconds time, unsigned sender, unsigned senders) {
-    return load::share_of(load::units_in(time, pps), sender, senders);
-}
 
 double turn(std::uint64_t n, const Steps& steps) {
     return static_cast<double>(n) * steps.senders + steps.sender;
 }
 
 }  // namespace
-
-std::uint64_t Steps::in_first() const {
-    return share(first_pps, first_duration, sender, senders);
-}
-
-std::uint64_t Steps::in_second() const {
-    return share(second_pps, second_duration, sender, senders);
-}
 
 Nanoseconds Steps::departure(std::uint64_t n) const {
     const std::uint64_t before = in_first();

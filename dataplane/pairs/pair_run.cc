@@ -6,6 +6,7 @@
 #include <numeric>
 #include <set>
 
+#include "dataplane/base/counts.h"
 #include "dataplane/judge/latency.h"
 #include "dataplane/load/load_run.h"
 #include "dataplane/pairs/departures.h"
@@ -13,7 +14,6 @@
 #include "dataplane/pairs/pair_objections.h"
 #include "dataplane/pairs/pair_source.h"
 #include "dataplane/pairs/warm_up.h"
-#include "dataplane/port/counters.h"
 #include "dataplane/port/eal.h"
 
 namespace pathproof::pairs {
@@ -45,15 +45,6 @@ std::vector<std::size_t> client_ports(const PairPlan& plan) {
     return first == second ? std::vector{first} : std::vector{first, second};
 }
 
-Nanoseconds longest_delay(const std::optional<ResponderPlan>& responder) {
-    Nanoseconds longest{0};
-    for (const traffic::AnswerRule& rule :
-         responder ? responder->rules : std::vector<traffic::AnswerRule>()) {
-        longest = std::max(longest, rule.delay);
-    }
-    return longest;
-}
-
 // Places for the answers that wait at one time, with a quarter more for queries that arrive in
 // heaps or twice.
 Result<std::size_t> pending_places(const PairPlan& plan, Nanoseconds delay) {
@@ -76,7 +67,7 @@ Result<std::optional<RespondWorker>> make_server(std::span<port::Port> ports, co
     if (!responder) {
         return std::optional<RespondWorker>();
     }
-    const std::size_t pending = TRY(pending_places(plan, longest_delay(responder)));
+    const std::size_t pending = TRY(pending_places(plan, responder->longest_delay()));
     auto made = TRY(traffic::Responder::make({.port = responder->port,
                                               .rules = responder->rules,
                                               .seed = responder->seed,
@@ -162,7 +153,7 @@ class PairSession {
         report.seconds = static_cast<double>(trial.ended_ns - trial.began_ns) / 1e9;
         const std::vector<PortCounters> after = read_counters(ports_);
         for (std::size_t n = 0; n < ports_.size(); ++n) {
-            report.ports.push_back(port::difference(before[n], after[n]));
+            report.ports.push_back(counts_between(before[n], after[n]));
         }
         fill(trial, report);
         fill_objections(trial, report);
@@ -222,7 +213,7 @@ class PairSession {
     }
 
     load::TrialOrder order() const {
-        const Nanoseconds delay = longest_delay(responder_);
+        const Nanoseconds delay = responder_ ? responder_->longest_delay() : Nanoseconds(0);
         return {.frames_per_second = 2 * plan_.pairs_per_second,
                 .frames = 2 * plan_.pairs,
                 .drain = delay + plan_.drain,

@@ -61,12 +61,4 @@ void PairSource::take_back(std::span<rte_mbuf* const> burst) noexcept {
     next_left_ = next_;
 }
 
-std::uint16_t PairSource::longest_frame() const noexcept {
-    return static_cast<std::uint16_t>(std::max(frames_[0].size(), frames_[1].size()));
-}
-
-double PairSource::mean_frame_bytes() const noexcept {
-    return static_cast<double>(frames_[0].size() + frames_[1].size()) / 2;
-}
-
 }  // namespace pathproof::pairs

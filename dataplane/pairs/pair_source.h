@@ -1,6 +1,7 @@
 // The queries of a pair plan as a source of the load engine, and when each of them left.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <span>
 #include <vector>
@@ -29,8 +30,12 @@ class PairSource final : public load::Source {
     const load::ClassCounts& made() const noexcept override { return made_; }
     void take_back(std::span<rte_mbuf* const> burst) noexcept override;
 
-    std::uint16_t longest_frame() const noexcept override;
-    double mean_frame_bytes() const noexcept override;
+    std::uint16_t longest_frame() const noexcept override {
+        return static_cast<std::uint16_t>(std::max(frames_[0].size(), frames_[1].size()));
+    }
+    double mean_frame_bytes() const noexcept override {
+        return static_cast<double>(frames_[0].size() + frames_[1].size()) / 2;
+    }
     std::uint64_t port_offloads() const noexcept override { return 0; }
 
   private:

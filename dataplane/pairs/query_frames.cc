@@ -5,6 +5,11 @@
 namespace pathproof::pairs {
 namespace {
 
+// The DNS id of a query: drawn from the seed, and the same in every run with it.
+std::uint16_t query_id(std::uint64_t seed, std::uint64_t number) {
+    return static_cast<std::uint16_t>(mixed(seed * 0x9e3779b97f4a7c15 + number));
+}
+
 frame::TunnelSpec tunnel_spec(const VxlanCarrier& carrier) {
     frame::TunnelSpec tunnel;
     tunnel.vni = carrier.vni;
@@ -18,10 +23,6 @@ frame::TunnelSpec tunnel_spec(const VxlanCarrier& carrier) {
 }
 
 }  // namespace
-
-std::uint16_t query_id(std::uint64_t seed, std::uint64_t number) noexcept {
-    return static_cast<std::uint16_t>(mixed(seed * 0x9e3779b97f4a7c15 + number));
-}
 
 Result<PairBook> PairBook::make(const PairPlan& plan) {
     // All names are of one length: what holds for the first holds for all.

@@ -10,9 +10,6 @@
 
 namespace pathproof::pairs {
 
-// The DNS id of a query: drawn from the seed, and the same in every run with it.
-std::uint16_t query_id(std::uint64_t seed, std::uint64_t number) noexcept;
-
 // Knows the queries of a pair plan by number.
 class PairBook : public judge::QueryBook {
   public:

@@ -10,10 +10,10 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
-#include <memory>
 #include <vector>
 
 #include "dataplane/base/new_file.h"
+#include "dataplane/base/owned.h"
 #include "dataplane/port/dpdk_versions.h"
 
 namespace pathproof::port {
@@ -22,20 +22,9 @@ namespace {
 constexpr std::uint32_t kLongestFrame = 9728;  // a jumbo frame with tags
 constexpr unsigned kBuffers = 15;  // a frame and its pcapng block, at most one each at a time
 
-struct FreePool {
-    void operator()(rte_mempool* pool) const { rte_mempool_free(pool); }
-};
-using Pool = std::unique_ptr<rte_mempool, FreePool>;
-
-struct FreeMbuf {
-    void operator()(rte_mbuf* mbuf) const { rte_pktmbuf_free(mbuf); }
-};
-using Mbuf = std::unique_ptr<rte_mbuf, FreeMbuf>;
-
-struct CloseFile {
-    void operator()(rte_pcapng_t* file) const { rte_pcapng_close(file); }
-};
-using File = std::unique_ptr<rte_pcapng_t, CloseFile>;
+using Pool = Owned<rte_mempool, rte_mempool_free>;
+using Mbuf = Owned<rte_mbuf, rte_pktmbuf_free>;
+using File = Owned<rte_pcapng_t, rte_pcapng_close>;
 
 // The ports that become a file's interfaces, in that order.
 std::vector<std::uint16_t> all_ports() {

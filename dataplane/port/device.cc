@@ -7,8 +7,8 @@
 
 #include <algorithm>
 #include <array>
-#include <fstream>
 
+#include "dataplane/base/file.h"
 #include "dataplane/base/number.h"
 #include "dataplane/port/emulated.h"
 
@@ -32,13 +32,9 @@ std::string listed(const std::vector<std::string>& names) {
 }
 
 bool is_emulated_device(const std::string& pci_address) {
-    const auto word_of = [&](const char* name) {
-        std::ifstream file("/sys/bus/pci/devices/" + pci_address + "/" + name);
-        std::string word;
-        file >> word;
-        return word;
-    };
-    return is_emulated(word_of("device"), word_of("subsystem_vendor"), word_of("subsystem_device"));
+    const std::string folder = "/sys/bus/pci/devices/" + pci_address + "/";
+    return is_emulated(first_word(folder + "device"), first_word(folder + "subsystem_vendor"),
+                       first_word(folder + "subsystem_device"));
 }
 
 }  // namespace
@@ -129,7 +125,7 @@ Evidence evidence_of(std::string_view driver, const std::string& device) {
     constexpr std::array<std::string_view, 12> kVirtual = {
         "net_af_packet", "net_af_xdp",  "net_tap",   "net_pcap", "net_virtio", "net_virtio_user",
         "net_vhost",     "net_vmxnet3", "net_memif", "net_ena",  "net_gve",    "net_netvsc"};
-    const bool is_virtual = std::find(kVirtual.begin(), kVirtual.end(), driver) != kVirtual.end();
+    const bool is_virtual = std::ranges::find(kVirtual, driver) != kVirtual.end();
     // A vdev of a driver unknown here is not called hardware: only a device on a bus is (it has a
     // colon).
     if (is_virtual || device.find(':') == std::string::npos || is_emulated_device(device)) {

@@ -50,7 +50,7 @@ Status check(const EalOptions& options, const std::vector<int>& usable) {
     std::vector<int> wanted = options.worker_cpus;
     wanted.insert(wanted.end(), options.main_cpus.begin(), options.main_cpus.end());
     for (const int cpu : wanted) {
-        if (std::find(usable.begin(), usable.end(), cpu) == usable.end() && !may_pin_to(cpu)) {
+        if (std::ranges::find(usable, cpu) == usable.end() && !may_pin_to(cpu)) {
             return fail(ErrorCode::kBadInput, "CPU {} is not one this process may use ({})", cpu,
                         fmt::join(usable, ", "));
         }
@@ -132,20 +132,12 @@ void remove_runtime_folder(const std::string& prefix) {
     fs::remove_all(folder, ignored);
 }
 
-int run_function(void* function) {
-    return (*static_cast<std::function<int()>*>(function))();
-}
-
-// What EAL says of a name that no bus and no driver takes (eal_common_devargs.c).
-bool names_no_driver(const std::string& said, const std::string& device) {
-    return said.find(fmt::format("failed to parse device \"{}\"", device)) != std::string::npos;
-}
-
 Failure refused(int reason, std::size_t log_from, const EalOptions& options) {
     const std::string said = eal_log_errors(log_from);
     for (const std::string& vdev : options.vdevs) {
         const std::string device = vdev.substr(0, vdev.find(','));
-        if (names_no_driver(said, device)) {
+        // Said of a name that no bus and no driver takes (eal_common_devargs.c).
+        if (said.find(fmt::format("failed to parse device \"{}\"", device)) != said.npos) {
             return fail(ErrorCode::kNotFound,
                         "DPDK has no driver for '{}'; virtual devices are net_tap, net_ring, "
                         "net_null, net_af_packet, net_af_xdp and others",
@@ -165,14 +157,6 @@ Failure refused(int reason, std::size_t log_from, const EalOptions& options) {
 
 }  // namespace
 
-struct Eal::Impl {
-    std::string prefix;
-    std::vector<std::function<int()>> work;  // by worker; lcore id = worker + 1
-};
-
-Eal::Eal(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
-Eal::Eal(Eal&&) noexcept = default;
-
 Result<Eal> Eal::start(const EalOptions& options) {
     const std::vector<int> usable = usable_cpus();
     TRY(check(options, usable));
@@ -180,10 +164,8 @@ Result<Eal> Eal::start(const EalOptions& options) {
         return fail(ErrorCode::kNotSupported,
                     "DPDK's EAL was already started in this process and cannot be started again");
     }
-    auto impl = std::make_unique<Impl>();
-    impl->prefix = fmt::format("{}{}", kPrefix, getpid());
-    impl->work.resize(options.worker_cpus.size());
-    std::vector<std::string> words = arguments(options, usable, impl->prefix);
+    const std::string prefix = fmt::format("{}{}", kPrefix, getpid());
+    std::vector<std::string> words = arguments(options, usable, prefix);
     std::vector<char*> argv;
     for (std::string& word : words) {
         argv.push_back(word.data());
@@ -195,26 +177,22 @@ Result<Eal> Eal::start(const EalOptions& options) {
         [&] { outcome = rte_eal_init(static_cast<int>(argv.size()), argv.data()); });
     if (outcome < 0) {
         const int reason = rte_errno;
-        remove_runtime_folder(impl->prefix);
+        remove_runtime_folder(prefix);
         return refused(reason, log_from, options);
     }
     sweep_dead_folders(fs::path(rte_eal_get_runtime_dir()).parent_path());
-    return Eal(std::move(impl));
+    return Eal(prefix, options.worker_cpus.size());
 }
 
 Eal::~Eal() {
-    if (!impl_) {
+    if (prefix_.empty()) {
         return;
     }
     for (unsigned worker = 0; worker < workers(); ++worker) {
         join(worker);
     }
     rte_eal_cleanup();
-    remove_runtime_folder(impl_->prefix);
-}
-
-unsigned Eal::workers() const {
-    return static_cast<unsigned>(impl_->work.size());
+    remove_runtime_folder(prefix_);
 }
 
 Status Eal::launch(unsigned worker, std::function<int()> work) {
@@ -226,8 +204,11 @@ Status Eal::launch(unsigned worker, std::function<int()> work) {
         return fail(ErrorCode::kUnavailable, "worker lcore {} is busy", worker + 1);
     }
     join(worker);
-    impl_->work[worker] = std::move(work);
-    const int outcome = rte_eal_remote_launch(run_function, &impl_->work[worker], worker + 1);
+    work_[worker] = std::move(work);
+    const auto run = [](void* function) {
+        return (*static_cast<std::function<int()>*>(function))();
+    };
+    const int outcome = rte_eal_remote_launch(run, &work_[worker], worker + 1);
     if (outcome != 0) {
         return fail(ErrorCode::kFailed, "launch on worker lcore {}: {}", worker + 1,
                     rte_strerror(-outcome));
@@ -248,10 +229,6 @@ int Eal::join(unsigned worker) {
         std::this_thread::sleep_for(std::chrono::microseconds(500));
     }
     return rte_eal_wait_lcore(worker + 1);
-}
-
-std::string Eal::log() {
-    return eal_log_text();
 }
 
 std::string Eal::dpdk_version() {

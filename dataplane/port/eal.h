@@ -4,8 +4,8 @@
 
 #include <cstdint>
 #include <functional>
-#include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "dataplane/base/result.h"
@@ -29,12 +29,13 @@ class Eal {
     // ready (pci_ready.h); what EAL itself refused, with its own words.
     static Result<Eal> start(const EalOptions& options);
 
-    Eal(Eal&&) noexcept;
+    Eal(Eal&& other) noexcept
+        : prefix_(std::exchange(other.prefix_, {})), work_(std::move(other.work_)) {}
     Eal& operator=(Eal&&) = delete;
     ~Eal();  // joins the workers, frees the memory and removes EAL's runtime folder; close all
              // ports before
 
-    unsigned workers() const;
+    unsigned workers() const { return static_cast<unsigned>(work_.size()); }
 
     // Starts `work` on a worker (0 .. workers() - 1). `work` must end when it is told to: join
     // waits for it.
@@ -43,14 +44,13 @@ class Eal {
     int join(unsigned worker);
     bool running(unsigned worker) const;
 
-    // Everything that EAL and the drivers logged; none of it reaches the terminal.
-    static std::string log();
     static std::string dpdk_version();  // "DPDK 22.11.11"
 
   private:
-    struct Impl;
-    explicit Eal(std::unique_ptr<Impl> impl);
-    std::unique_ptr<Impl> impl_;
+    Eal(std::string prefix, std::size_t workers) : prefix_(std::move(prefix)), work_(workers) {}
+
+    std::string prefix_;                      // of EAL's runtime folder; empty: moved from
+    std::vector<std::function<int()>> work_;  // by worker; lcore id = worker + 1
 };
 
 }  // namespace pathproof::port

@@ -6,12 +6,13 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
 #include <mutex>
 #include <sstream>
+
+#include "dataplane/base/file.h"
 
 namespace pathproof::port {
 namespace {
@@ -67,16 +68,6 @@ class Aside {
     int saved_;
 };
 
-std::string read_from_start(int file) {
-    std::string text;
-    std::array<char, 4096> chunk{};
-    off_t at = 0;
-    for (ssize_t got = 0; (got = pread(file, chunk.data(), chunk.size(), at)) > 0; at += got) {
-        text.append(chunk.data(), static_cast<std::size_t>(got));
-    }
-    return text;
-}
-
 }  // namespace
 
 void collect_eal_log() {
@@ -128,7 +119,7 @@ void with_standard_streams_aside(const std::function<void()>& work) {
         std::fflush(stdout);
         std::fflush(stderr);
     }
-    const std::string said = read_from_start(file);
+    const std::string said = read_file(fmt::format("/proc/self/fd/{}", file)).value_or("");
     close(file);
     const std::lock_guard lock(log().mutex);
     log().text += said;

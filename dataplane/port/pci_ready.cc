@@ -3,32 +3,20 @@
 #include <algorithm>
 #include <array>
 #include <filesystem>
-#include <fstream>
 #include <string_view>
+
+#include "dataplane/base/file.h"
+#include "dataplane/base/number.h"
 
 namespace pathproof::port {
 namespace {
 
 namespace fs = std::filesystem;
 
-// Their DPDK drivers work beside the kernel's: nothing is bound (DPDK Linux guide, "Bifurcated
-// Driver").
-constexpr std::array<std::string_view, 3> kShared = {"mlx4_core", "mlx5_core", "mana"};
-constexpr std::array<std::string_view, 2> kUio = {"uio_pci_generic", "igb_uio"};
-
-template <std::size_t Size>
-bool is_one_of(const std::array<std::string_view, Size>& names, const std::string& name) {
-    return std::ranges::find(names, name) != names.end();
-}
-
-std::string bind_command(const std::string& address) {
-    return fmt::format("pathproof lab bind {}", address);
-}
-
-std::string driver_of(const fs::path& device) {
-    std::error_code none;
-    return fs::read_symlink(device / "driver", none).filename().string();
-}
+// Nothing is bound any more: the first three work beside their DPDK drivers (DPDK Linux guide,
+// "Bifurcated Driver"), the others hand a device to whoever asks.
+constexpr std::array<std::string_view, 5> kReady = {"mlx4_core", "mlx5_core", "mana",
+                                                    "uio_pci_generic", "igb_uio"};
 
 Status check_vfio(const std::string& address, const fs::path& device,
                   const SystemFolders& folders) {
@@ -54,9 +42,7 @@ Status check_vfio(const std::string& address, const fs::path& device,
 
 // The base class of network controllers (PCI Code and ID Assignment Specification, 1.3).
 Status check_class(const std::string& address, const fs::path& device) {
-    std::ifstream file(device / "class");
-    std::string code;
-    file >> code;
+    const std::string code = first_word(device / "class");
     if (code.starts_with("0x02")) {
         return {};
     }
@@ -80,11 +66,12 @@ bool shows_an_interface(const fs::path& device) {
 
 Status check_driver(const std::string& address, const fs::path& device,
                     const SystemFolders& folders) {
-    const std::string driver = driver_of(device);
+    std::error_code none;
+    const std::string driver = fs::read_symlink(device / "driver", none).filename().string();
     if (driver == "vfio-pci") {
         return check_vfio(address, device, folders);
     }
-    if (is_one_of(kShared, driver) || is_one_of(kUio, driver)) {
+    if (std::ranges::find(kReady, driver) != kReady.end()) {
         return {};
     }
     if (!driver.empty() && !shows_an_interface(device)) {
@@ -95,24 +82,18 @@ Status check_driver(const std::string& address, const fs::path& device,
                     address, driver);
     }
     return fail(ErrorCode::kNotSupported,
-                "PCI device {} is bound to {}: DPDK cannot have it; '{}' gives it over (its kernel "
+                "PCI device {} is bound to {}: DPDK cannot have it; 'pathproof lab bind {}' gives "
+                "it over (its kernel "
                 "interface goes away until 'pathproof lab down' gives it back)",
-                address, driver.empty() ? "no driver" : "the kernel's driver " + driver,
-                bind_command(address));
-}
-
-std::uint64_t number_in(const fs::path& path) {
-    std::ifstream file(path);
-    std::uint64_t number = 0;
-    file >> number;
-    return number;
+                address, driver.empty() ? "no driver" : "the kernel's driver " + driver, address);
 }
 
 Status check_hugepages(const std::string& address, const SystemFolders& folders) {
     std::error_code none;
     const fs::path sizes = fs::path(folders.sys) / "kernel/mm/hugepages";
     for (const fs::directory_entry& size : fs::directory_iterator(sizes, none)) {
-        if (number_in(size.path() / "free_hugepages") > 0) {
+        const auto free = whole_number<std::uint64_t>(first_word(size.path() / "free_hugepages"));
+        if (free.value_or(0) > 0) {
             return {};
         }
     }

@@ -89,11 +89,14 @@ int memory_node(std::uint16_t id) {
     return node < 0 ? SOCKET_ID_ANY : node;
 }
 
-Failure refused(const PortConfig& config, std::string_view doing, int reason,
-                std::size_t log_from) {
+// What came of a call of DPDK's; of one that failed with what was logged since `log_from`.
+Status done(const PortConfig& config, int outcome, std::string_view doing, std::size_t log_from) {
+    if (outcome == 0) {
+        return {};
+    }
     const std::string said = eal_log_errors(log_from);
     return fail(ErrorCode::kFailed, "port {} ({}): {}: {}{}{}", config.name, config.device, doing,
-                rte_strerror(-reason), said.empty() ? "" : "; ", said);
+                rte_strerror(-outcome), said.empty() ? "" : "; ", said);
 }
 
 // Names the port in front of an error.
@@ -187,9 +190,7 @@ Status Port::set_up() {
     }
     const std::size_t log_from = eal_log_text().size();
     rte_eth_dev_info device{};
-    if (const int outcome = rte_eth_dev_info_get(id, &device); outcome != 0) {
-        return refused(config_, "ask for its capabilities", outcome, log_from);
-    }
+    TRY(done(config_, rte_eth_dev_info_get(id, &device), "ask for its capabilities", log_from));
     TRY(check_capabilities(config_, device));
     auto rss = TRY(choose_rss(config_, device));
     rte_eth_conf wanted{};
@@ -202,12 +203,9 @@ Status Port::set_up() {
                                        .rss_hf = rss.hash_functions};
     }
     info_.spreading = rss.description;
-    if (const int outcome =
-            rte_eth_dev_configure(id, config_.rx_queues, config_.tx_queues, &wanted);
-        outcome != 0) {
-        return refused(config_, outcome == -EBUSY ? "it is open already" : "configure", outcome,
-                       log_from);
-    }
+    const int configured = rte_eth_dev_configure(id, config_.rx_queues, config_.tx_queues, &wanted);
+    TRY(done(config_, configured, configured == -EBUSY ? "it is open already" : "configure",
+             log_from));
     id_ = id;  // from here on it is ours to close
     TRY(watch_interface(device));
     TRY(set_mtu());
@@ -239,9 +237,8 @@ Status Port::set_mtu() {
         return {};
     }
     const std::size_t log_from = eal_log_text().size();
-    if (const int outcome = rte_eth_dev_set_mtu(id_, config_.mtu); outcome != 0) {
-        return refused(config_, fmt::format("set MTU {}", config_.mtu), outcome, log_from);
-    }
+    TRY(done(config_, rte_eth_dev_set_mtu(id_, config_.mtu), fmt::format("set MTU {}", config_.mtu),
+             log_from));
     if (kernel_) {
         kernel_->mtu_before = static_cast<std::uint16_t>(kernel_->at_open.mtu);
     }
@@ -300,40 +297,32 @@ Status Port::make_pool(const rte_eth_dev_info& device) {
 
 // The kernel takes no XDP program whose frames need more than a page (veth_xdp_set, and most
 // drivers).
-Status Port::refuse_receive_queue(int outcome, std::size_t log_from) const {
-    const bool is_af_xdp = config_.device.starts_with("net_af_xdp");
-    if (kernel_ && is_af_xdp && kernel_->at_open.mtu > RTE_ETHER_MTU) {
+Status Port::receive_queue_done(int outcome, std::size_t log_from) const {
+    if (outcome != 0 && kernel_ && kernel_->is_af_xdp && kernel_->at_open.mtu > RTE_ETHER_MTU) {
         return fail(ErrorCode::kBadInput,
                     "port {} ({}): no AF_XDP socket on interface {} with its MTU {}, which is more "
                     "than a buffer holds; 'ip link set dev {} mtu {}'",
                     config_.name, config_.device, kernel_->at_open.name, kernel_->at_open.mtu,
                     kernel_->at_open.name, RTE_ETHER_MTU);
     }
-    return refused(config_, "set up a receive queue", outcome, log_from);
+    return done(config_, outcome, "set up a receive queue", log_from);
 }
 
 Status Port::set_up_queues() {
     const std::size_t log_from = eal_log_text().size();
     std::uint16_t rx_descriptors = config_.rx_descriptors;
     std::uint16_t tx_descriptors = config_.tx_descriptors;
-    if (const int outcome = rte_eth_dev_adjust_nb_rx_tx_desc(id_, &rx_descriptors, &tx_descriptors);
-        outcome != 0) {
-        return refused(config_, "number of descriptors", outcome, log_from);
-    }
+    TRY(done(config_, rte_eth_dev_adjust_nb_rx_tx_desc(id_, &rx_descriptors, &tx_descriptors),
+             "number of descriptors", log_from));
     const auto node = static_cast<unsigned>(memory_node(id_));
     const XdpSockets others = XdpSockets::all();
     for (std::uint16_t queue = 0; queue < config_.rx_queues; ++queue) {
-        if (const int outcome =
-                rte_eth_rx_queue_setup(id_, queue, rx_descriptors, node, nullptr, pool_);
-            outcome != 0) {
-            return refuse_receive_queue(outcome, log_from);
-        }
+        TRY(receive_queue_done(
+            rte_eth_rx_queue_setup(id_, queue, rx_descriptors, node, nullptr, pool_), log_from));
     }
     for (std::uint16_t queue = 0; queue < config_.tx_queues; ++queue) {
-        if (const int outcome = rte_eth_tx_queue_setup(id_, queue, tx_descriptors, node, nullptr);
-            outcome != 0) {
-            return refused(config_, "set up a transmit queue", outcome, log_from);
-        }
+        TRY(done(config_, rte_eth_tx_queue_setup(id_, queue, tx_descriptors, node, nullptr),
+                 "set up a transmit queue", log_from));
     }
     if (kernel_ && kernel_->is_af_xdp) {
         kernel_->xdp_sockets = XdpSockets::opened_since(others);
@@ -359,9 +348,7 @@ Status Port::start() {
     if (shares_flag && (kernel_->at_open.flags & IFF_PROMISC) != 0) {
         rte_eth_promiscuous_enable(id_);
     }
-    if (const int outcome = rte_eth_dev_start(id_); outcome != 0) {
-        return refused(config_, "start", outcome, log_from);
-    }
+    TRY(done(config_, rte_eth_dev_start(id_), "start", log_from));
     if (!shares_flag) {
         rte_eth_promiscuous_enable(id_);
     }
@@ -482,10 +469,6 @@ PortCounters Port::counters() const {
         kernel_->add_its_count(counters);
     }
     return counters;
-}
-
-bool Port::link_up() const {
-    return link() == Link::kUp;
 }
 
 Link Port::link() const {

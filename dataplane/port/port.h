@@ -147,7 +147,8 @@ class Port {
     const PortInfo& info() const { return info_; }
     const PortConfig& config() const { return config_; }
     PortCounters counters() const;
-    bool link_up() const;  // asks the driver and the kernel: false when the device went away
+    // Asks the driver and the kernel: false when the device went away.
+    bool link_up() const { return link() == Link::kUp; }
     Link link() const;
     std::string link_trouble() const;  // why link() is not kUp, as a sentence; empty when it is
 
@@ -161,7 +162,7 @@ class Port {
     Status set_mtu();
     Status make_pool(const rte_eth_dev_info& device);
     Status set_up_queues();
-    Status refuse_receive_queue(int outcome, std::size_t log_from) const;
+    Status receive_queue_done(int outcome, std::size_t log_from) const;
     Status start();
     Status await_link(const rte_eth_dev_info& device);
     void describe(const rte_eth_dev_info& device);

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <string_view>
 
 namespace pathproof::port {
 namespace {
@@ -73,12 +74,13 @@ Result<std::uint64_t> level_of(const PortConfig& config, std::uint64_t offered) 
     return RTE_ETH_RSS_LEVEL_INNERMOST;
 }
 
-}  // namespace
-
+// How a driver without RSS feeds several queues, as a sentence; empty: it does not.
 std::string_view own_spreading(std::string_view driver) {
     const auto* found = std::ranges::find(kBySelf, driver, &Spreading::driver);
     return found == kBySelf.end() ? std::string_view() : found->how;
 }
+
+}  // namespace
 
 Result<RssSetup> choose_rss(const PortConfig& config, const rte_eth_dev_info& device) {
     if (config.rx_queues <= 1) {

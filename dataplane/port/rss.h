@@ -3,7 +3,6 @@
 
 #include <cstdint>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "dataplane/base/result.h"
@@ -26,8 +25,5 @@ struct RssSetup {
 // either (the first queue would get everything); the inner headers asked for where the device
 // hashes outer ones only.
 Result<RssSetup> choose_rss(const PortConfig& config, const rte_eth_dev_info& device);
-
-// How a driver without RSS feeds several queues, as a sentence; empty: it does not.
-std::string_view own_spreading(std::string_view driver);
 
 }  // namespace pathproof::port

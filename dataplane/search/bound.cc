@@ -42,10 +42,8 @@ std::size_t disturbed_and_needed(const Criteria& criteria, std::span<const Trial
 }  // namespace
 
 Bound describe(double load_pps, const Criteria& criteria, std::span<const TrialRecord> trials) {
-    Bound bound{.load_pps = load_pps,
-                .offered_pps = least_offered(trials),
-                .trials = trials.size(),
-                .sums = sums(criteria, trials)};
+    Bound bound{
+        .load_pps = load_pps, .offered_pps = least_offered(trials), .trials = trials.size()};
     for (const TrialRecord& trial : trials) {
         bound.seconds += seconds(trial.duration);
         bound.tester_limited += trial.tester_limited ? 1 : 0;

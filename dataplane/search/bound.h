@@ -10,7 +10,6 @@ struct Bound {
     double offered_pps = 0;  // the least of the trials that it rests on
     std::size_t trials = 0;
     double seconds = 0;  // of trials at this load, short ones too
-    DurationSums sums;
     // Trials of these that the tester itself limited, and that leave the bound in doubt: used in
     // spite of an objection, or lossy and disturbed and needed for it.
     std::size_t tester_limited = 0;

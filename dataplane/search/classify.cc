@@ -73,9 +73,7 @@ double quantile_loss_ratio(const Criteria& criteria, std::span<const TrialRecord
             measured += seconds(trial.duration);
         }
     }
-    std::sort(full.begin(), full.end(), [](const TrialRecord& a, const TrialRecord& b) {
-        return a.loss_ratio < b.loss_ratio;
-    });
+    std::ranges::sort(full, {}, &TrialRecord::loss_ratio);
     const double whole = std::max(measured, seconds(criteria.duration_sum));
     double remaining = whole * (1 - criteria.exceed_ratio);
     double loss = 1;

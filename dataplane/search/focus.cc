@@ -46,19 +46,10 @@ Focus::Focus(const Goal& goal, const LoadGrid& grid, RelevantBounds hints)
     limit_step(hints_.lower && hints_.upper ? *hints_.upper - *hints_.lower : 0);
 }
 
-// The next step of a search for a missing bound, after one of `width` had its answer.
-void Focus::limit_step(int width) {
-    step_ = std::max(width, target().width) * static_cast<int>(expansion_);
-}
-
 void Focus::next_target(const RelevantBounds& bounds) {
     ++at_;
     hints_ = bounds;
     limit_step(hints_.lower && hints_.upper ? *hints_.upper - *hints_.lower : 0);
-}
-
-int Focus::reach_step() const {
-    return std::min(std::max(step_, common_step_), top_);
 }
 
 std::optional<Nomination> Focus::nominate(const LoadBook& book, int common_step) {

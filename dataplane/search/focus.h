@@ -2,6 +2,7 @@
 // are where the next target looks first.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <optional>
 #include <vector>
@@ -51,9 +52,12 @@ class Focus {
     int between(const RelevantBounds& bounds);
     bool worth(int load, const RelevantBounds& bounds) const;
     void next_target(const RelevantBounds& bounds);
-    void limit_step(int width);
+    // The next step of a search for a missing bound, after one of `width` had its answer.
+    void limit_step(int width) {
+        step_ = std::max(width, target().width) * static_cast<int>(expansion_);
+    }
     // Of the search for a missing bound, within the grid.
-    int reach_step() const;
+    int reach_step() const { return std::min(std::max(step_, common_step_), top_); }
 
     unsigned expansion_;
     int top_;

@@ -1,5 +1,7 @@
 #include "dataplane/search/goal.h"
 
+#include <utility>
+
 namespace pathproof::search {
 namespace {
 
@@ -27,29 +29,22 @@ bool is_share(double value) {
 
 Status check(const Goal& goal) {
     const Criteria& criteria = goal.criteria;
-    const auto wrong = [&](const char* what) {
-        return fail(ErrorCode::kBadInput, "goal {}: {}", goal.name, what);
-    };
-    if (!is_share(criteria.loss_ratio)) {
-        return wrong("the loss ratio must be at least 0 and below 1");
-    }
-    if (!is_share(criteria.exceed_ratio)) {
-        return wrong("the exceed ratio must be at least 0 and below 1");
-    }
-    if (!is_share(goal.relative_width) || goal.relative_width == 0) {
-        return wrong("the width must be above 0 and below 1");
-    }
-    if (goal.initial_trial_duration <= Nanoseconds(0)) {
-        return wrong("the initial trial duration must be above 0");
-    }
-    if (criteria.trial_duration < goal.initial_trial_duration) {
-        return wrong("the final trial duration must not be shorter than the initial one");
-    }
-    if (criteria.duration_sum < criteria.trial_duration) {
-        return wrong("the duration sum must not be shorter than one trial");
-    }
-    if (goal.expansion < 2) {
-        return wrong("the expansion must be 2 or more");
+    const std::pair<bool, const char*> rules[] = {
+        {is_share(criteria.loss_ratio), "the loss ratio must be at least 0 and below 1"},
+        {is_share(criteria.exceed_ratio), "the exceed ratio must be at least 0 and below 1"},
+        {is_share(goal.relative_width) && goal.relative_width > 0,
+         "the width must be above 0 and below 1"},
+        {goal.initial_trial_duration > Nanoseconds(0),
+         "the initial trial duration must be above 0"},
+        {criteria.trial_duration >= goal.initial_trial_duration,
+         "the final trial duration must not be shorter than the initial one"},
+        {criteria.duration_sum >= criteria.trial_duration,
+         "the duration sum must not be shorter than one trial"},
+        {goal.expansion >= 2, "the expansion must be 2 or more"}};
+    for (const auto& [kept, rule] : rules) {
+        if (!kept) {
+            return fail(ErrorCode::kBadInput, "goal {}: {}", goal.name, rule);
+        }
     }
     return {};
 }

@@ -52,8 +52,24 @@ class Search {
     Search(const MlrPlan& plan, Trials& trials)
         : plan_(plan), trials_(trials), grid_(plan.min_load_pps, plan.max_load_pps, widths(plan)) {}
 
-    Status run();
-    MlrResult result() const;
+    Status run() {
+        if (plan_.warm_up > Nanoseconds(0)) {
+            TRY(trials_.run({.load_pps = plan_.max_load_pps, .duration = plan_.warm_up}));
+        }
+        const auto hints = TRY(open());
+        if (hints) {
+            TRY(pursue(*hints));
+        }
+        return close();
+    }
+
+    MlrResult result() const {
+        MlrResult result{.ending = trials_.ending()};
+        for (std::size_t goal = 0; goal < plan_.goals.size(); ++goal) {
+            result.goals.push_back(goal_result(goal));
+        }
+        return result;
+    }
 
   private:
     struct Closing {
@@ -62,17 +78,158 @@ class Search {
     };
 
     // Loss ratio of a trial at this load; nothing when there are no more trials.
-    Result<std::optional<double>> measure(int load, Nanoseconds duration);
-    Result<std::optional<RelevantBounds>> open();
-    Status pursue(RelevantBounds hints);
-    Status close();
-    Status close(std::size_t goal);
+    Result<std::optional<double>> measure(int load, Nanoseconds duration) {
+        const auto trial = TRY(trials_.run({.load_pps = grid_.pps(load), .duration = duration}));
+        if (trial == nullptr) {
+            return std::optional<double>();
+        }
+        book_.add(load, record_of(*trial));
+        return std::optional<double>(trial->loss_ratio());
+    }
+
+    Result<std::optional<RelevantBounds>> open() {
+        using Hints = std::optional<RelevantBounds>;
+        const Opening opening(plan_);
+        const int width = widest_first_target();
+        const auto first = TRY(measure(grid_.top(), opening.duration()));
+        if (!first) {
+            return Hints();
+        }
+        const int carried = grid_.floor(opening.carried(plan_.max_load_pps, *first));
+        if (carried >= grid_.top()) {
+            return Hints({grid_.top(), grid_.top()});
+        }
+        const int second_load = std::clamp(grid_.top() - width, 0, carried);
+        const auto second = TRY(measure(second_load, opening.duration()));
+        if (!second) {
+            return Hints();
+        }
+        const int third_load =
+            opening.low(*second)
+                ? std::min(second_load + width, grid_.top())
+                : std::min(grid_.floor(opening.carried(grid_.pps(second_load), *second)),
+                           std::max(0, second_load - width));
+        if (third_load == grid_.top() || third_load == second_load) {
+            return Hints({second_load, second_load});
+        }
+        const auto third = TRY(measure(third_load, opening.duration()));
+        if (!third) {
+            return Hints();
+        }
+        return Hints({std::min(second_load, third_load), std::max(second_load, third_load)});
+    }
+
+    // Every goal names a trial; the least load is measured first, since it can settle most, and of
+    // equal loads the longest trial.
+    Status pursue(RelevantBounds hints) {
+        for (const Goal& goal : plan_.goals) {
+            foci_.emplace_back(goal, grid_, hints);
+        }
+        int common_step = *hints.upper - *hints.lower;
+        for (;;) {
+            Focus* winner = nullptr;
+            Nomination best;
+            for (Focus& focus : foci_) {
+                const auto named = focus.nominate(book_, common_step);
+                if (!named) {
+                    continue;
+                }
+                if (winner == nullptr || named->load < best.load ||
+                    (named->load == best.load && named->duration > best.duration)) {
+                    winner = &focus;
+                    best = *named;
+                }
+            }
+            if (winner == nullptr) {
+                return {};
+            }
+            const auto loss = TRY(measure(best.load, best.duration));
+            if (!loss) {
+                return {};
+            }
+            common_step = winner->measured(book_);
+        }
+    }
+
+    // Asks the lower bounds once more, after the device had time to drift. These trials stand
+    // beside the search's own: they say whether its result still holds.
+    Status close() {
+        closing_.resize(plan_.goals.size());
+        if (trials_.ending() != Ending::kNone) {
+            return {};
+        }
+        for (std::size_t goal = 0; goal < plan_.goals.size(); ++goal) {
+            TRY(close(goal));
+        }
+        return {};
+    }
+
+    Status close(std::size_t goal) {
+        const Criteria& criteria = plan_.goals[goal].criteria;
+        const std::optional<int> lower = book_.bounds(criteria).lower;
+        Closing& closing = closing_[goal];
+        while (lower && closing.run < plan_.closing_trials) {
+            const auto trial = TRY(
+                trials_.run({.load_pps = grid_.pps(*lower), .duration = criteria.trial_duration}));
+            if (trial == nullptr) {
+                return {};
+            }
+            ++closing.run;
+            closing.failed += trial->loss_ratio() > criteria.loss_ratio ? 1 : 0;
+            if (closing.failed == 0 || failed(closing, criteria)) {
+                return {};
+            }
+        }
+        return {};
+    }
+
     bool failed(const Closing& closing, const Criteria& criteria) const {
         return closing.failed > criteria.exceed_ratio * plan_.closing_trials;
     }
-    int widest_first_target() const;
-    GoalResult goal_result(std::size_t goal) const;
-    void add_irregularities(GoalResult& result, const RelevantBounds& bounds, int width) const;
+
+    int widest_first_target() const {
+        int width = 1;
+        for (const Goal& goal : plan_.goals) {
+            width = std::max(width, targets_of(goal, grid_).front().width);
+        }
+        return width;
+    }
+
+    GoalResult goal_result(std::size_t goal) const {
+        GoalResult result{.goal = plan_.goals[goal]};
+        const Criteria& criteria = result.goal.criteria;
+        const RelevantBounds bounds = book_.bounds(criteria);
+        if (bounds.lower) {
+            const std::span<const TrialRecord> trials = book_.at(*bounds.lower);
+            result.lower = describe(grid_.pps(*bounds.lower), criteria, trials);
+            result.conditional_throughput_pps = loss_basis(grid_.pps(*bounds.lower), trials) *
+                                                (1 - quantile_loss_ratio(criteria, trials));
+        }
+        if (bounds.upper) {
+            result.upper = describe(grid_.pps(*bounds.upper), criteria, book_.at(*bounds.upper));
+            result.limit = limit_of(criteria, book_.at(*bounds.upper));
+        }
+        if (const auto inversion = book_.inversion(criteria)) {
+            result.passes_again_pps = grid_.pps(*inversion);
+        }
+        result.closing_run = closing_[goal].run;
+        result.closing_failed = closing_[goal].failed;
+        add_irregularities(result, bounds, grid_.width(result.goal.relative_width));
+        return result;
+    }
+
+    void add_irregularities(GoalResult& result, const RelevantBounds& bounds, int width) const {
+        if (bounds.upper == 0) {
+            result.irregularities.push_back(Irregularity::kMinLoadFails);
+        } else if (bounds.lower == grid_.top()) {
+            result.irregularities.push_back(Irregularity::kMaxLoadPasses);
+        } else if (!bounds.lower || !bounds.upper || *bounds.upper - *bounds.lower > width) {
+            result.irregularities.push_back(Irregularity::kNotConverged);
+        }
+        if (failed({result.closing_run, result.closing_failed}, result.goal.criteria)) {
+            result.irregularities.push_back(Irregularity::kDidNotHold);
+        }
+    }
 
     const MlrPlan& plan_;
     Trials& trials_;
@@ -81,175 +238,6 @@ class Search {
     std::vector<Focus> foci_;
     std::vector<Closing> closing_;
 };
-
-Result<std::optional<double>> Search::measure(int load, Nanoseconds duration) {
-    const auto trial = TRY(trials_.run({.load_pps = grid_.pps(load), .duration = duration}));
-    if (trial == nullptr) {
-        return std::optional<double>();
-    }
-    const TrialOutput& output = *trial;
-    book_.add(load, record_of(output));
-    return std::optional<double>(output.loss_ratio());
-}
-
-int Search::widest_first_target() const {
-    int width = 1;
-    for (const Goal& goal : plan_.goals) {
-        width = std::max(width, targets_of(goal, grid_).front().width);
-    }
-    return width;
-}
-
-Result<std::optional<RelevantBounds>> Search::open() {
-    using Hints = std::optional<RelevantBounds>;
-    const Opening opening(plan_);
-    const int width = widest_first_target();
-    const auto first = TRY(measure(grid_.top(), opening.duration()));
-    if (!first) {
-        return Hints();
-    }
-    const int carried = grid_.floor(opening.carried(plan_.max_load_pps, *first));
-    if (carried >= grid_.top()) {
-        return Hints({grid_.top(), grid_.top()});
-    }
-    const int second_load = std::clamp(grid_.top() - width, 0, carried);
-    const auto second = TRY(measure(second_load, opening.duration()));
-    if (!second) {
-        return Hints();
-    }
-    const int third_load =
-        opening.low(*second)
-            ? std::min(second_load + width, grid_.top())
-            : std::min(grid_.floor(opening.carried(grid_.pps(second_load), *second)),
-                       std::max(0, second_load - width));
-    if (third_load == grid_.top() || third_load == second_load) {
-        return Hints({second_load, second_load});
-    }
-    const auto third = TRY(measure(third_load, opening.duration()));
-    if (!third) {
-        return Hints();
-    }
-    return Hints({std::min(second_load, third_load), std::max(second_load, third_load)});
-}
-
-// Every goal names a trial; the least load is measured first, since it can settle most, and of
-// equal loads the longest trial.
-Status Search::pursue(RelevantBounds hints) {
-    for (const Goal& goal : plan_.goals) {
-        foci_.emplace_back(goal, grid_, hints);
-    }
-    int common_step = *hints.upper - *hints.lower;
-    for (;;) {
-        Focus* winner = nullptr;
-        Nomination best;
-        for (Focus& focus : foci_) {
-            const auto named = focus.nominate(book_, common_step);
-            if (!named) {
-                continue;
-            }
-            if (winner == nullptr || named->load < best.load ||
-                (named->load == best.load && named->duration > best.duration)) {
-                winner = &focus;
-                best = *named;
-            }
-        }
-        if (winner == nullptr) {
-            return {};
-        }
-        const auto loss = TRY(measure(best.load, best.duration));
-        if (!loss) {
-            return {};
-        }
-        common_step = winner->measured(book_);
-    }
-}
-
-// Asks the lower bounds once more, after the device had time to drift. These trials stand beside
-// the search's own: they say whether its result still holds.
-Status Search::close() {
-    closing_.resize(plan_.goals.size());
-    if (trials_.ending() != Ending::kNone) {
-        return {};
-    }
-    for (std::size_t goal = 0; goal < plan_.goals.size(); ++goal) {
-        TRY(close(goal));
-    }
-    return {};
-}
-
-Status Search::close(std::size_t goal) {
-    const Criteria& criteria = plan_.goals[goal].criteria;
-    const std::optional<int> lower = book_.bounds(criteria).lower;
-    Closing& closing = closing_[goal];
-    while (lower && closing.run < plan_.closing_trials) {
-        const auto trial =
-            TRY(trials_.run({.load_pps = grid_.pps(*lower), .duration = criteria.trial_duration}));
-        if (trial == nullptr) {
-            return {};
-        }
-        ++closing.run;
-        closing.failed += trial->loss_ratio() > criteria.loss_ratio ? 1 : 0;
-        if (closing.failed == 0 || failed(closing, criteria)) {
-            return {};
-        }
-    }
-    return {};
-}
-
-Status Search::run() {
-    if (plan_.warm_up > Nanoseconds(0)) {
-        TRY(trials_.run({.load_pps = plan_.max_load_pps, .duration = plan_.warm_up}));
-    }
-    const auto hints = TRY(open());
-    if (hints) {
-        TRY(pursue(*hints));
-    }
-    return close();
-}
-
-void Search::add_irregularities(GoalResult& result, const RelevantBounds& bounds, int width) const {
-    if (bounds.upper == 0) {
-        result.irregularities.push_back(Irregularity::kMinLoadFails);
-    } else if (bounds.lower == grid_.top()) {
-        result.irregularities.push_back(Irregularity::kMaxLoadPasses);
-    } else if (!bounds.lower || !bounds.upper || *bounds.upper - *bounds.lower > width) {
-        result.irregularities.push_back(Irregularity::kNotConverged);
-    }
-    if (failed({result.closing_run, result.closing_failed}, result.goal.criteria)) {
-        result.irregularities.push_back(Irregularity::kDidNotHold);
-    }
-}
-
-GoalResult Search::goal_result(std::size_t goal) const {
-    GoalResult result{.goal = plan_.goals[goal]};
-    const Criteria& criteria = result.goal.criteria;
-    const RelevantBounds bounds = book_.bounds(criteria);
-    if (bounds.lower) {
-        const std::span<const TrialRecord> trials = book_.at(*bounds.lower);
-        result.lower = describe(grid_.pps(*bounds.lower), criteria, trials);
-        result.conditional_throughput_pps = loss_basis(grid_.pps(*bounds.lower), trials) *
-                                            (1 - quantile_loss_ratio(criteria, trials));
-    }
-    if (bounds.upper) {
-        result.upper = describe(grid_.pps(*bounds.upper), criteria, book_.at(*bounds.upper));
-        result.limit = limit_of(criteria, book_.at(*bounds.upper));
-    }
-    if (const auto inversion = book_.inversion(criteria)) {
-        result.passes_again_pps = grid_.pps(*inversion);
-    }
-    result.closing_run = closing_[goal].run;
-    result.closing_failed = closing_[goal].failed;
-    add_irregularities(result, bounds, grid_.width(result.goal.relative_width));
-    return result;
-}
-
-MlrResult Search::result() const {
-    MlrResult result{.ending = trials_.ending()};
-    for (std::size_t goal = 0; goal < plan_.goals.size(); ++goal) {
-        result.goals.push_back(goal_result(goal));
-    }
-    return result;
-}
 
 }  // namespace
 

@@ -6,25 +6,6 @@
 namespace pathproof::search {
 namespace {
 
-class BinarySearch {
-  public:
-    BinarySearch(const ThroughputPlan& plan, Trials& trials) : plan_(plan), trials_(trials) {}
-    Status run();
-    ThroughputResult take() {
-        result_.ending = trials_.ending();
-        return std::move(result_);
-    }
-
-  private:
-    // False when there are no more trials.
-    Result<bool> measure(double load);
-    bool near_enough() const;
-
-    const ThroughputPlan& plan_;
-    Trials& trials_;
-    ThroughputResult result_{.relative_width = plan_.relative_width};
-};
-
 // One trial that passes makes the load pass; the classification of MLRsearch says the same of a
 // duration sum of `attempts` trials of which all but one may lose.
 Criteria criteria_of(const ThroughputPlan& plan) {
@@ -34,53 +15,66 @@ Criteria criteria_of(const ThroughputPlan& plan) {
             .duration_sum = plan.trial_duration * plan.attempts};
 }
 
-Result<bool> BinarySearch::measure(double load) {
-    const Criteria criteria = criteria_of(plan_);
-    std::vector<TrialRecord> records;
-    LoadClass load_class = LoadClass::kUndecided;
-    while (load_class == LoadClass::kUndecided) {
-        const auto trial = TRY(trials_.run({.load_pps = load, .duration = plan_.trial_duration}));
-        if (trial == nullptr) {
-            return false;
+class BinarySearch {
+  public:
+    BinarySearch(const ThroughputPlan& plan, Trials& trials) : plan_(plan), trials_(trials) {}
+
+    Status run() {
+        const bool top = TRY(measure(plan_.max_load_pps));
+        if (!top) {
+            return {};
         }
-        records.push_back(record_of(*trial));
-        load_class = classify(criteria, sums(criteria, records));
-    }
-    const bool passes = load_class == LoadClass::kLowerBound;
-    (passes ? result_.passed : result_.failed) = describe(load, criteria, records);
-    if (!passes) {
-        result_.limit = limit_of(criteria, records);
-    }
-    return true;
-}
-
-bool BinarySearch::near_enough() const {
-    return (result_.failed->load_pps - result_.passed->load_pps) / result_.failed->load_pps <=
-           plan_.relative_width;
-}
-
-Status BinarySearch::run() {
-    const bool top = TRY(measure(plan_.max_load_pps));
-    if (!top) {
+        if (result_.passed) {
+            result_.max_load_passes = true;
+            return {};
+        }
+        bool more = TRY(measure(plan_.min_load_pps));
+        while (more && result_.passed && !near_enough()) {
+            const double middle = std::sqrt(result_.passed->load_pps * result_.failed->load_pps);
+            more = TRY(measure(middle));
+        }
         return {};
     }
-    if (result_.passed) {
-        result_.max_load_passes = true;
-        return {};
+
+    ThroughputResult take() {
+        result_.ending = trials_.ending();
+        return std::move(result_);
     }
-    bool more = TRY(measure(plan_.min_load_pps));
-    while (more && result_.passed && !near_enough()) {
-        const double middle = std::sqrt(result_.passed->load_pps * result_.failed->load_pps);
-        more = TRY(measure(middle));
+
+  private:
+    // False when there are no more trials.
+    Result<bool> measure(double load) {
+        const Criteria criteria = criteria_of(plan_);
+        std::vector<TrialRecord> records;
+        LoadClass load_class = LoadClass::kUndecided;
+        while (load_class == LoadClass::kUndecided) {
+            const auto trial =
+                TRY(trials_.run({.load_pps = load, .duration = plan_.trial_duration}));
+            if (trial == nullptr) {
+                return false;
+            }
+            records.push_back(record_of(*trial));
+            load_class = classify(criteria, sums(criteria, records));
+        }
+        const bool passes = load_class == LoadClass::kLowerBound;
+        (passes ? result_.passed : result_.failed) = describe(load, criteria, records);
+        if (!passes) {
+            result_.limit = limit_of(criteria, records);
+        }
+        return true;
     }
-    return {};
-}
+
+    bool near_enough() const {
+        return (result_.failed->load_pps - result_.passed->load_pps) / result_.failed->load_pps <=
+               plan_.relative_width;
+    }
+
+    const ThroughputPlan& plan_;
+    Trials& trials_;
+    ThroughputResult result_{.relative_width = plan_.relative_width};
+};
 
 }  // namespace
-
-bool ThroughputResult::conclusive() const {
-    return ending == Ending::kNone && passed && failed && limit == Limit::kDevice && !doubtful();
-}
 
 Status check(const ThroughputPlan& plan) {
     TRY(check_loads(plan.min_load_pps, plan.max_load_pps));

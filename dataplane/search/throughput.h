@@ -28,7 +28,10 @@ struct ThroughputResult {
     double throughput_pps() const { return passed ? passed->offered_pps : 0; }  // as offered
     bool doubtful() const { return (passed && passed->doubtful) || (failed && failed->doubtful); }
     // Both bounds, near enough, of the device and not of the tester.
-    bool conclusive() const;
+    bool conclusive() const {
+        return ending == Ending::kNone && passed && failed && limit == Limit::kDevice &&
+               !doubtful();
+    }
 };
 
 // Errors (kBadInput): loads out of order, a width or loss ratio that is no share, no attempts.

@@ -7,17 +7,6 @@
 namespace pathproof::search {
 namespace {
 
-Nanoseconds steady_now() {
-    return std::chrono::steady_clock::now().time_since_epoch();
-}
-
-Budget with_clock(Budget budget) {
-    if (!budget.now) {
-        budget.now = steady_now;
-    }
-    return budget;
-}
-
 // A tester that cannot reach the load will not do better when asked again, and what lost nothing in
 // spite of a disturbance will lose nothing without.
 bool worth_repeating(const TrialOutput& trial, Use use) {
@@ -42,7 +31,7 @@ const char* name(Ending ending) {
 
 Trials::Trials(Measurer& measurer, Budget budget, Observer observer)
     : measurer_(measurer),
-      budget_(with_clock(std::move(budget))),
+      budget_(std::move(budget)),
       observer_(std::move(observer)),
       began_(budget_.now()) {}
 
@@ -56,10 +45,6 @@ bool Trials::may_run(const TrialInput& input) {
         ending_ = Ending::kOutOfTime;
     }
     return ending_ == Ending::kNone;
-}
-
-bool Trials::stopped_by_user() const {
-    return budget_.stop != nullptr && budget_.stop->load(std::memory_order_relaxed);
 }
 
 void Trials::end_at(const TrialOutput& partial) {
@@ -103,7 +88,7 @@ Overhead Trials::overhead() const {
     if (each.empty()) {
         return {};
     }
-    std::sort(each.begin(), each.end());
+    std::ranges::sort(each);
     return {.min_seconds = each.front(),
             .median_seconds = each[each.size() / 2],
             .max_seconds = each.back()};

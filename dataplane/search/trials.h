@@ -17,7 +17,9 @@ struct Budget {
     // it is marked.
     unsigned repeats = 2;
     const std::atomic<bool>* stop = nullptr;  // true: the user wants an end
-    std::function<Nanoseconds()> now;         // default: std::chrono::steady_clock
+    std::function<Nanoseconds()> now = [] {
+        return Nanoseconds(std::chrono::steady_clock::now().time_since_epoch());
+    };
 };
 
 // Why no more trials are run.
@@ -60,7 +62,9 @@ class Trials {
   private:
     bool may_run(const TrialInput& input);
     Result<const TrialOutput*> once(const TrialInput& input);
-    bool stopped_by_user() const;
+    bool stopped_by_user() const {
+        return budget_.stop != nullptr && budget_.stop->load(std::memory_order_relaxed);
+    }
     void end_at(const TrialOutput& partial);
 
     Measurer& measurer_;

@@ -8,7 +8,7 @@
 #include <cstring>
 #include <iterator>
 
-#include "dataplane/port/counters.h"
+#include "dataplane/base/counts.h"
 #include "dataplane/softnic/port_loop.h"
 
 namespace pathproof::softnic {
@@ -229,7 +229,7 @@ int RunningLink::run() noexcept {
 NicLinkReport RunningLink::report() {
     NicLinkReport report;
     for (std::size_t index = 0; index < ports_.size(); ++index) {
-        report.ports.push_back(port::difference(before_[index], ports_[index].counters()));
+        report.ports.push_back(counts_between(before_[index], ports_[index].counters()));
     }
     for (std::size_t index = 0; index < sides_.size(); ++index) {
         Side& side = sides_[index];

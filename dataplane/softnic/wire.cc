@@ -13,9 +13,9 @@
 #include <thread>
 
 #include "dataplane/base/clock.h"
+#include "dataplane/base/counts.h"
 #include "dataplane/judge/frame_keeper.h"
 #include "dataplane/port/capture.h"
-#include "dataplane/port/counters.h"
 #include "dataplane/softnic/completion.h"
 #include "dataplane/softnic/packet_ring.h"
 #include "dataplane/softnic/port_loop.h"
@@ -265,7 +265,7 @@ void RunningWire::watch() {
 WireReport RunningWire::report() {
     WireReport report{.mode = plan_.mode, .started_unix_ns = started_unix_ns_};
     for (std::size_t index = 0; index < ports_.size(); ++index) {
-        report.ports.push_back(port::difference(before_[index], ports_[index].counters()));
+        report.ports.push_back(counts_between(before_[index], ports_[index].counters()));
     }
     for (const std::size_t index : {plan_.port_a, plan_.port_b}) {
         const port::PortCounters& counted = report.ports[index];

@@ -1,6 +1,7 @@
 // What the tester's DNS server answers: plain values.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -29,6 +30,14 @@ struct ResponderPlan {
     std::size_t port = 0;
     std::vector<AnswerRule> rules;
     std::uint64_t seed = 1;
+
+    Nanoseconds longest_delay() const {
+        Nanoseconds longest{0};
+        for (const AnswerRule& rule : rules) {
+            longest = std::max(longest, rule.delay);
+        }
+        return longest;
+    }
     bool operator==(const ResponderPlan&) const = default;
 };
 

@@ -11,7 +11,7 @@
 #include <cstddef>
 #include <cstring>
 
-#include "dataplane/port/counters.h"
+#include "dataplane/base/counts.h"
 #include "dataplane/softnic/port_loop.h"
 
 namespace pathproof::traffic {
@@ -240,8 +240,8 @@ Result<ExchangeReport> exchange(port::Eal& eal, unsigned worker, std::span<port:
     Exchange work(plan, from, to, report);
     TRY(eal.launch(worker, [&work] { return work.run(); }));
     eal.join(worker);
-    report.from = port::difference(from_before, from.counters());
-    report.to = port::difference(to_before, to.counters());
+    report.from = counts_between(from_before, from.counters());
+    report.to = counts_between(to_before, to.counters());
     object_to_losses(from, to, report);
     return report;
 }

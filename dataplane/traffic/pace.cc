@@ -29,14 +29,11 @@ Tsc spin_until(Tsc deadline) noexcept {
     return now;
 }
 
-Napper::Napper(const TscClock& clock, Nanoseconds longest) noexcept
-    : clock_(clock), longest_(longest) {}
-
 void Napper::nap(Tsc wake) noexcept {
     const Tsc now = rte_rdtsc();
     const auto left = Nanoseconds(clock_.nanoseconds(now, wake)) - kSpin - kOversleep;
     const auto time = std::min(nap_, left);
-    nap_ = std::min(nap_ * 2, longest_);
+    nap_ = std::min(nap_ * 2, kLongest);
     if (time < kShortest) {
         rte_pause();
         return;

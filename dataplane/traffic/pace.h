@@ -55,19 +55,19 @@ inline constexpr Nanoseconds kOversleep{60'000};
 Tsc spin_until(Tsc deadline) noexcept;
 
 // Waits for work without burning a CPU that somebody else needs: after each fruitless look the next
-// nap is longer, up to `longest`; a fruitful look starts again with the shortest. Never naps past
+// nap is longer, up to kLongest; a fruitful look starts again with the shortest. Never naps past
 // `wake`.
 class Napper {
   public:
-    explicit Napper(const TscClock& clock, Nanoseconds longest = Nanoseconds(100'000)) noexcept;
+    explicit Napper(const TscClock& clock) noexcept : clock_(clock) {}
     void found_work() noexcept { nap_ = kShortest; }
     void nap(Tsc wake) noexcept;
 
   private:
     static constexpr Nanoseconds kShortest{2'000};
+    static constexpr Nanoseconds kLongest{100'000};
 
     TscClock clock_;
-    Nanoseconds longest_;
     Nanoseconds nap_ = kShortest;
 };
 

@@ -55,10 +55,90 @@ class RunningRecorder final : public Recorder {
     }
 
   private:
-    int run() noexcept;
-    void keep(const rte_mbuf& frame) noexcept;
-    void wait_for(const RecordEnd& end) const;
-    Recording result() const;
+    int run() noexcept {
+        prctl(PR_SET_TIMERSLACK, 1);  // the default of 50 us would lengthen each rest
+        std::array<rte_mbuf*, kBurst> frames;
+        for (;;) {
+            const bool last = stopping_.load(std::memory_order_acquire);
+            const std::uint16_t got = port_.rx_any(frames.data(), kBurst);
+            for (std::uint16_t i = 0; i < got; ++i) {
+                keep(*frames[i]);
+            }
+            rte_pktmbuf_free_bulk(frames.data(), got);
+            received_.fetch_add(got, std::memory_order_release);
+            if (got == 0) {
+                if (last) {
+                    return 0;
+                }
+                std::this_thread::sleep_for(kRest);
+            }
+        }
+    }
+
+    void keep(const rte_mbuf& frame) noexcept {
+        const bool tag_aside = (frame.ol_flags & RTE_MBUF_F_RX_VLAN_STRIPPED) != 0;
+        constexpr std::uint32_t kAddresses = 2 * RTE_ETHER_ADDR_LEN;
+        const std::uint32_t length = rte_pktmbuf_pkt_len(&frame);
+        const std::uint64_t needed = length + (tag_aside ? RTE_VLAN_HLEN : 0);
+        if (ends_.size() == plan_.most_frames || store_.size() - used_ < needed ||
+            length < RTE_ETHER_HDR_LEN) {
+            ++left_out_;
+            return;
+        }
+        cut_ += port_.receive_limit() != 0 && length >= port_.receive_limit() ? 1 : 0;
+        std::uint8_t* to = store_.data() + used_;
+        std::memmove(to, rte_pktmbuf_read(&frame, 0, length, to),
+                     length);  // a chain is gathered there
+        if (tag_aside) {
+            std::uint8_t* behind = to + kAddresses;
+            std::memmove(behind + RTE_VLAN_HLEN, behind, length - kAddresses);
+            const std::array<std::uint8_t, RTE_VLAN_HLEN> tag = {
+                0x81, 0x00, static_cast<std::uint8_t>(frame.vlan_tci >> 8),
+                static_cast<std::uint8_t>(frame.vlan_tci)};
+            std::memcpy(behind, tag.data(), tag.size());
+        }
+        tags_ += has_tag(to) ? 1 : 0;
+        used_ += needed;
+        ends_.push_back(used_);
+    }
+
+    void wait_for(const RecordEnd& end) const {
+        const Clock::time_point began = Clock::now();
+        Clock::time_point changed = began;
+        std::uint64_t seen = received_.load(std::memory_order_acquire);
+        for (;;) {
+            const std::uint64_t now_seen = received_.load(std::memory_order_acquire);
+            const Clock::time_point now = Clock::now();
+            changed = now_seen != seen ? now : changed;
+            seen = now_seen;
+            const bool all = end.expected != 0 && seen >= end.expected;
+            if (all || now - changed >= end.quiet || now - began >= end.longest) {
+                return;
+            }
+            std::this_thread::sleep_for(kLookEvery);
+        }
+    }
+
+    Recording result() const {
+        Recording recording{.frames = {},
+                            .received = received_.load(std::memory_order_acquire),
+                            .left_out = left_out_,
+                            .cut = cut_};
+        std::uint64_t begin = 0;
+        for (const std::uint64_t end : ends_) {
+            recording.frames.emplace_back(store_.begin() + static_cast<std::ptrdiff_t>(begin),
+                                          store_.begin() + static_cast<std::ptrdiff_t>(end));
+            begin = end;
+        }
+        const port::PortCounters now = port_.counters();
+        const std::uint64_t missed = now.rx_missed - before_.rx_missed;
+        // __netif_receive_skb_core() counts a tagged frame without a VLAN device as dropped, after
+        // it has given it to the packet socket.
+        const bool kernel_port = port_.info().driver == "net_af_packet";
+        recording.tester_lost = missed - (kernel_port ? std::min(missed, tags_) : 0) +
+                                now.rx_no_mbuf - before_.rx_no_mbuf;
+        return recording;
+    }
 
     port::Eal& eal_;
     const unsigned worker_;
@@ -76,90 +156,6 @@ class RunningRecorder final : public Recorder {
     std::atomic<bool> stopping_ = false;
     bool running_ = false;
 };
-
-int RunningRecorder::run() noexcept {
-    prctl(PR_SET_TIMERSLACK, 1);  // the default of 50 us would lengthen each rest
-    std::array<rte_mbuf*, kBurst> frames;
-    for (;;) {
-        const bool last = stopping_.load(std::memory_order_acquire);
-        const std::uint16_t got = port_.rx_any(frames.data(), kBurst);
-        for (std::uint16_t i = 0; i < got; ++i) {
-            keep(*frames[i]);
-        }
-        rte_pktmbuf_free_bulk(frames.data(), got);
-        received_.fetch_add(got, std::memory_order_release);
-        if (got == 0) {
-            if (last) {
-                return 0;
-            }
-            std::this_thread::sleep_for(kRest);
-        }
-    }
-}
-
-void RunningRecorder::keep(const rte_mbuf& frame) noexcept {
-    const bool tag_aside = (frame.ol_flags & RTE_MBUF_F_RX_VLAN_STRIPPED) != 0;
-    constexpr std::uint32_t kAddresses = 2 * RTE_ETHER_ADDR_LEN;
-    const std::uint32_t length = rte_pktmbuf_pkt_len(&frame);
-    const std::uint64_t needed = length + (tag_aside ? RTE_VLAN_HLEN : 0);
-    if (ends_.size() == plan_.most_frames || store_.size() - used_ < needed ||
-        length < RTE_ETHER_HDR_LEN) {
-        ++left_out_;
-        return;
-    }
-    cut_ += port_.receive_limit() != 0 && length >= port_.receive_limit() ? 1 : 0;
-    std::uint8_t* to = store_.data() + used_;
-    std::memmove(to, rte_pktmbuf_read(&frame, 0, length, to), length);  // a chain is gathered there
-    if (tag_aside) {
-        std::uint8_t* behind = to + kAddresses;
-        std::memmove(behind + RTE_VLAN_HLEN, behind, length - kAddresses);
-        const std::array<std::uint8_t, RTE_VLAN_HLEN> tag = {
-            0x81, 0x00, static_cast<std::uint8_t>(frame.vlan_tci >> 8),
-            static_cast<std::uint8_t>(frame.vlan_tci)};
-        std::memcpy(behind, tag.data(), tag.size());
-    }
-    tags_ += has_tag(to) ? 1 : 0;
-    used_ += needed;
-    ends_.push_back(used_);
-}
-
-void RunningRecorder::wait_for(const RecordEnd& end) const {
-    const Clock::time_point began = Clock::now();
-    Clock::time_point changed = began;
-    std::uint64_t seen = received_.load(std::memory_order_acquire);
-    for (;;) {
-        const std::uint64_t now_seen = received_.load(std::memory_order_acquire);
-        const Clock::time_point now = Clock::now();
-        changed = now_seen != seen ? now : changed;
-        seen = now_seen;
-        const bool all = end.expected != 0 && seen >= end.expected;
-        if (all || now - changed >= end.quiet || now - began >= end.longest) {
-            return;
-        }
-        std::this_thread::sleep_for(kLookEvery);
-    }
-}
-
-Recording RunningRecorder::result() const {
-    Recording recording{.frames = {},
-                        .received = received_.load(std::memory_order_acquire),
-                        .left_out = left_out_,
-                        .cut = cut_};
-    std::uint64_t begin = 0;
-    for (const std::uint64_t end : ends_) {
-        recording.frames.emplace_back(store_.begin() + static_cast<std::ptrdiff_t>(begin),
-                                      store_.begin() + static_cast<std::ptrdiff_t>(end));
-        begin = end;
-    }
-    const port::PortCounters now = port_.counters();
-    const std::uint64_t missed = now.rx_missed - before_.rx_missed;
-    // __netif_receive_skb_core() counts a tagged frame without a VLAN device as dropped, after it
-    // has given it to the packet socket.
-    const bool kernel_port = port_.info().driver == "net_af_packet";
-    recording.tester_lost =
-        missed - (kernel_port ? std::min(missed, tags_) : 0) + now.rx_no_mbuf - before_.rx_no_mbuf;
-    return recording;
-}
 
 }  // namespace
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <thread>
 
-#include "dataplane/port/counters.h"
+#include "dataplane/base/counts.h"
 #include "dataplane/port/eal.h"
 #include "dataplane/traffic/respond_worker.h"
 
@@ -70,21 +70,10 @@ Result<std::vector<RespondWorker>> make_workers(port::Port& port, const RespondP
     return made;
 }
 
-void add(ResponderCounts& to, const ResponderCounts& more) {
-    to.queries += more.queries;
-    to.answered += more.answered;
-    to.lost_on_purpose += more.lost_on_purpose;
-    to.no_room += more.no_room;
-    to.not_sent += more.not_sent;
-    to.quick += more.quick;
-    to.reflected += more.reflected;
-    to.not_reflected += more.not_reflected;
-}
-
 void add(RespondReport& report, Responder& done) {
-    add(report.queries, done.counts());
-    judge::add(report.received, done.intake().tally());
-    judge::add(report.checksums, done.intake().checksums());
+    add_counts(report.queries, done.counts());
+    add_counts(report.received, done.intake().tally());
+    add_counts(report.checksums, done.intake().checksums());
     report.waiting += done.waiting();
     report.received_by_worker.push_back(done.intake().tally().received);
     std::ranges::move(done.intake().take_bad_frames(), std::back_inserter(report.bad_frames));
@@ -173,7 +162,7 @@ Result<RespondReport> run_responder(port::Eal& eal, port::Port& port, const Resp
     for (RespondWorker& worker : workers) {
         add(report, worker.responder());
     }
-    report.port = port::difference(before, port.counters());
+    report.port = counts_between(before, port.counters());
     report.driver_counters = port::growth(driver_before, port::extended_counters(port));
     report.seconds = static_cast<double>(clock.now_ns()) / 1e9;
     object(port, report);

@@ -1,6 +1,7 @@
 #include "dataplane/traffic/responder.h"
 
 #include <algorithm>
+#include <functional>
 #include <limits>
 #include <numeric>
 #include <utility>
@@ -81,10 +82,6 @@ Responder::Responder(const ResponderOptions& options, std::vector<judge::Expecta
 Result<Responder> Responder::make(const ResponderOptions& options) {
     std::vector<judge::Expectation> answers = TRY(expectations(options.rules));
     return Responder(options, std::move(answers));
-}
-
-bool Responder::later(const Waiting& a, const Waiting& b) noexcept {
-    return std::pair(a.due_ns, a.order) > std::pair(b.due_ns, b.order);
 }
 
 void Responder::take(Bytes frame, std::int64_t now_ns) noexcept {
@@ -188,7 +185,7 @@ void Responder::answer(Bytes frame, const FrameView& view, const frame::DnsQuest
     free_slots_.pop_back();
     const Nanoseconds delay = rule ? rules_[*rule].delay : Nanoseconds(0);
     heap_.push_back({now_ns + delay.count(), order_++, number});
-    std::ranges::push_heap(heap_, later);
+    std::ranges::push_heap(heap_, std::ranges::greater());
 }
 
 std::size_t Responder::write(std::span<std::uint8_t> out, Bytes query,
@@ -214,7 +211,7 @@ Bytes Responder::next_answer() const noexcept {
 }
 
 void Responder::take_off(Outcome outcome) noexcept {
-    std::ranges::pop_heap(heap_, later);
+    std::ranges::pop_heap(heap_, std::ranges::greater());
     free_slots_.push_back(heap_.back().slot);  // within the memory it began with
     heap_.pop_back();
     ++(outcome == Outcome::kSent ? counts_.answered : counts_.not_sent);

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <array>
+#include <compare>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -114,8 +115,8 @@ class Responder {
         std::int64_t due_ns;
         std::uint64_t order;  // answers due at one time leave in the order of their queries
         std::uint32_t slot;
+        auto operator<=>(const Waiting&) const = default;
     };
-    static bool later(const Waiting& a, const Waiting& b) noexcept;
 
     Responder(const ResponderOptions& options, std::vector<judge::Expectation> answers);
 

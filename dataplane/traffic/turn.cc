@@ -21,10 +21,6 @@ bool is_v4(const PacketView& packet) {
     return packet.network == frame::Network::kIpv4;
 }
 
-std::size_t plain_header_bytes(const PacketView& packet) {
-    return is_v4(packet) ? sizeof(rte_ipv4_hdr) : sizeof(rte_ipv6_hdr);
-}
-
 bool is_plain_udp(const PacketView& packet) {
     return judge::is_whole_udp(packet) && packet.has_ethernet &&
            packet.network_length == plain_header_bytes(packet);
@@ -41,7 +37,6 @@ void exchange(std::uint8_t* first) noexcept {
     std::memcpy(first + Size, one, Size);
 }
 
-// The header that write_reply() writes, around the addresses exchanged.
 void write_ipv4(std::uint8_t* header, std::size_t udp_bytes) noexcept {
     exchange<4>(header + offsetof(rte_ipv4_hdr, src_addr));
     const Be16 length(static_cast<std::uint16_t>(sizeof(rte_ipv4_hdr) + udp_bytes));
@@ -72,21 +67,11 @@ void write_ipv6(std::uint8_t* header, std::size_t udp_bytes) noexcept {
     header[offsetof(rte_ipv6_hdr, hop_limits)] = kHops;
 }
 
-void write_ip(std::uint8_t* frame, const PacketView& packet, std::size_t udp_bytes) noexcept {
-    std::uint8_t* header = frame + packet.network_offset;
-    is_v4(packet) ? write_ipv4(header, udp_bytes) : write_ipv6(header, udp_bytes);
-}
-
 void write_udp_tail(std::uint8_t* udp, std::size_t udp_bytes, std::uint16_t checksum) noexcept {
     const Be16 length(static_cast<std::uint16_t>(udp_bytes));
     const Be16 sum(checksum);
     std::memcpy(udp + offsetof(rte_udp_hdr, dgram_len), &length, sizeof length);
     std::memcpy(udp + offsetof(rte_udp_hdr, dgram_cksum), &sum, sizeof sum);
-}
-
-PartialSum pseudo_sum(const PacketView& packet, std::size_t udp_bytes) noexcept {
-    return frame::pseudo_header_sum(packet.source, packet.destination, IPPROTO_UDP,
-                                    static_cast<std::uint32_t>(udp_bytes));
 }
 
 // The sum over an Ethernet frame whose checksums are right, from its headers alone: an IPv4 header
@@ -110,7 +95,7 @@ void turn_envelope(std::uint8_t* frame, const frame::FrameView& view,
     const std::size_t bytes = view.inner.transport_offset + inner_udp_bytes -
                               static_cast<std::size_t>(outer.transport_offset);
     exchange_link(frame + outer.ethernet_offset);
-    write_ip(frame, outer, bytes);
+    write_ip(frame + outer.network_offset, outer, bytes);
     std::uint8_t* udp = frame + outer.transport_offset;
     std::uint16_t was = 0;
     std::memcpy(&was, udp + offsetof(rte_udp_hdr, dgram_cksum), sizeof was);
@@ -125,6 +110,19 @@ void turn_envelope(std::uint8_t* frame, const frame::FrameView& view,
 }
 
 }  // namespace
+
+std::size_t plain_header_bytes(const PacketView& packet) noexcept {
+    return is_v4(packet) ? sizeof(rte_ipv4_hdr) : sizeof(rte_ipv6_hdr);
+}
+
+PartialSum pseudo_sum(const PacketView& packet, std::size_t udp_bytes) noexcept {
+    return frame::pseudo_header_sum(packet.source, packet.destination, IPPROTO_UDP,
+                                    static_cast<std::uint32_t>(udp_bytes));
+}
+
+void write_ip(std::uint8_t* header, const PacketView& packet, std::size_t udp_bytes) noexcept {
+    is_v4(packet) ? write_ipv4(header, udp_bytes) : write_ipv6(header, udp_bytes);
+}
 
 bool is_turnable(const frame::FrameView& view) noexcept {
     if (!view.has_inner) {
@@ -156,7 +154,7 @@ void turn_headers(std::uint8_t* frame, const frame::FrameView& view, std::size_t
     const PacketView& packet = view.innermost();
     const std::size_t udp_bytes = sizeof(rte_udp_hdr) + payload_bytes;
     exchange_link(frame + packet.ethernet_offset);
-    write_ip(frame, packet, udp_bytes);
+    write_ip(frame + packet.network_offset, packet, udp_bytes);
     exchange_ports(frame, packet);
     write_udp_tail(frame + packet.transport_offset, udp_bytes, udp_checksum);
     if (view.has_inner) {

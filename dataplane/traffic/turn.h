@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "dataplane/frame/checksum.h"
 #include "dataplane/frame/view.h"
 
 namespace pathproof::traffic {
@@ -16,6 +17,15 @@ inline constexpr std::uint8_t kHops = 64;
 // values: UDP datagrams in IPv4 without options or IPv6 without extension headers, plain or in
 // VXLAN.
 bool is_turnable(const frame::FrameView& view) noexcept;
+
+// Of an IP header without options or extensions, as `packet` has one.
+std::size_t plain_header_bytes(const frame::PacketView& packet) noexcept;
+// The sum of the pseudo-header of a datagram of that packet, or of the answer to it.
+frame::PartialSum pseudo_sum(const frame::PacketView& packet, std::size_t udp_bytes) noexcept;
+// Makes a plain header of a UDP datagram of that IP header, whose addresses it exchanges. The
+// packet says the version.
+void write_ip(std::uint8_t* header, const frame::PacketView& packet,
+              std::size_t udp_bytes) noexcept;
 
 // Exchanges the Ethernet addresses at `ethernet`.
 void exchange_link(std::uint8_t* ethernet) noexcept;

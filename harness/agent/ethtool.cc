@@ -9,11 +9,11 @@
 #include <cerrno>
 #include <chrono>
 #include <cstring>
-#include <fstream>
 #include <map>
 #include <optional>
 #include <thread>
 
+#include "dataplane/base/file.h"
 #include "harness/agent/feature_names.h"
 #include "harness/agent/feature_trial.h"
 #include "harness/agent/interfaces.h"
@@ -284,19 +284,11 @@ void read_driver(Device& device, DeviceInfo& info) {
     info.bus = text(command->bus_info, sizeof command->bus_info);
 }
 
-// The first word of a file of sysfs; empty: there is none.
-std::string sysfs_word(const std::string& path) {
-    std::ifstream file(path);
-    std::string word;
-    file >> word;
-    return word;
-}
-
 void read_sysfs(DeviceInfo& info) {
-    info.srcversion = sysfs_word("/sys/module/" + info.driver + "/srcversion");
+    info.srcversion = first_word("/sys/module/" + info.driver + "/srcversion");
     const std::string pci = "/sys/bus/pci/devices/" + info.bus + "/";
-    PciIds ids{sysfs_word(pci + "vendor"), sysfs_word(pci + "device"),
-               sysfs_word(pci + "subsystem_vendor"), sysfs_word(pci + "subsystem_device")};
+    PciIds ids{first_word(pci + "vendor"), first_word(pci + "device"),
+               first_word(pci + "subsystem_vendor"), first_word(pci + "subsystem_device")};
     if (!info.bus.empty() && info.bus.find('/') == std::string::npos && !ids.vendor.empty()) {
         info.pci = std::move(ids);
         info.pcie = read_pcie_link(pci);

@@ -1,7 +1,6 @@
 // pathproof offload calibrate: which defects the instrument would see.
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <thread>
 
@@ -124,11 +123,7 @@ nlohmann::ordered_json document(const CalibrationResult& result) {
 }
 
 Status write_out(const CalibrationResult& result, const std::string& folder) {
-    std::error_code error;
-    std::filesystem::create_directories(folder, error);
-    if (error) {
-        return fail(ErrorCode::kBadInput, "cannot make the folder {}: {}", folder, error.message());
-    }
+    TRY(doing(make_folders(folder, ErrorCode::kBadInput), "cannot make the folder {}", folder));
     const Status written =
         replace_file(folder + "/calibration.json", process::to_text(document(result), 2) + "\n");
     return written ? replace_file(

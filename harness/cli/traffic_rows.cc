@@ -1,21 +1,14 @@
 #include "harness/cli/traffic_rows.h"
 
-#include <algorithm>
 #include <nlohmann/json.hpp>
+#include <utility>
+
+#include "harness/tester/wire_text.h"
 
 namespace pathproof::cli {
 namespace {
 
-using judge::ChecksumState;
 using nlohmann::json;
-
-std::uint64_t count(const std::array<std::uint64_t, 4>& layer, ChecksumState state) {
-    return layer[static_cast<std::size_t>(state)];
-}
-
-bool seen(const std::array<std::uint64_t, 4>& layer) {
-    return std::ranges::any_of(layer, [](std::uint64_t frames) { return frames != 0; });
-}
 
 }  // namespace
 
@@ -29,14 +22,7 @@ std::string row(const char* what, std::uint64_t value) {
 std::string checksum_rows(const judge::ChecksumCounts& checksums) {
     std::string text;
     for (std::size_t n = 0; n < checksums.size(); ++n) {
-        if (seen(checksums[n])) {
-            text += fmt::format(
-                "  {:<14}{:>12} good{:>10} bad{:>10} disabled{:>10} not verifiable\n",
-                judge::name(judge::layer_at(n)), count(checksums[n], ChecksumState::kGood),
-                count(checksums[n], ChecksumState::kBad),
-                count(checksums[n], ChecksumState::kDisabled),
-                count(checksums[n], ChecksumState::kUnverifiable));
-        }
+        text += tester::checksum_row(n, checksums[n]);
     }
     return text.empty() ? text : "checksums of received frames:\n" + text;
 }
@@ -44,12 +30,8 @@ std::string checksum_rows(const judge::ChecksumCounts& checksums) {
 json checksum_json(const judge::ChecksumCounts& checksums) {
     json layers = json::object();
     for (std::size_t n = 0; n < checksums.size(); ++n) {
-        if (seen(checksums[n])) {
-            layers[judge::word(judge::layer_at(n))] = {
-                {"good", count(checksums[n], ChecksumState::kGood)},
-                {"bad", count(checksums[n], ChecksumState::kBad)},
-                {"disabled", count(checksums[n], ChecksumState::kDisabled)},
-                {"unverifiable", count(checksums[n], ChecksumState::kUnverifiable)}};
+        if (json states = tester::checksum_states(checksums[n]); !states.is_null()) {
+            layers[judge::word(judge::layer_at(n))] = std::move(states);
         }
     }
     return layers;

@@ -5,15 +5,12 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdlib>
-#include <memory>
 #include <optional>
+
+#include "dataplane/base/owned.h"
 
 namespace pathproof::drops {
 namespace {
-
-struct Free {
-    void operator()(tep_handle* handle) const { tep_free(handle); }
-};
 
 // "12" or "0x0c"; a word that only the kernel knows the value of is none.
 std::optional<std::uint32_t> number(const char* text) {
@@ -65,7 +62,7 @@ std::string DropEvent::reason_name(std::uint32_t reason) const {
 
 Result<DropEvent> parse_drop_event(const std::string& text) {
     tep_set_loglevel(TEP_LOG_NONE);
-    const std::unique_ptr<tep_handle, Free> handle(tep_alloc());
+    const Owned<tep_handle, tep_free> handle(tep_alloc());
     tep_event* format = nullptr;
     if (handle && tep_parse_event(handle.get(), text.data(), text.size(), "skb") == 0) {
         format = tep_get_first_event(handle.get());

@@ -6,16 +6,14 @@
 #include <cerrno>
 #include <cstring>
 #include <initializer_list>
-#include <memory>
 #include <string_view>
+
+#include "dataplane/base/owned.h"
 
 namespace pathproof::drops {
 namespace {
 
-struct FreeBtf {
-    void operator()(btf* types) const { btf__free(types); }
-};
-using Types = std::unique_ptr<btf, FreeBtf>;
+using Types = Owned<btf, btf__free>;
 
 // Members of anonymous structures are looked into this deep.
 constexpr int kMostNesting = 8;

@@ -18,6 +18,7 @@
 #include <utility>
 
 #include "dataplane/base/file.h"
+#include "dataplane/base/new_file.h"
 #include "harness/agent/ethtool.h"
 #include "harness/agent/sysctl.h"
 #include "harness/lab/device_place.h"
@@ -422,12 +423,8 @@ Status Journal::bind_pci(const std::string& address, UserDriver driver) {
 
 Result<std::string> Journal::make_folder(const std::string& name) {
     const std::string path = fmt::format("{}/{}-{}", impl_->directory, run_id(), name);
-    TRY(change({{.kind = Kind::kFolder, .name = path}}, [&]() -> Status {
-        std::error_code wrong;
-        std::filesystem::create_directories(path, wrong);
-        return wrong ? Status(fail(ErrorCode::kFailed, "make {}: {}", path, wrong.message()))
-                     : Status();
-    }));
+    TRY(change({{.kind = Kind::kFolder, .name = path}},
+               [&] { return doing(make_folders(path, ErrorCode::kFailed), "make {}", path); }));
     return path;
 }
 

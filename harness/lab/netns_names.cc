@@ -16,6 +16,7 @@
 #include <thread>
 #include <vector>
 
+#include "dataplane/base/new_file.h"
 #include "dataplane/base/number.h"
 #include "harness/lab/undo.h"
 
@@ -84,11 +85,7 @@ bool is_empty_folder(const char* path) {
 // Makes /run/netns a shared mount of its own, as ip-netns(8) does, so that a name made or deleted
 // here is made or deleted in every mount namespace that has a copy.
 Status prepare_folder() {
-    std::error_code wrong;
-    std::filesystem::create_directories(kNetnsFolder, wrong);
-    if (wrong) {
-        return fail(ErrorCode::kFailed, "make folder {}: {}", kNetnsFolder, wrong.message());
-    }
+    TRY(doing(make_folders(kNetnsFolder, ErrorCode::kFailed), "make folder {}", kNetnsFolder));
     if (!is_mount_point(kNetnsFolder) &&
         mount(kNetnsFolder, kNetnsFolder, "none", MS_BIND | MS_REC, nullptr) != 0) {
         return fail(ErrorCode::kFailed, "mount {}: {}", kNetnsFolder, std::strerror(errno));

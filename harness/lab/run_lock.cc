@@ -12,6 +12,7 @@
 #include <thread>
 #include <utility>
 
+#include "dataplane/base/new_file.h"
 #include "harness/lab/undo.h"
 
 namespace pathproof::lab {
@@ -80,11 +81,7 @@ Result<RunLock> RunLock::take(const std::string& directory, const std::string& c
     const std::string path = lock_path(directory);
     // A run that ends at this moment takes the file and the folder away: then once more.
     for (int attempt = 0; attempt < 100; ++attempt) {
-        std::error_code wrong;
-        std::filesystem::create_directories(directory, wrong);
-        if (wrong) {
-            return fail(ErrorCode::kFailed, "make folder {}: {}", directory, wrong.message());
-        }
+        TRY(doing(make_folders(directory, ErrorCode::kFailed), "make folder {}", directory));
         Fd file = open_locked(path, O_RDWR | O_CREAT);
         if (file) {
             const std::string holder = fmt::format("pid {}, '{}'\n", getpid(), command_line);

@@ -53,6 +53,8 @@ struct Cure {
 // Of a run without any.
 inline const Cure kNoCure{};
 
+using Cures = std::vector<const Cure*>;
+
 const std::vector<Cure>& all_cures();
 // Ids of those that a scenario shows.
 std::vector<std::string> cures_shown_by(const std::string& scenario);

@@ -82,15 +82,9 @@ Status keep(const std::string& file, const verdict::PriceTable& table) {
     std::erase_if(tables, [&](const auto& each) { return each.key == table.key; });
     tables.insert(tables.begin(), table);
     tables.resize(std::min(tables.size(), kMostTables));
-    std::error_code wrong;
-    const std::filesystem::path folder = std::filesystem::path(file).parent_path();
-    std::filesystem::create_directories(folder, wrong);
-    if (wrong) {
-        return fail(ErrorCode::kFailed, "make the folder {}: {}", folder.string(), wrong.message());
-    }
-    auto written = TRY(NewFile::beside(file));
-    TRY(written.write(kept_text(tables)));
-    return written.put_in_place();
+    const std::string folder = std::filesystem::path(file).parent_path();
+    TRY(doing(make_folders(folder, ErrorCode::kFailed), "make the folder {}", folder));
+    return replace_file(file, kept_text(tables));
 }
 
 }  // namespace pathproof::prices

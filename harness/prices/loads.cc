@@ -79,14 +79,13 @@ class Meter {
 
 // Without a cure and with each, in an order that turns with the round, so that what changes with time
 // is in all of them alike.
-LoadRun alternate(scenario::Context& context, const char* load,
-                  const std::vector<const Cure*>& cures, unsigned rounds,
+LoadRun alternate(scenario::Context& context, const Load& load, const Cures& cures,
                   const std::function<Result<Sample>(const Cure&, LoadRun&)>& once) {
     LoadRun run;
-    std::vector<const Cure*> variants{&kNoCure};
+    Cures variants{&kNoCure};
     variants.insert(variants.end(), cures.begin(), cures.end());
-    for (unsigned round = 0; round < rounds && context.journal.is_open(); ++round) {
-        context.progress.step(fmt::format("{}, round {} of {}", load, round + 1, rounds));
+    for (unsigned round = 0; round < load.rounds && context.journal.is_open(); ++round) {
+        context.progress.step(fmt::format("{}, round {} of {}", load.id, round + 1, load.rounds));
         run.rounds.emplace_back();
         std::ranges::rotate(variants, variants.begin() + (round == 0 ? 0 : 1));
         for (const Cure* cure : variants) {
@@ -100,13 +99,9 @@ LoadRun alternate(scenario::Context& context, const char* load,
     return run;
 }
 
-double median_ms(std::vector<double> values) {
-    return verdict::median_of(std::move(values)).value;
-}
-
 // Of a name that is asked for as it is, or by way of a search list.
-Result<LoadRun> look_up(scenario::Context& context, const std::vector<const Cure*>& cures,
-                        unsigned rounds, const char* load, const std::string& rest) {
+Result<LoadRun> look_up(scenario::Context& context, const Load& load, const Cures& cures,
+                        const std::string& rest) {
     auto hosts = TRY(scenario::ResolverHosts::open(context));
     unsigned names = 0;
     const auto once = [&](const Cure& cure, LoadRun& /*run*/) -> Result<Sample> {
@@ -132,60 +127,56 @@ Result<LoadRun> look_up(scenario::Context& context, const std::vector<const Cure
             }
             times.push_back(trail.outcome.milliseconds);
         }
-        return Sample{{"latency", median_ms(std::move(times))},
+        return Sample{{"latency", verdict::median_of(std::move(times)).value},
                       {"packets", static_cast<double>(after - before) / kLookups}};
     };
-    LoadRun run = alternate(context, load, cures, rounds, once);
+    LoadRun run = alternate(context, load, cures, once);
     for (const char* figure : {"cpu", "cycles"}) {
         run.lacks[figure] = "each lookup is a process of its own, which takes most of it";
     }
     return run;
 }
 
-Result<LoadRun> run_lookups(scenario::Context& context, const std::vector<const Cure*>& cures,
-                            unsigned rounds) {
-    return look_up(context, cures, rounds, "lookups", ".a.b.c.example.com");
+Result<LoadRun> run_lookups(scenario::Context& context, const Load& load, const Cures& cures) {
+    return look_up(context, load, cures, ".a.b.c.example.com");
 }
 
-Result<LoadRun> run_searched(scenario::Context& context, const std::vector<const Cure*>& cures,
-                             unsigned rounds) {
-    return look_up(context, cures, rounds, "searched-lookups", ".example.com");
+Result<LoadRun> run_searched(scenario::Context& context, const Load& load, const Cures& cures) {
+    return look_up(context, load, cures, ".example.com");
 }
 
-Result<LoadRun> run_connects(scenario::Context& context, const std::vector<const Cure*>& cures,
-                             unsigned rounds) {
+Result<LoadRun> run_connects(scenario::Context& context, const Load& load, const Cures& cures) {
     auto hosts = TRY(NatPathHosts::open(context));
     const lab::NatPathNames& names = hosts.names();
     const lab::NatPathOptions options{.snat = lab::NatBoxOptions::Snat::kMasquerade,
                                       .web_endpoints = {names.endpoints[0]}};
     TRY(hosts.server->start_closing_server({.listen = {names.endpoints[0], lab::kEndpointPort},
                                             .closes_first = agent::Closer::kClient}));
-    return alternate(
-        context, "connects", cures, rounds, [&](const Cure& cure, LoadRun& run) -> Result<Sample> {
-            hosts.lab->apply_cure(cure.path);
-            TRY(hosts.lab->configure(options));
-            const std::uint64_t before = TRY(hosts.client_packets());
-            const Meter meter = Meter::start({hosts.client->pid(), hosts.server->pid()}, run);
-            const auto report =
-                TRY(hosts.client->tcp_connects({.server = names.web_service,
-                                                .count = kConnects,
-                                                .per_second = kConnectsPerSecond,
-                                                .closes_first = agent::Closer::kClient}));
-            const auto packets = static_cast<double>(TRY(hosts.client_packets()) - before);
-            Sample sample;
-            meter.stop(packets, sample);
-            std::vector<double> times;
-            for (const agent::Connect& each : report.connects) {
-                if (each.error != 0) {
-                    return fail(ErrorCode::kFailed, "a connect failed: {}",
-                                agent::describe_errno(each.error));
-                }
-                times.push_back(each.milliseconds);
+    return alternate(context, load, cures, [&](const Cure& cure, LoadRun& run) -> Result<Sample> {
+        hosts.lab->apply_cure(cure.path);
+        TRY(hosts.lab->configure(options));
+        const std::uint64_t before = TRY(hosts.client_packets());
+        const Meter meter = Meter::start({hosts.client->pid(), hosts.server->pid()}, run);
+        const auto report =
+            TRY(hosts.client->tcp_connects({.server = names.web_service,
+                                            .count = kConnects,
+                                            .per_second = kConnectsPerSecond,
+                                            .closes_first = agent::Closer::kClient}));
+        const auto packets = static_cast<double>(TRY(hosts.client_packets()) - before);
+        Sample sample;
+        meter.stop(packets, sample);
+        std::vector<double> times;
+        for (const agent::Connect& each : report.connects) {
+            if (each.error != 0) {
+                return fail(ErrorCode::kFailed, "a connect failed: {}",
+                            agent::describe_errno(each.error));
             }
-            sample["latency"] = median_ms(std::move(times));
-            sample["packets"] = packets / kConnects;
-            return sample;
-        });
+            times.push_back(each.milliseconds);
+        }
+        sample["latency"] = verdict::median_of(std::move(times)).value;
+        sample["packets"] = packets / kConnects;
+        return sample;
+    });
 }
 
 // Datagrams from one socket in batches, as fast as it goes. Gives the seconds.
@@ -215,8 +206,7 @@ Result<double> send_datagrams(const std::string& netns, const frame::Endpoint& t
     });
 }
 
-Result<LoadRun> run_bridged(scenario::Context& context, const std::vector<const Cure*>& cures,
-                            unsigned rounds) {
+Result<LoadRun> run_bridged(scenario::Context& context, const Load& load, const Cures& cures) {
     auto hosts = TRY(NatPathHosts::open(context));
     TRY(hosts.lab->add_neighbour());
     const lab::NatPathNames& names = hosts.names();
@@ -240,7 +230,7 @@ Result<LoadRun> run_bridged(scenario::Context& context, const std::vector<const 
         meter.stop(kDatagrams, sample);
         return sample;
     };
-    return alternate(context, "bridged-datagrams", cures, rounds, once);
+    return alternate(context, load, cures, once);
 }
 
 // The sockets of a TCP connection.
@@ -311,8 +301,7 @@ Result<double> pour(Stream& stream, std::uint64_t bytes) {
     return std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
 }
 
-Result<LoadRun> run_tunnel(scenario::Context& context, const std::vector<const Cure*>& cures,
-                           unsigned rounds) {
+Result<LoadRun> run_tunnel(scenario::Context& context, const Load& load, const Cures& cures) {
     const auto overlay = TRY(context.lab.overlay(context.journal));
     TRY(overlay->join_by_bridge());
     const lab::OverlayNames& names = overlay->names();
@@ -334,7 +323,7 @@ Result<LoadRun> run_tunnel(scenario::Context& context, const std::vector<const C
         meter.stop(kTransferBytes / kSegmentBytes, sample);
         return sample;
     };
-    return alternate(context, "tunnel-transfer", cures, rounds, once);
+    return alternate(context, load, cures, once);
 }
 
 CostFigure cpu_figure(const char* packet) {
@@ -346,10 +335,6 @@ CostFigure cycle_figure(const char* packet) {
 }
 
 }  // namespace
-
-bool Load::takes(const Cure& cure) const {
-    return std::ranges::count(has, cure.needs) != 0 && (cure.on_path() || cure.in_resolver());
-}
 
 const std::vector<Load>& all_loads() {
     using enum Part;
@@ -401,8 +386,8 @@ const std::vector<Load>& all_loads() {
     return loads;
 }
 
-std::vector<verdict::Cost> costs_of(const Load& load, const std::vector<const Cure*>& cures,
-                                    const LoadRun& run, const std::string& lacks) {
+std::vector<verdict::Cost> costs_of(const Load& load, const Cures& cures, const LoadRun& run,
+                                    const std::string& lacks) {
     std::vector<verdict::Cost> costs;
     for (const Cure* cure : cures) {
         if (!load.takes(*cure)) {

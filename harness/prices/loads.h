@@ -1,6 +1,7 @@
 // What a cure costs: loads that are run with it and without it in turn, and the figures of each.
 #pragma once
 
+#include <algorithm>
 #include <map>
 #include <string>
 #include <vector>
@@ -26,17 +27,18 @@ struct Load {
     std::string text;
     std::vector<Part> has;  // of its path
     std::vector<verdict::CostFigure> figures;
-    Result<LoadRun> (*run)(scenario::Context& context, const std::vector<const Cure*>& cures,
-                           unsigned rounds);
+    Result<LoadRun> (*run)(scenario::Context& context, const Load& load, const Cures& cures);
     unsigned rounds = 9;  // of six or more the median has an interval
 
-    bool takes(const Cure& cure) const;
+    bool takes(const Cure& cure) const {
+        return std::ranges::count(has, cure.needs) != 0 && (cure.on_path() || cure.in_resolver());
+    }
 };
 
 const std::vector<Load>& all_loads();
 
 // Of a load: each figure with each cure. `lacks`: why it was not run; empty: it was.
-std::vector<verdict::Cost> costs_of(const Load& load, const std::vector<const Cure*>& cures,
-                                    const LoadRun& run, const std::string& lacks);
+std::vector<verdict::Cost> costs_of(const Load& load, const Cures& cures, const LoadRun& run,
+                                    const std::string& lacks);
 
 }  // namespace pathproof::prices

@@ -70,11 +70,11 @@ Result<verdict::ScenarioResult> run_cells_of(scenario::Context& context, const P
 }
 
 Result<Tried> run_scenario_probe(scenario::Context& context, const Probe& probe,
-                                 const std::vector<const Cure*>& cures) {
+                                 const Cures& cures) {
     Tried tried;
     std::vector<std::string> cells{probe.cell};
     std::vector<const OwnCell*> own;
-    std::vector<const Cure*> on_top;
+    Cures on_top;
     for (const Cure* cure : cures) {
         if (const OwnCell* cell = probe.own_cell(cure->id)) {
             own.push_back(cell);
@@ -107,10 +107,6 @@ Result<Tried> run_scenario_probe(scenario::Context& context, const Probe& probe,
 }
 
 }  // namespace
-
-bool Probe::has_part(Part part) const {
-    return std::ranges::count(has, part) != 0;
-}
 
 const OwnCell* Probe::own_cell(const std::string& cure) const {
     const auto found = std::ranges::find(own, cure, &OwnCell::cure);
@@ -327,9 +323,8 @@ const std::vector<Probe>& all_probes() {
     return probes;
 }
 
-Result<Tried> run_probe(scenario::Context& context, const Probe& probe,
-                        const std::vector<const Cure*>& cures) {
-    std::vector<const Cure*> tried;
+Result<Tried> run_probe(scenario::Context& context, const Probe& probe, const Cures& cures) {
+    Cures tried;
     std::ranges::copy_if(cures, std::back_inserter(tried),
                          [&](const Cure* cure) { return probe.leaves_out(*cure).empty(); });
     return probe.run != nullptr ? probe.run(context, tried)

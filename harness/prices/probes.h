@@ -2,6 +2,7 @@
 // each side effect that is known.
 #pragma once
 
+#include <algorithm>
 #include <map>
 #include <string>
 #include <vector>
@@ -46,10 +47,9 @@ struct Probe {
     // Cures of the NAT path that its lab cannot set. "*": all.
     std::vector<std::string> cannot = {};
     // In place of a scenario.
-    Result<Tried> (*run)(scenario::Context& context,
-                         const std::vector<const Cure*>& cures) = nullptr;
+    Result<Tried> (*run)(scenario::Context& context, const Cures& cures) = nullptr;
 
-    bool has_part(Part part) const;
+    bool has_part(Part part) const { return std::ranges::count(has, part) != 0; }
     const OwnCell* own_cell(const std::string& cure) const;
     // Why that cure is not tried on it; empty: it is.
     std::string leaves_out(const Cure& cure) const;
@@ -60,13 +60,12 @@ struct Probe {
 const std::vector<Probe>& all_probes();
 
 // Runs it without a cure and with each that it does not leave out. An error: nothing could be run.
-Result<Tried> run_probe(scenario::Context& context, const Probe& probe,
-                        const std::vector<const Cure*>& cures);
+Result<Tried> run_probe(scenario::Context& context, const Probe& probe, const Cures& cures);
 
 // Of probes.cc's table.
-Result<Tried> run_long_lived(scenario::Context& context, const std::vector<const Cure*>& cures);
-Result<Tried> run_ipv6_only(scenario::Context& context, const std::vector<const Cure*>& cures);
-Result<Tried> run_short_name(scenario::Context& context, const std::vector<const Cure*>& cures);
-Result<Tried> run_taken_workers(scenario::Context& context, const std::vector<const Cure*>& cures);
+Result<Tried> run_long_lived(scenario::Context& context, const Cures& cures);
+Result<Tried> run_ipv6_only(scenario::Context& context, const Cures& cures);
+Result<Tried> run_short_name(scenario::Context& context, const Cures& cures);
+Result<Tried> run_taken_workers(scenario::Context& context, const Cures& cures);
 
 }  // namespace pathproof::prices

@@ -31,8 +31,8 @@ bool asked_for(const std::vector<std::string>& patterns, const std::string& cure
 }
 
 template <typename Row>
-std::vector<const Cure*> cures_of(const std::vector<std::string>& patterns, const Row& row) {
-    std::vector<const Cure*> cures;
+Cures cures_of(const std::vector<std::string>& patterns, const Row& row) {
+    Cures cures;
     for (const Cure& cure : all_cures()) {
         if (asked_for(patterns, cure.id, row.id)) {
             cures.push_back(&cure);
@@ -49,8 +49,8 @@ std::string version_of(const std::vector<std::string>& command) {
                : said->out.substr(0, std::min(said->out.find('\n'), said->out.find("  ")));
 }
 
-void add_cells(const Probe& probe, const std::vector<const Cure*>& cures,
-               const Result<Tried>& tried, verdict::PriceTable& table) {
+void add_cells(const Probe& probe, const Cures& cures, const Result<Tried>& tried,
+               verdict::PriceTable& table) {
     for (const Cure* cure : cures) {
         verdict::PriceCell cell{.cure = cure->id, .probe = probe.id};
         cell.reason = probe.leaves_out(*cure);
@@ -125,7 +125,7 @@ verdict::PriceTable measure_prices(scenario::Context& context, const verdict::Pr
         });
     };
     const auto takes = [&](const Load& load) {
-        std::vector<const Cure*> cures = cures_of(patterns, load);
+        Cures cures = cures_of(patterns, load);
         std::erase_if(cures, [&](const Cure* cure) { return !load.takes(*cure); });
         return cures;
     };
@@ -144,7 +144,7 @@ verdict::PriceTable measure_prices(scenario::Context& context, const verdict::Pr
         table.cures.push_back({cure.id, cure.text});
     }
     for (const Probe& probe : all_probes()) {
-        const std::vector<const Cure*> cures = cures_of(patterns, probe);
+        const Cures cures = cures_of(patterns, probe);
         if (cures.empty() || !context.journal.is_open()) {
             continue;
         }
@@ -157,12 +157,12 @@ verdict::PriceTable measure_prices(scenario::Context& context, const verdict::Pr
         add_cells(probe, cures, tried, table);
     }
     for (const Load& load : all_loads()) {
-        const std::vector<const Cure*> cures = takes(load);
+        const Cures cures = takes(load);
         if (cures.empty() || !context.journal.is_open()) {
             continue;
         }
         table.loads.push_back({load.id, load.text});
-        const auto run = load.run(context, cures, load.rounds);
+        const auto run = load.run(context, load, cures);
         std::ranges::move(
             costs_of(load, cures, run.value_or(LoadRun{}), run ? "" : run.error().message),
             std::back_inserter(table.costs));

@@ -57,8 +57,8 @@ ProbeOutcome outcome_of(const std::vector<resolver::Outcome>& lookups) {
 }
 
 // Without a cure, with each, and without one again.
-std::vector<const Cure*> in_turn(const std::vector<const Cure*>& cures) {
-    std::vector<const Cure*> variants{&kNoCure};
+Cures in_turn(const Cures& cures) {
+    Cures variants{&kNoCure};
     variants.insert(variants.end(), cures.begin(), cures.end());
     variants.push_back(&kNoCure);
     return variants;
@@ -69,7 +69,7 @@ void note(const Cure& cure, const ProbeOutcome& of, Tried& tried) {
 }
 
 // Three lookups, of names that end so, in each turn. `resolv_conf`: the one that has such options.
-Result<Tried> try_lookups(const std::vector<const Cure*>& cures, const std::string& rest,
+Result<Tried> try_lookups(const Cures& cures, const std::string& rest,
                           const std::function<std::string(const std::string&)>& resolv_conf,
                           const std::function<Result<std::vector<resolver::Outcome>>(
                               const std::vector<resolver::Lookup>&)>& make) {
@@ -92,8 +92,7 @@ Result<Tried> try_lookups(const std::vector<const Cure*>& cures, const std::stri
 }
 
 Result<Tried> look_up_with(scenario::Context& context, const std::string& rest,
-                           const std::vector<agent::DnsRule>& rules,
-                           const std::vector<const Cure*>& cures) {
+                           const std::vector<agent::DnsRule>& rules, const Cures& cures) {
     auto hosts = TRY(scenario::ResolverHosts::open(context));
     return try_lookups(
         cures, rest,
@@ -170,7 +169,7 @@ Status take_workers(NatPathHosts& hosts, std::vector<Fd>& held) {
 
 }  // namespace
 
-Result<Tried> run_long_lived(scenario::Context& context, const std::vector<const Cure*>& cures) {
+Result<Tried> run_long_lived(scenario::Context& context, const Cures& cures) {
     auto hosts = TRY(NatPathHosts::open(context));
     TRY(hosts.server->start_closing_server(
         {.listen = {hosts.names().endpoints[0], lab::kEndpointPort},
@@ -183,7 +182,7 @@ Result<Tried> run_long_lived(scenario::Context& context, const std::vector<const
     return tried;
 }
 
-Result<Tried> run_ipv6_only(scenario::Context& context, const std::vector<const Cure*>& cures) {
+Result<Tried> run_ipv6_only(scenario::Context& context, const Cures& cures) {
     return look_up_with(context, ".v6.example.com",
                         {{.name = "v6.example.com",
                           .address6 = frame::parse_ip("2001:db8::5").value_or(frame::IpAddress{})},
@@ -191,7 +190,7 @@ Result<Tried> run_ipv6_only(scenario::Context& context, const std::vector<const 
                         cures);
 }
 
-Result<Tried> run_short_name(scenario::Context& context, const std::vector<const Cure*>& cures) {
+Result<Tried> run_short_name(scenario::Context& context, const Cures& cures) {
     return look_up_with(context, ".kube-system",
                         {{.name = "kube-system.svc.cluster.local",
                           .address = frame::IpAddress::v4(0xcb007105)},  // 203.0.113.5
@@ -199,7 +198,7 @@ Result<Tried> run_short_name(scenario::Context& context, const std::vector<const
                         cures);
 }
 
-Result<Tried> run_taken_workers(scenario::Context& context, const std::vector<const Cure*>& cures) {
+Result<Tried> run_taken_workers(scenario::Context& context, const Cures& cures) {
     auto hosts = TRY(NatPathHosts::open(context));
     TRY(hosts.lab->configure({.snat = lab::NatBoxOptions::Snat::kNone}));
     const frame::Endpoint behind{frame::IpAddress::v4(0x7f000001), kBehindDnsmasq};

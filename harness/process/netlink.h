@@ -5,9 +5,9 @@
 #include <libmnl/libmnl.h>
 
 #include <functional>
-#include <memory>
 #include <vector>
 
+#include "dataplane/base/owned.h"
 #include "dataplane/base/result.h"
 
 namespace pathproof::process {
@@ -28,12 +28,9 @@ class NetlinkSocket {
     int exchange(nlmsghdr& request, const std::function<void(const nlmsghdr&)>& take);
 
   private:
-    struct Close {
-        void operator()(mnl_socket* socket) const { mnl_socket_close(socket); }
-    };
     explicit NetlinkSocket(mnl_socket* socket) : socket_(socket) {}
 
-    std::unique_ptr<mnl_socket, Close> socket_;
+    Owned<mnl_socket, mnl_socket_close> socket_;
     std::vector<char> answer_;
     unsigned sequence_ = 0;
 };

@@ -14,7 +14,6 @@
 
 #include <cerrno>
 #include <cstring>
-#include <fstream>
 
 #include "dataplane/base/file.h"
 #include "harness/agent/ethtool.h"
@@ -29,9 +28,7 @@ std::string release() {
 }
 
 std::string hexadecimal_id(const std::string& path) {
-    std::ifstream file(path);
-    std::string text;
-    file >> text;
+    const std::string text = first_word(path);
     return text.starts_with("0x") && text.size() == 6 ? text.substr(2) : "";
 }
 

@@ -2,7 +2,6 @@
 
 #include <unistd.h>
 
-#include <algorithm>
 #include <filesystem>
 
 #include "harness/message/calls.h"
@@ -15,16 +14,14 @@ namespace {
 
 using std::chrono::milliseconds;
 
+// For what takes no time of its own.
+constexpr milliseconds kPatience = std::chrono::seconds(30);
 // EAL start-up, allocation of the report and its way through the socket, on a busy machine.
 constexpr milliseconds kMargin = std::chrono::seconds(60);
 
 milliseconds longest_run(const pairs::PairPlan& plan,
                          const std::optional<traffic::ResponderPlan>& responder) {
-    traffic::Nanoseconds delay{0};
-    for (const traffic::AnswerRule& rule :
-         responder ? responder->rules : std::vector<traffic::AnswerRule>()) {
-        delay = std::max(delay, rule.delay);
-    }
+    const auto delay = responder ? responder->longest_delay() : traffic::Nanoseconds(0);
     const double sending =
         plan.pairs_per_second > 0 ? static_cast<double>(plan.pairs) / plan.pairs_per_second : 0;
     return std::chrono::duration_cast<milliseconds>(std::chrono::duration<double>(sending) + delay +
@@ -33,25 +30,6 @@ milliseconds longest_run(const pairs::PairPlan& plan,
 }
 
 }  // namespace
-
-struct Client::Impl {
-    explicit Impl(process::Child child, const std::string& who) : rpc(std::move(child), who) {}
-
-    template <typename T, typename... Args>
-    Result<T> ask(const char* operation, const Args&... args) {
-        return message::ask<T>(rpc, operation, std::chrono::seconds(30), args...);
-    }
-    template <typename T, typename... Args>
-    Result<T> ask_for(milliseconds timeout, const char* operation, const Args&... args) {
-        return message::ask<T>(rpc, operation, timeout, args...);
-    }
-
-    process::RpcClient rpc;
-    Opened opened;
-};
-
-Client::Client() = default;
-Client::~Client() = default;
 
 Result<std::unique_ptr<Client>> Client::start(const TesterOptions& options) {
     if (!options.netns.empty() && !process::netns_exists(options.netns)) {
@@ -63,72 +41,55 @@ Result<std::unique_ptr<Client>> Client::start(const TesterOptions& options) {
               "start the tester"));
     const std::string who =
         options.netns.empty() ? "tester" : fmt::format("tester in namespace {}", options.netns);
-    std::unique_ptr<Client> client(new Client);
-    client->impl_ = std::make_unique<Impl>(std::move(child), who);
-    client->impl_->opened = TRY(client->impl_->ask<Opened>("open", options));
+    std::unique_ptr<Client> client(new Client(std::move(child), who));
+    client->opened_ = TRY(message::ask<Opened>(client->rpc_, "open", kPatience, options));
     return client;
-}
-
-const std::vector<port::PortInfo>& Client::ports() const {
-    return impl_->opened.ports;
-}
-
-std::string Client::dpdk_version() const {
-    return impl_->opened.dpdk_version;
-}
-
-pid_t Client::pid() const {
-    return impl_->rpc.pid();
-}
-
-bool Client::alive() const {
-    return impl_->rpc.alive();
 }
 
 Result<judge::PairReport> Client::run_pairs(const pairs::PairPlan& plan,
                                             const std::optional<traffic::ResponderPlan>& responder,
                                             const std::string& evidence_path) {
-    return impl_->ask_for<judge::PairReport>(longest_run(plan, responder), "run_pairs", plan,
-                                             responder, evidence_path);
+    return message::ask<judge::PairReport>(rpc_, "run_pairs", longest_run(plan, responder), plan,
+                                           responder, evidence_path);
 }
 
 Status Client::cancel() {
-    return impl_->ask<void>("cancel");
+    return message::ask<void>(rpc_, "cancel", kPatience);
 }
 
 Status Client::start_wire(const softnic::WirePlan& plan) {
-    return impl_->ask<void>("start_wire", plan);
+    return message::ask<void>(rpc_, "start_wire", kPatience, plan);
 }
 
 Result<bool> Client::wire_broken() {
-    return impl_->ask<bool>("wire_broken");
+    return message::ask<bool>(rpc_, "wire_broken", kPatience);
 }
 
 Result<softnic::WireReport> Client::stop_wire(const std::string& evidence_path) {
-    return impl_->ask<softnic::WireReport>("stop_wire", evidence_path);
+    return message::ask<softnic::WireReport>(rpc_, "stop_wire", kPatience, evidence_path);
 }
 
 Result<traffic::ExchangeReport> Client::exchange(const traffic::ExchangePlan& plan) {
     const auto longest = std::chrono::duration_cast<milliseconds>(plan.quiet) + kMargin;
-    return impl_->ask_for<traffic::ExchangeReport>(longest, "exchange", plan);
+    return message::ask<traffic::ExchangeReport>(rpc_, "exchange", longest, plan);
 }
 
 Result<softnic::NicLinkReport> Client::stop_software_nic() {
-    return impl_->ask<softnic::NicLinkReport>("stop_software_nic");
+    return message::ask<softnic::NicLinkReport>(rpc_, "stop_software_nic", kPatience);
 }
 
 Status Client::start_recording(const traffic::RecordPlan& plan) {
-    return impl_->ask<void>("start_recording", plan);
+    return message::ask<void>(rpc_, "start_recording", kPatience, plan);
 }
 
 Result<traffic::Recording> Client::stop_recording(const traffic::RecordEnd& end) {
     const auto longest = std::chrono::duration_cast<milliseconds>(end.longest) + kMargin;
-    return impl_->ask_for<traffic::Recording>(longest, "stop_recording", end);
+    return message::ask<traffic::Recording>(rpc_, "stop_recording", longest, end);
 }
 
 Status Client::write_frames(const std::string& path, const std::string& about,
                             const std::vector<std::vector<std::uint8_t>>& frames) {
-    return impl_->ask<void>("write_frames", path, about, frames);
+    return message::ask<void>(rpc_, "write_frames", kPatience, path, about, frames);
 }
 
 Status check_evidence_path(const std::string& path) {

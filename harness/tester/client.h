@@ -5,6 +5,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "dataplane/base/result.h"
@@ -16,6 +17,7 @@
 #include "dataplane/traffic/answer_rule.h"
 #include "dataplane/traffic/exchange.h"
 #include "dataplane/traffic/recorder.h"
+#include "harness/process/rpc.h"
 
 namespace pathproof::tester {
 
@@ -51,15 +53,20 @@ struct TesterOptions {
     std::optional<SoftwareNic> software_nic;
 };
 
+// What the tester says of itself once its ports are open.
+struct Opened {
+    std::string dpdk_version;
+    std::vector<port::PortInfo> ports;
+};
+
 class Client {
   public:
     static Result<std::unique_ptr<Client>> start(const TesterOptions& options);
-    ~Client();
 
-    const std::vector<port::PortInfo>& ports() const;
-    std::string dpdk_version() const;
-    pid_t pid() const;
-    bool alive() const;
+    const std::vector<port::PortInfo>& ports() const { return opened_.ports; }
+    std::string dpdk_version() const { return opened_.dpdk_version; }
+    pid_t pid() const { return rpc_.pid(); }
+    bool alive() const { return rpc_.alive(); }
 
     // Runs the plan to its end (pairs / rate + delays + drain) and reports. Without a responder the
     // answers come from elsewhere. With `evidence_path`, bad and misdelivered frames are written
@@ -90,9 +97,10 @@ class Client {
                         const std::vector<std::vector<std::uint8_t>>& frames);
 
   private:
-    Client();
-    struct Impl;
-    std::unique_ptr<Impl> impl_;
+    Client(process::Child child, const std::string& who) : rpc_(std::move(child), who) {}
+
+    process::RpcClient rpc_;
+    Opened opened_;
 };
 
 // Whether a file can be made at `path` (empty: none is wanted, fine): asked before a run, for a

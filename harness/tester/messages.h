@@ -100,12 +100,6 @@ namespace pathproof::tester {
 
 ENUM_VALUES(PortOffloads, 2)
 
-// What the tester says of itself once its ports are open.
-struct Opened {
-    std::string dpdk_version;
-    std::vector<port::PortInfo> ports;
-};
-
 FIELDS(SoftwareNic, faults, seed)
 FIELDS(PortRequest, name, device, tx_offloads, offloads, pool_mbufs, queues)
 FIELDS(TesterOptions, netns, ports, worker_cpus, hugepages, memory_mib, software_nic)

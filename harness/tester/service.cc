@@ -104,28 +104,182 @@ Result<port::Port> open_port(const PortRequest& request, const std::string& devi
 
 class Service {
   public:
-    Result<Opened> open(const TesterOptions& options);
+    Result<Opened> open(const TesterOptions& options) {
+        if (eal_) {
+            return fail(ErrorCode::kBadInput, "the ports are open already");
+        }
+        TRY(start(options));
+        return Opened{.dpdk_version = port::Eal::dpdk_version(), .ports = describe_ports()};
+    }
+
     Result<judge::PairReport> run_pairs(const pairs::PairPlan& plan,
                                         const std::optional<traffic::ResponderPlan>& responder,
-                                        const std::string& evidence);
-    Status start_wire(const softnic::WirePlan& plan);
-    Result<bool> wire_broken();
-    Result<softnic::WireReport> stop_wire(const std::string& evidence);
-    Result<traffic::ExchangeReport> exchange(const traffic::ExchangePlan& plan);
-    Result<softnic::NicLinkReport> stop_software_nic();
-    Status start_recording(const traffic::RecordPlan& plan);
-    Result<traffic::Recording> stop_recording(const traffic::RecordEnd& end);
+                                        const std::string& evidence) {
+        TRY(check_ready());
+        TRY(check_evidence_path(evidence));
+        cancelled_ = false;
+        // The run's own time 0 comes a moment later, once its memory is set aside.
+        const std::int64_t began = realtime_ns();
+        auto report = TRY(pairs::run_pairs(*eal_, ports_, plan, responder, cancelled_));
+        // Without room for the evidence the figures stay; whoever lists it finds it missing.
+        static_cast<void>(write_pairs(evidence, report, began));
+        return report;
+    }
+
+    Status start_wire(const softnic::WirePlan& plan) {
+        TRY(check_ready());
+        wire_ = TRY(softnic::Wire::start(*eal_, 0, ports_, plan));
+        wire_plan_ = plan;
+        return {};
+    }
+
+    Result<bool> wire_broken() {
+        if (!wire_) {
+            return fail(ErrorCode::kBadInput, "no wire is running");
+        }
+        return wire_->broken();
+    }
+
+    Result<softnic::WireReport> stop_wire(const std::string& evidence) {
+        if (!wire_) {
+            return fail(ErrorCode::kBadInput, "no wire is running");
+        }
+        TRY(check_evidence_path(evidence));
+        softnic::WireReport report = wire_->stop();
+        wire_.reset();
+        const Status written = evidence.empty()
+                                   ? Status()
+                                   : softnic::write_evidence(evidence, report, wire_plan_, ports_);
+        if (!written) {
+            report.objections.push_back(written.error().message);  // the figures stay
+        }
+        return report;
+    }
+
+    Result<traffic::ExchangeReport> exchange(const traffic::ExchangePlan& plan) {
+        TRY(check_ready());
+        return traffic::exchange(*eal_, 0, ports_, plan);
+    }
+
+    Result<softnic::NicLinkReport> stop_software_nic() {
+        if (!stand_) {
+            return fail(ErrorCode::kBadInput, "no software NIC is running");
+        }
+        return stand_->stop();
+    }
+
+    Status start_recording(const traffic::RecordPlan& plan) {
+        TRY(check_ready());
+        recorder_ = TRY(traffic::Recorder::start(*eal_, 0, ports_, plan));
+        return {};
+    }
+
+    Result<traffic::Recording> stop_recording(const traffic::RecordEnd& end) {
+        if (!recorder_) {
+            return fail(ErrorCode::kBadInput, "no recording is running");
+        }
+        traffic::Recording recording = recorder_->stop(end);
+        recorder_.reset();
+        return recording;
+    }
+
     Status write_frames(const std::string& path, const std::string& about,
-                        const std::vector<std::vector<std::uint8_t>>& bytes);
+                        const std::vector<std::vector<std::uint8_t>>& bytes) {
+        TRY(check_ready());
+        TRY(check_evidence_path(path));
+        std::vector<port::CapturedFrame> frames;
+        for (const auto& frame : bytes) {
+            frames.push_back({.port_id = ports_.front().id(),
+                              .direction = port::CaptureDirection::kIn,
+                              .unix_ns = realtime_ns(),
+                              .bytes = frame});
+        }
+        return port::write_capture(path, about, frames);
+    }
+
     void cancel() { cancelled_ = true; }
 
   private:
-    Status start(const TesterOptions& options);
-    Status stand_software_nic(const SoftwareNic& wanted);
-    std::vector<port::PortInfo> describe_ports() const;
-    Status check_ready() const;
+    Status start(const TesterOptions& options) {
+        const DeviceList devices = list_devices(options.ports);
+        auto eal = TRY(port::Eal::start({.worker_cpus = options.worker_cpus,
+                                         .memory_mib = memory_for(options),
+                                         .hugepages = options.hugepages,
+                                         .vdevs = devices.vdevs,
+                                         .pci = devices.pci}));
+        eal_.emplace(std::move(eal));
+        for (std::size_t index = 0; index < options.ports.size(); ++index) {
+            auto port = open_port(options.ports[index], devices.names[index]);
+            if (!port) {
+                ports_.clear();
+                return pass_on(port.error());
+            }
+            ports_.push_back(std::move(*port));
+        }
+        return options.software_nic ? stand_software_nic(*options.software_nic) : Status();
+    }
+
+    Status stand_software_nic(const SoftwareNic& wanted) {
+        softnic::NicLinkPlan plan{.seed = wanted.seed};
+        for (const std::string& text : wanted.faults) {
+            auto fault = TRY(softnic::parse_fault(text));
+            plan.faults.push_back(std::move(fault));
+        }
+        stand_ = TRY(softnic::NicStand::start(*eal_, eal_->workers() - 1, plan));
+        ports_.push_back(std::move(stand_->device));
+        ports_.push_back(std::move(stand_->far));
+        return {};
+    }
+
+    // The rings behind a software NIC are no device of their own.
+    std::vector<port::PortInfo> describe_ports() const {
+        std::vector<port::PortInfo> ports;
+        for (const port::Port& port : ports_) {
+            ports.push_back(port.info());
+        }
+        if (stand_) {
+            port::PortInfo& device = ports[ports.size() - 2];
+            device.driver = softnic::kSoftwareNicName;
+            device.tx_offloads = port::tx_names(softnic::tx_capabilities());
+            device.rx_offloads = port::rx_names(softnic::rx_capabilities());
+        }
+        return ports;
+    }
+
+    Status check_ready() const {
+        if (!eal_ || ports_.empty()) {
+            return fail(ErrorCode::kBadInput, "no port is open: ask for 'open' first");
+        }
+        if (wire_) {
+            return fail(ErrorCode::kBadInput, "a wire is running: stop it first");
+        }
+        if (recorder_) {
+            return fail(ErrorCode::kBadInput, "a recording is running: stop it first");
+        }
+        return {};
+    }
+
     Status write_pairs(const std::string& path, const judge::PairReport& report,
-                       std::int64_t began) const;
+                       std::int64_t began) const {
+        std::vector<port::CapturedFrame> frames;
+        for (const auto* kept : {&report.bad_frames, &report.misdelivered_frames}) {
+            for (const judge::KeptFrame& frame : *kept) {
+                frames.push_back({.port_id = ports_[frame.port].id(),
+                                  .direction = port::CaptureDirection::kIn,
+                                  .unix_ns = began + frame.time_ns,
+                                  .bytes = frame.bytes});
+            }
+        }
+        if (path.empty() || frames.empty()) {
+            return {};
+        }
+        return port::write_capture(
+            path,
+            fmt::format("pathproof tester: {} received frames with wrong checksums, then {} "
+                        "answers that came from another address than the one asked",
+                        report.bad_frames.size(), report.misdelivered_frames.size()),
+            frames);
+    }
 
     std::optional<port::Eal> eal_;
     std::vector<port::Port> ports_;
@@ -135,179 +289,6 @@ class Service {
     std::optional<softnic::NicStand> stand_;
     std::atomic<bool> cancelled_ = false;
 };
-
-Status Service::start(const TesterOptions& options) {
-    const DeviceList devices = list_devices(options.ports);
-    auto eal = TRY(port::Eal::start({.worker_cpus = options.worker_cpus,
-                                     .memory_mib = memory_for(options),
-                                     .hugepages = options.hugepages,
-                                     .vdevs = devices.vdevs,
-                                     .pci = devices.pci}));
-    eal_.emplace(std::move(eal));
-    for (std::size_t index = 0; index < options.ports.size(); ++index) {
-        auto port = open_port(options.ports[index], devices.names[index]);
-        if (!port) {
-            ports_.clear();
-            return pass_on(port.error());
-        }
-        ports_.push_back(std::move(*port));
-    }
-    return options.software_nic ? stand_software_nic(*options.software_nic) : Status();
-}
-
-Status Service::stand_software_nic(const SoftwareNic& wanted) {
-    softnic::NicLinkPlan plan{.seed = wanted.seed};
-    for (const std::string& text : wanted.faults) {
-        auto fault = TRY(softnic::parse_fault(text));
-        plan.faults.push_back(std::move(fault));
-    }
-    stand_ = TRY(softnic::NicStand::start(*eal_, eal_->workers() - 1, plan));
-    ports_.push_back(std::move(stand_->device));
-    ports_.push_back(std::move(stand_->far));
-    return {};
-}
-
-// The rings behind a software NIC are no device of their own.
-std::vector<port::PortInfo> Service::describe_ports() const {
-    std::vector<port::PortInfo> ports;
-    for (const port::Port& port : ports_) {
-        ports.push_back(port.info());
-    }
-    if (stand_) {
-        port::PortInfo& device = ports[ports.size() - 2];
-        device.driver = softnic::kSoftwareNicName;
-        device.tx_offloads = port::tx_names(softnic::tx_capabilities());
-        device.rx_offloads = port::rx_names(softnic::rx_capabilities());
-    }
-    return ports;
-}
-
-Result<Opened> Service::open(const TesterOptions& options) {
-    if (eal_) {
-        return fail(ErrorCode::kBadInput, "the ports are open already");
-    }
-    TRY(start(options));
-    return Opened{.dpdk_version = port::Eal::dpdk_version(), .ports = describe_ports()};
-}
-
-Status Service::check_ready() const {
-    if (!eal_ || ports_.empty()) {
-        return fail(ErrorCode::kBadInput, "no port is open: ask for 'open' first");
-    }
-    if (wire_) {
-        return fail(ErrorCode::kBadInput, "a wire is running: stop it first");
-    }
-    if (recorder_) {
-        return fail(ErrorCode::kBadInput, "a recording is running: stop it first");
-    }
-    return {};
-}
-
-Result<judge::PairReport> Service::run_pairs(const pairs::PairPlan& plan,
-                                             const std::optional<traffic::ResponderPlan>& responder,
-                                             const std::string& evidence) {
-    TRY(check_ready());
-    TRY(check_evidence_path(evidence));
-    cancelled_ = false;
-    // The run's own time 0 comes a moment later, once its memory is set aside.
-    const std::int64_t began = realtime_ns();
-    auto report = TRY(pairs::run_pairs(*eal_, ports_, plan, responder, cancelled_));
-    // Without room for the evidence the figures stay; whoever lists it finds it missing.
-    static_cast<void>(write_pairs(evidence, report, began));
-    return report;
-}
-
-Status Service::start_wire(const softnic::WirePlan& plan) {
-    TRY(check_ready());
-    wire_ = TRY(softnic::Wire::start(*eal_, 0, ports_, plan));
-    wire_plan_ = plan;
-    return {};
-}
-
-Result<bool> Service::wire_broken() {
-    if (!wire_) {
-        return fail(ErrorCode::kBadInput, "no wire is running");
-    }
-    return wire_->broken();
-}
-
-Result<softnic::WireReport> Service::stop_wire(const std::string& evidence) {
-    if (!wire_) {
-        return fail(ErrorCode::kBadInput, "no wire is running");
-    }
-    TRY(check_evidence_path(evidence));
-    softnic::WireReport report = wire_->stop();
-    wire_.reset();
-    const Status written =
-        evidence.empty() ? Status() : softnic::write_evidence(evidence, report, wire_plan_, ports_);
-    if (!written) {
-        report.objections.push_back(written.error().message);  // the figures stay
-    }
-    return report;
-}
-
-Result<traffic::ExchangeReport> Service::exchange(const traffic::ExchangePlan& plan) {
-    TRY(check_ready());
-    return traffic::exchange(*eal_, 0, ports_, plan);
-}
-
-Result<softnic::NicLinkReport> Service::stop_software_nic() {
-    if (!stand_) {
-        return fail(ErrorCode::kBadInput, "no software NIC is running");
-    }
-    return stand_->stop();
-}
-
-Status Service::start_recording(const traffic::RecordPlan& plan) {
-    TRY(check_ready());
-    recorder_ = TRY(traffic::Recorder::start(*eal_, 0, ports_, plan));
-    return {};
-}
-
-Result<traffic::Recording> Service::stop_recording(const traffic::RecordEnd& end) {
-    if (!recorder_) {
-        return fail(ErrorCode::kBadInput, "no recording is running");
-    }
-    traffic::Recording recording = recorder_->stop(end);
-    recorder_.reset();
-    return recording;
-}
-
-Status Service::write_frames(const std::string& path, const std::string& about,
-                             const std::vector<std::vector<std::uint8_t>>& bytes) {
-    TRY(check_ready());
-    TRY(check_evidence_path(path));
-    std::vector<port::CapturedFrame> frames;
-    for (const auto& frame : bytes) {
-        frames.push_back({.port_id = ports_.front().id(),
-                          .direction = port::CaptureDirection::kIn,
-                          .unix_ns = realtime_ns(),
-                          .bytes = frame});
-    }
-    return port::write_capture(path, about, frames);
-}
-
-Status Service::write_pairs(const std::string& path, const judge::PairReport& report,
-                            std::int64_t began) const {
-    std::vector<port::CapturedFrame> frames;
-    for (const auto* kept : {&report.bad_frames, &report.misdelivered_frames}) {
-        for (const judge::KeptFrame& frame : *kept) {
-            frames.push_back({.port_id = ports_[frame.port].id(),
-                              .direction = port::CaptureDirection::kIn,
-                              .unix_ns = began + frame.time_ns,
-                              .bytes = frame.bytes});
-        }
-    }
-    if (path.empty() || frames.empty()) {
-        return {};
-    }
-    return port::write_capture(
-        path,
-        fmt::format("pathproof tester: {} received frames with wrong checksums, then {} "
-                    "answers that came from another address than the one asked",
-                    report.bad_frames.size(), report.misdelivered_frames.size()),
-        frames);
-}
 
 }  // namespace
 

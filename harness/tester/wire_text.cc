@@ -40,13 +40,8 @@ std::map<std::size_t, std::string> names_of_bad(const WireReport& report, Direct
     return names;
 }
 
-std::uint64_t count(const WireTally& one, std::size_t layer, ChecksumState state) {
-    return one.checksums[layer][static_cast<std::size_t>(state)];
-}
-
-bool seen(const WireTally& one, std::size_t layer) {
-    return std::any_of(one.checksums[layer].begin(), one.checksums[layer].end(),
-                       [](std::uint64_t frames) { return frames != 0; });
+std::uint64_t count(const LayerCounts& frames, ChecksumState state) {
+    return frames[static_cast<std::size_t>(state)];
 }
 
 std::string row(const char* what, const WireReport& report, std::uint64_t WireTally::*field) {
@@ -59,17 +54,10 @@ std::string layer_rows(const WireReport& report, Direction direction, const std:
     const auto names = names_of_bad(report, direction);
     std::string text;
     for (std::size_t layer = 0; layer < judge::kLayerCount; ++layer) {
-        if (!seen(one, layer)) {
-            continue;
-        }
-        const std::uint64_t bad = count(one, layer, ChecksumState::kBad);
         const auto named = names.find(layer);
-        text += fmt::format("  {:<14}{:>12} good{:>10} bad{:>10} disabled{:>10} not verifiable{}\n",
-                            judge::name(judge::layer_at(layer)),
-                            count(one, layer, ChecksumState::kGood), bad,
-                            count(one, layer, ChecksumState::kDisabled),
-                            count(one, layer, ChecksumState::kUnverifiable),
-                            bad != 0 && named != names.end() ? "  " + named->second : "");
+        const bool bad = count(one.checksums[layer], ChecksumState::kBad) != 0;
+        text += checksum_row(layer, one.checksums[layer],
+                             bad && named != names.end() ? "  " + named->second : "");
     }
     return text.empty() ? text : fmt::format("checksums, {}:\n{}", title, text);
 }
@@ -89,22 +77,39 @@ json direction_summary(const WireReport& report, Direction direction) {
                 {"checksums", json::object()}};
     const auto names = names_of_bad(report, direction);
     for (std::size_t layer = 0; layer < judge::kLayerCount; ++layer) {
-        if (!seen(one, layer)) {
+        json states = checksum_states(one.checksums[layer]);
+        if (states.is_null()) {
             continue;
         }
-        json& states = out["checksums"][judge::word(judge::layer_at(layer))];
-        states = {{"good", count(one, layer, ChecksumState::kGood)},
-                  {"bad", count(one, layer, ChecksumState::kBad)},
-                  {"disabled", count(one, layer, ChecksumState::kDisabled)},
-                  {"unverifiable", count(one, layer, ChecksumState::kUnverifiable)}};
         if (const auto named = names.find(layer); named != names.end()) {
             states["name"] = named->second;
         }
+        out["checksums"][judge::word(judge::layer_at(layer))] = std::move(states);
     }
     return out;
 }
 
 }  // namespace
+
+std::string checksum_row(std::size_t layer, const LayerCounts& frames, const std::string& more) {
+    if (frames == LayerCounts{}) {
+        return "";
+    }
+    return fmt::format("  {:<14}{:>12} good{:>10} bad{:>10} disabled{:>10} not verifiable{}\n",
+                       judge::name(judge::layer_at(layer)), count(frames, ChecksumState::kGood),
+                       count(frames, ChecksumState::kBad), count(frames, ChecksumState::kDisabled),
+                       count(frames, ChecksumState::kUnverifiable), more);
+}
+
+json checksum_states(const LayerCounts& frames) {
+    if (frames == LayerCounts{}) {
+        return nullptr;
+    }
+    return {{"good", count(frames, ChecksumState::kGood)},
+            {"bad", count(frames, ChecksumState::kBad)},
+            {"disabled", count(frames, ChecksumState::kDisabled)},
+            {"unverifiable", count(frames, ChecksumState::kUnverifiable)}};
+}
 
 std::string wire_table(const WireReport& report, const std::vector<port::PortInfo>& ports) {
     std::string text = fmt::format(

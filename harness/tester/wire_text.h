@@ -5,10 +5,19 @@
 #include <string>
 #include <vector>
 
+#include "dataplane/judge/intake.h"
 #include "dataplane/port/port.h"
 #include "dataplane/softnic/wire.h"
 
 namespace pathproof::tester {
+
+// Frames by what their checksum of one layer was.
+using LayerCounts = judge::ChecksumCounts::value_type;
+// A row for people, with `more` at its end, and an object for scripts; empty and null where no
+// frame had the layer.
+std::string checksum_row(std::size_t layer, const LayerCounts& frames,
+                         const std::string& more = "");
+nlohmann::json checksum_states(const LayerCounts& frames);
 
 // `ports` are the wire's two, port A first.
 //

@@ -19,7 +19,7 @@
 #include <thread>
 #include <vector>
 
-#include "dataplane/port/counters.h"
+#include "dataplane/base/counts.h"
 #include "dataplane/port/kernel_interface.h"
 #include "dataplane/port/port.h"
 #include "harness/process/program.h"
@@ -142,7 +142,7 @@ BOOST_AUTO_TEST_CASE(a_frame_from_each_buffer_of_the_pool_leaves_the_interface) 
         sent += the_port().tx_burst(0, all.data() + sent, static_cast<std::uint16_t>(rest));
     }
     BOOST_TEST(sent == all.size());
-    const PortCounters counted = difference(before, the_port().counters());
+    const PortCounters counted = counts_between(before, the_port().counters());
     BOOST_TEST(counted.tx_packets == sent);
     BOOST_TEST(counted.tx_by_interface == sent);
 }
@@ -162,7 +162,7 @@ BOOST_AUTO_TEST_CASE(frames_come_in_for_as_long_as_they_are_taken) {
         received += receive(kAtOnce);
     }
     BOOST_TEST(received == rounds * kAtOnce);
-    BOOST_TEST(difference(before, the_port().counters()).rx_missed == 0u);
+    BOOST_TEST(counts_between(before, the_port().counters()).rx_missed == 0u);
 }
 
 BOOST_AUTO_TEST_CASE(a_receive_ring_that_ran_over_is_the_ports_own_loss) {
@@ -176,7 +176,7 @@ BOOST_AUTO_TEST_CASE(a_receive_ring_that_ran_over_is_the_ports_own_loss) {
     }
     const std::size_t received = receive(kMany);
     BOOST_TEST(received < kMany);
-    const std::uint64_t missed = difference(before, the_port().counters()).rx_missed;
+    const std::uint64_t missed = counts_between(before, the_port().counters()).rx_missed;
     BOOST_TEST(received + missed == kMany);
     // A veth has them among its rx_dropped, other interfaces may not.
     BOOST_TEST(XdpSockets::all().dropped_at_full_ring() == missed);

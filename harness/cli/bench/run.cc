@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
-#include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "dataplane/base/clock.h"
@@ -28,11 +27,7 @@ Status prepare(const BenchOptions& options) {
     if (options.out_dir.empty()) {
         return {};
     }
-    std::error_code wrong;
-    std::filesystem::create_directories(options.out_dir, wrong);
-    if (wrong) {
-        return fail(ErrorCode::kBadInput, "--out '{}': {}", options.out_dir, wrong.message());
-    }
+    TRY(doing(make_folders(options.out_dir, ErrorCode::kBadInput), "--out '{}'", options.out_dir));
     for (const char* name : {"bench.json", "bench.txt"}) {
         TRY(doing(NewFile::beside(options.out_dir + "/" + name), "--out"));
     }

@@ -2,6 +2,7 @@
 
 #include <filesystem>
 
+#include "dataplane/base/new_file.h"
 #include "dataplane/port/capture.h"
 
 namespace pathproof::cli {
@@ -63,15 +64,13 @@ Result<std::vector<std::string>> write_evidence(const std::string& folder,
     }
     const std::vector<load::Anomaly> anomalies = run.take_anomalies();
     std::vector<std::string> files;
-    std::error_code wrong;
-    fs::create_directories(folder, wrong);
-    if (wrong) {
-        return fail(ErrorCode::kBadInput, "--evidence {}: {}", folder, wrong.message());
-    }
+    TRY(doing(make_folders(folder, ErrorCode::kBadInput), "--evidence {}", folder));
     // Those of an earlier run would be taken for this one's.
+    std::error_code wrong;
     for (const fs::directory_entry& entry : fs::directory_iterator(folder, wrong)) {
         const std::string name = entry.path().filename();
-        if (name == "bad.pcapng" || (name.starts_with("anomaly-") && name.ends_with(".pcapng"))) {
+        if (name == "bad.pcapng" || name == "wrong.pcapng" ||
+            (name.starts_with("anomaly-") && name.ends_with(".pcapng"))) {
             fs::remove(entry.path(), wrong);
         }
     }

@@ -16,6 +16,14 @@ std::vector<ClassFigures> class_figures(const load::TrialReport& report) {
     return found;
 }
 
+judge::SequenceTotals all_streams(const load::TrialReport& report) {
+    judge::SequenceTotals all;
+    for (const judge::SequenceTotals& stream : report.intake.streams) {
+        all = judge::sum(all, stream);
+    }
+    return all;
+}
+
 std::vector<load::WrongField> wrong_fields(const load::TrialReport& report) {
     std::vector<load::WrongField> fields = report.intake.wrong_fields;
     std::erase_if(fields, [](const load::WrongField& one) { return one.frames == 0; });

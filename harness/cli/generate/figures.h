@@ -22,6 +22,9 @@ struct ClassFigures {
 // Of the classes that were sent or came.
 std::vector<ClassFigures> class_figures(const load::TrialReport& report);
 
+// Of all streams together.
+judge::SequenceTotals all_streams(const load::TrialReport& report);
+
 // Of the fields that were not as they had to be, in how many frames, most first.
 std::vector<load::WrongField> wrong_fields(const load::TrialReport& report);
 

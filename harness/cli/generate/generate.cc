@@ -1,10 +1,10 @@
 // pathproof generate: traffic at an exact rate, each frame followed to its answer.
 #include <CLI/CLI.hpp>
-#include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "dataplane/base/new_file.h"
 #include "dataplane/port/rate_limit.h"
 #include "harness/cli/commands.h"
 #include "harness/cli/generate/amounts.h"
@@ -109,16 +109,6 @@ Status limit_in_hardware(const load::TrialOrder& order, double frame_bytes, Lane
     return {};
 }
 
-// The folder must be there before anything is sent for it.
-Status prepare_folder(const std::string& folder) {
-    std::error_code wrong;
-    if (!folder.empty()) {
-        std::filesystem::create_directories(folder, wrong);
-    }
-    return wrong ? fail(ErrorCode::kBadInput, "--evidence {}: {}", folder, wrong.message())
-                 : Status();
-}
-
 void print(const GenerateResult& result, bool json) {
     fmt::print("{}", json ? process::to_text(result_json(result)) + "\n" : result_text(result));
 }
@@ -140,7 +130,10 @@ class Generation {
         }
         TRY(check_lanes(options_.lanes));
         traffic_ = TRY(planned_traffic(options_, rate_));
-        TRY(prepare_folder(options_.evidence));
+        if (!options_.evidence.empty()) {
+            TRY(doing(make_folders(options_.evidence, ErrorCode::kBadInput), "--evidence {}",
+                      options_.evidence));
+        }
         TRY(start_metrics());
         TRY(open_lanes());
         TRY(start_run());
@@ -156,7 +149,6 @@ class Generation {
         const GenerateResult result{.report = std::move(report),
                                     .sending = lanes_->sending().info(),
                                     .receiving = lanes_->receiving().info(),
-                                    .frames_in_unit = options_.traffic.frames_in_unit(),
                                     .tracked = !options_.replays(),
                                     .expects = traffic_.intake.expects,
                                     .timeout_s = options_.traffic.timeout_s,

@@ -7,10 +7,6 @@
 
 namespace pathproof::cli {
 
-std::uint16_t LaneOptions::queue_count() const {
-    return queues > 0 ? queues : static_cast<std::uint16_t>(cpus.size());
-}
-
 void add_lane_options(CLI::App& command, LaneOptions& options) {
     command
         .add_option("port", options.port,

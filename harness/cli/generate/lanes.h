@@ -23,7 +23,9 @@ struct LaneOptions {
     std::vector<int> cpus = {0};
     std::uint16_t queues = 0;  // 0: one for each lcore
 
-    std::uint16_t queue_count() const;
+    std::uint16_t queue_count() const {
+        return queues > 0 ? queues : static_cast<std::uint16_t>(cpus.size());
+    }
 };
 
 void add_lane_options(CLI::App& command, LaneOptions& options);

@@ -32,29 +32,23 @@ std::vector<Word> words(const std::string& text) {
     return found;
 }
 
-std::string class_names() {
-    std::string names;
-    for (std::size_t n = 0; n < frame::kTrafficClasses; ++n) {
-        const auto traffic = static_cast<TrafficClass>(n);
-        if (traffic != TrafficClass::kReplay) {
-            names += fmt::format("{}{}", names.empty() ? "" : ", ", frame::name(traffic));
-        }
-    }
-    return names;
-}
-
 Result<TrafficClass> class_named(const std::string& name) {
     if (name == "dns") {
         return TrafficClass::kDnsA;
     }
+    std::vector<std::string> known;
     for (std::size_t n = 0; n < frame::kTrafficClasses; ++n) {
         const auto traffic = static_cast<TrafficClass>(n);
-        if (traffic != TrafficClass::kReplay && name == frame::name(traffic)) {
+        if (traffic == TrafficClass::kReplay) {
+            continue;
+        }
+        if (name == frame::name(traffic)) {
             return traffic;
         }
+        known.emplace_back(frame::name(traffic));
     }
     return fail(ErrorCode::kBadInput, "'{}' is no traffic class; there are {}", name,
-                class_names());
+                fmt::join(known, ", "));
 }
 
 bool is_dns(TrafficClass traffic) {

@@ -14,7 +14,6 @@ struct GenerateResult {
     load::TrialReport report;
     port::PortInfo sending;
     port::PortInfo receiving;
-    unsigned frames_in_unit = 1;  // 2: pairs
     // What comes back can be told: false for a capture file, whose frames carry no number.
     bool tracked = true;
     load::IntakePlan::Expects expects = load::IntakePlan::Expects::kAnswers;

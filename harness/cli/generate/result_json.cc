@@ -60,21 +60,12 @@ json compared_json(const GenerateResult& result) {
 }
 
 json reordering_json(const TrialReport& report) {
-    std::uint32_t furthest = 0;
-    std::uint64_t too_old = 0;
-    std::vector<std::uint64_t> distances;
-    for (const judge::SequenceTotals& stream : report.intake.streams) {
-        furthest = std::max(furthest, stream.furthest);
-        too_old += stream.too_old;
-        distances.resize(stream.distance.size());
-        for (std::size_t n = 0; n < distances.size(); ++n) {
-            distances[n] += stream.distance[n];
-        }
-    }
+    const judge::SequenceTotals all = all_streams(report);
+    std::vector<std::uint64_t> distances(all.distance.begin(), all.distance.end());
     while (!distances.empty() && distances.back() == 0) {
         distances.pop_back();
     }
-    return {{"furthest", furthest}, {"too_old", too_old}, {"by_power_of_two", distances}};
+    return {{"furthest", all.furthest}, {"too_old", all.too_old}, {"by_power_of_two", distances}};
 }
 
 json departures_json(const TrialReport& report) {
@@ -137,7 +128,7 @@ void add_arrivals(json& out, const TrialReport& report) {
                 {"classes", classes_json(report)},
                 {"reordering", reordering_json(report)},
                 {"latency_us", histogram_json(all.latency)},
-                {"latency_less_own_us", histogram_json(all.latency.less(report.own_bias_ns))}});
+                {"latency_less_own_us", histogram_json(all.latency.less(report.bias.floor_ns))}});
 }
 
 }  // namespace

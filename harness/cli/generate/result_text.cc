@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <sstream>
 
 #include "harness/cli/generate/figures.h"
 #include "harness/cli/generate/remedies.h"
@@ -85,11 +86,10 @@ std::string class_rows(const GenerateResult& result) {
 }
 
 std::string indented(const std::string& lines) {
+    std::istringstream in(lines);
     std::string text;
-    for (std::size_t at = 0; at < lines.size();) {
-        const std::size_t end = std::min(lines.find('\n', at), lines.size());
-        text += "    " + lines.substr(at, end - at) + "\n";
-        at = end + 1;
+    for (std::string line; std::getline(in, line);) {
+        text += "    " + line + "\n";
     }
     return text;
 }
@@ -113,14 +113,9 @@ std::string compared_rows(const GenerateResult& result) {
 }
 
 std::string reordering_row(const TrialReport& report) {
-    std::uint32_t furthest = 0;
-    std::uint64_t too_old = 0;
-    for (const judge::SequenceTotals& stream : report.intake.streams) {
-        furthest = std::max(furthest, stream.furthest);
-        too_old += stream.too_old;
-    }
-    return (furthest == 0 ? "" : row("furthest behind a later frame", furthest)) +
-           (too_old == 0 ? "" : row("too far behind to tell from twice", too_old));
+    const judge::SequenceTotals all = all_streams(report);
+    return (all.furthest == 0 ? "" : row("furthest behind a later frame", all.furthest)) +
+           (all.too_old == 0 ? "" : row("too far behind to tell from twice", all.too_old));
 }
 
 std::string latency_rows(const GenerateResult& result) {

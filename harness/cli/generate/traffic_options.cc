@@ -328,7 +328,6 @@ Result<Traffic> traffic_of(const TrafficOptions& options, std::uint64_t flows) {
     source.suffix = options.suffix;
     source.seed = options.seed;
     const auto tried = TRY(load::FrameSource::make(source));
-    traffic.mean_frame_bytes = tried.mean_frame_bytes();
     traffic.port_offloads = tried.port_offloads();
     return traffic;
 }

@@ -52,8 +52,6 @@ void add_traffic_options(CLI::App& command, TrafficOptions& options);
 struct Traffic {
     load::SourcePlan source;
     load::IntakePlan intake;
-    // Of a frame without FCS: the mean over the mix.
-    double mean_frame_bytes = 0;
     std::uint64_t port_offloads = 0;  // RTE_ETH_TX_OFFLOAD_* that the sending port must have
 };
 

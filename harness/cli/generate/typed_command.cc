@@ -1,6 +1,7 @@
 #include "harness/cli/generate/typed_command.h"
 
 #include <algorithm>
+#include <boost/algorithm/string/replace.hpp>
 #include <cctype>
 #include <fstream>
 
@@ -15,11 +16,7 @@ bool is_plain(const std::string& word) {
 }
 
 std::string quoted(const std::string& word) {
-    std::string text = "'";
-    for (const char letter : word) {
-        text += letter == '\'' ? "'\\''" : std::string(1, letter);
-    }
-    return text + "'";
+    return "'" + boost::replace_all_copy(word, "'", "'\\''") + "'";
 }
 
 }  // namespace

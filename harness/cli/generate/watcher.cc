@@ -6,6 +6,7 @@
 #include <condition_variable>
 #include <nlohmann/json.hpp>
 
+#include "dataplane/base/counts.h"
 #include "harness/process/json_text.h"
 
 namespace pathproof::cli {
@@ -75,9 +76,7 @@ void ProgressWatcher::watch(const std::stop_token& over) {
         const load::Live now = run_.live();
         write({.seconds = std::chrono::duration<double>(Clock::now() - began).count(),
                .counts = now,
-               .last_second = {.sent = now.sent - before.sent,
-                               .received = now.received - before.received,
-                               .bad_checksums = now.bad_checksums - before.bad_checksums}});
+               .last_second = counts_between(before, now)});
         before = now;
     }
 }
@@ -106,10 +105,6 @@ Result<std::unique_ptr<LiveMetrics>> LiveMetrics::start(const std::string& addre
 void LiveMetrics::show(const load::LoadRun* run) {
     const std::lock_guard guard(lock_);
     run_ = run;
-}
-
-std::string LiveMetrics::where() const {
-    return fmt::format("http://{}/metrics", frame::to_string(server_->address()));
 }
 
 std::string LiveMetrics::text(metrics::Dialect dialect) {

@@ -52,7 +52,9 @@ class LiveMetrics {
     static Result<std::unique_ptr<LiveMetrics>> start(const std::string& address);
     // The run whose counts are told from now on; null: none. It must live until another call.
     void show(const load::LoadRun* run);
-    std::string where() const;
+    std::string where() const {
+        return fmt::format("http://{}/metrics", frame::to_string(server_->address()));
+    }
 
   private:
     std::string text(metrics::Dialect dialect);

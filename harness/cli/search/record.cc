@@ -82,11 +82,7 @@ Result<SearchRecord> SearchRecord::open(const SearchOptions& options) {
     if (options.out.empty()) {
         return record;
     }
-    std::error_code error;
-    std::filesystem::create_directories(options.out, error);
-    if (error) {
-        return fail(ErrorCode::kBadInput, "--out {}: {}", options.out, error.message());
-    }
+    TRY(doing(make_folders(options.out, ErrorCode::kBadInput), "--out {}", options.out));
     auto log = TRY(doing(NewFile::beside(options.out + "/trials.jsonl"), "--out {}", options.out));
     record.log_.emplace(std::move(log));
     return record;
