@@ -19,12 +19,13 @@ struct Steps {
     unsigned sender = 0;
     unsigned senders = 1;
 
+    // Frames of this sender before the change, and after it.
     std::uint64_t in_first() const {
         return load::share_of(load::units_in(first_duration, first_pps), sender, senders);
-    }  // frames of this sender before the change
+    }
     std::uint64_t in_second() const {
         return load::share_of(load::units_in(second_duration, second_pps), sender, senders);
-    }  // and after it
+    }
     std::uint64_t frames() const { return in_first() + in_second(); }
     // When frame number `n` of this sender is due, from the start.
     Nanoseconds departure(std::uint64_t n) const;
