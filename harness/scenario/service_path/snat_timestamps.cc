@@ -39,7 +39,7 @@ constexpr std::uint32_t kAllPorts = 64'512;
 constexpr std::uint32_t kFrameBytes = 128;  // Ethernet, IPv4 and TCP with all their options
 constexpr std::uint32_t kMostFrames = 200'000;
 constexpr double kStarvedMs = 100;
-constexpr unsigned kMostRuns = 3;
+constexpr unsigned kMostRuns = 5;
 
 class PathBench : public NatPathBench<TimestampCell, TimestampValues> {
   public:
@@ -62,7 +62,7 @@ class PathBench : public NatPathBench<TimestampCell, TimestampValues> {
   private:
     // A run whose client had no CPU time, in which two SYNs drew one port at once (the failure of
     // snat-race), or whose server was late though its queue had room (the machine stood still), is
-    // made again, up to three times in all.
+    // made again, up to five times in all.
     Status run(const TimestampCell& what, MeasuredTimestampCell& cell) override {
         cell.what.path = lab::with_cure(what.path, context_.options.cure);
         for (unsigned attempt = 1; attempt <= kMostRuns; ++attempt) {
