@@ -7,9 +7,11 @@
 #include <boost/test/unit_test.hpp>
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <sstream>
+#include <vector>
 
 #include "tests/process/shell.h"
 
@@ -366,6 +368,11 @@ BOOST_AUTO_TEST_CASE(a_link_that_goes_down_ends_the_run_and_keeps_its_counts) {
 BOOST_AUTO_TEST_CASE(frames_with_wrong_checksums_are_kept_as_evidence) {
     const Cable cable;
     const std::filesystem::path folder = cable.folder / "evidence";
+    const std::vector<std::string> earlier = {"anomaly-1-late.pcapng", "wrong.pcapng"};
+    std::filesystem::create_directory(folder);
+    for (const std::string& file : earlier) {
+        std::ofstream(folder / file) << "of an earlier run";
+    }
     const auto out = process::run_program(
         {"sh", "-c",
          pathproof_binary() +
@@ -381,4 +388,7 @@ BOOST_AUTO_TEST_CASE(frames_with_wrong_checksums_are_kept_as_evidence) {
         Cable::shell("tshark -r " + (folder / "bad.pcapng").string() +
                      " -o udp.check_checksum:TRUE -Y udp.checksum.status==0 2>/dev/null | wc -l");
     BOOST_TEST(std::stoi(bad) == 30);
+    for (const std::string& file : earlier) {
+        BOOST_TEST(!std::filesystem::exists(folder / file), file);
+    }
 }
