@@ -44,7 +44,7 @@ Result<int> run_qualify(const QualifyOptions& options) {
     return run_to_end(qualify_session(options), options, print);
 }
 
-// Why.
+// Why nothing is said of it.
 std::string nothing_said(const verdict::RunResult& result, const std::string& cell) {
     std::string text = "nothing is said of this one";
     if (result.scenarios.empty()) {
