@@ -87,8 +87,8 @@ std::string in_line(const Baseline& baseline, const Known& known, const std::str
 template <typename Run, typename Take>
 void each_cell(Run& run, const Take& take) {
     for (auto& scenario : run.scenarios) {
-        for (auto& cell : all_cells(scenario)) {
-            take(scenario.id, cell);
+        for (const auto& cell : all_cells(scenario)) {
+            take(scenario.id, cell.get());
         }
     }
 }

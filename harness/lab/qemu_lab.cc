@@ -141,7 +141,8 @@ class QemuLab final : public Lab {
                                                  ? guest::Work::kNatBox
                                                  : guest::Work::kDevice}));
         TRY(run_ip(netns, fmt::format("link set {} up\n", guest::kTap)));
-        const auto parts = std::make_shared<GuestParts>(std::move(namespaces), std::move(guest));
+        const std::shared_ptr<GuestParts> parts(
+            new GuestParts{std::move(namespaces), std::move(guest)});
         return MadeDut{.parts = parts,
                        .agent = parts->dut.agent(),
                        .device = {.netns = "",

@@ -4,8 +4,8 @@
 
 #include <algorithm>
 #include <iterator>
-#include <ranges>
 
+#include "dataplane/base/join_each.h"
 #include "harness/netfilter/digits.h"
 #include "harness/netfilter/names.h"
 
@@ -192,7 +192,7 @@ Result<CsvFormat> CsvFormat::make(Rows rows, const std::vector<std::string>& nam
         const auto found = std::ranges::find(all, wanted, &Column::name);
         if (found == all.end()) {
             return fail(ErrorCode::kBadInput, "-o '{}': the columns of --csv are {}", wanted,
-                        fmt::join(all | std::views::transform(&Column::name), ", "));
+                        join_each(all, &Column::name));
         }
         format.columns_.push_back(*found);
     }

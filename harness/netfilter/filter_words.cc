@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <boost/algorithm/string.hpp>
 #include <limits>
-#include <ranges>
 #include <string_view>
 
+#include "dataplane/base/join_each.h"
 #include "dataplane/base/number.h"
 #include "harness/netfilter/filter.h"
 #include "harness/netfilter/names.h"
@@ -75,8 +75,7 @@ Status read_mark(std::string_view word, std::string_view text, Filter& filter) {
 }
 
 std::string allowed_status_words() {
-    return boost::to_lower_copy(fmt::format(
-        "{}", fmt::join(status_bits() | std::views::transform(&StatusBit::name), ", ")));
+    return boost::to_lower_copy(join_each(status_bits(), &StatusBit::name));
 }
 
 Status read_status_bit(std::string_view word, std::string_view text, Filter& filter) {
@@ -252,8 +251,7 @@ Failure unknown_word(std::string_view word) {
     return fail(ErrorCode::kBadInput,
                 "unknown filter word '{}'; allowed are {}= and the bare words ipv4, ipv6, src-nat, "
                 "dst-nat, any-nat, {}",
-                word, fmt::join(kWords | std::views::transform(&Word::name), "=, "),
-                fmt::join(protocol_names(), ", "));
+                word, join_each(kWords, &Word::name, "=, "), fmt::join(protocol_names(), ", "));
 }
 
 Status read_bare_word(std::string_view word, Filter& filter) {

@@ -4,8 +4,8 @@
 
 #include <algorithm>
 #include <chrono>
-#include <ranges>
 
+#include "dataplane/base/join_each.h"
 #include "harness/offload/evidence.h"
 
 namespace pathproof::offload {
@@ -97,8 +97,7 @@ Cell make_cell(const RowsRun& run, const Findings& findings, profile::Direction 
     if (!defects.empty()) {
         cell.verdict = CellVerdict::kFail;
         cell.cause = defects.front()->title;
-        cell.reason =
-            fmt::format("{}", fmt::join(defects | std::views::transform(&Defect::signature), ", "));
+        cell.reason = join_each(defects, &Defect::signature);
     } else if (count.frames == 0) {
         cell.verdict = CellVerdict::kSkip;
         cell.reason = count.refused != 0   ? "the driver refused every frame of this kind"
@@ -153,11 +152,11 @@ verdict::Proof defects_proof(const Findings& findings, const RowsRun& run) {
                                      "for example", "looks like"}};
     for (const Defect& defect : findings.defects) {
         const bool valued = defect.wire_value != defect.right_value;
-        const auto errata = defect.errata | std::views::transform(&verdict::KnownErratum::id);
         proof.rows.push_back({defect.signature(), defect.where, std::to_string(defect.frames),
                               valued ? fmt::format("0x{:04x}", defect.wire_value) : "",
                               valued ? fmt::format("0x{:04x}", defect.right_value) : "",
-                              example_of(defect, run), fmt::format("{}", fmt::join(errata, ", "))});
+                              example_of(defect, run),
+                              join_each(defect.errata, &verdict::KnownErratum::id)});
     }
     return proof;
 }
@@ -199,10 +198,9 @@ void conclude(verdict::ScenarioResult& result, const Findings& findings, const R
     } else if (findings.defects.empty()) {
         result.headline = fmt::format("No defect in {} frames.", frames);
     } else {
-        result.headline = fmt::format(
-            "{} {} in {} frames: {}.", findings.defects.size(),
-            findings.defects.size() == 1 ? "defect" : "defects", frames,
-            fmt::join(findings.defects | std::views::transform(&Defect::signature), "; "));
+        result.headline = fmt::format("{} {} in {} frames: {}.", findings.defects.size(),
+                                      findings.defects.size() == 1 ? "defect" : "defects", frames,
+                                      join_each(findings.defects, &Defect::signature, "; "));
     }
     for (const Defect& defect : findings.defects) {
         result.explanation.push_back(sentence(defect));

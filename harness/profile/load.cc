@@ -1,8 +1,7 @@
 // Profiles from TOML.
 #include <fmt/ranges.h>
 
-#include <ranges>
-
+#include "dataplane/base/join_each.h"
 #include "harness/profile/profile.h"
 #include "harness/profile/toml_reader.h"
 
@@ -56,9 +55,9 @@ void ProfileReader::read_sources() {
 std::string ProfileReader::source(const toml::table& claim) {
     const std::string key = reader_.required_text(claim, "source");
     if (!key.empty() && !profile_.sources.contains(key)) {
-        reader_.complain(claim.get("source")->source(),
-                         "source '{}' is not in [sources]; there are: {}", key,
-                         fmt::join(std::views::keys(profile_.sources), ", "));
+        reader_.complain(
+            claim.get("source")->source(), "source '{}' is not in [sources]; there are: {}", key,
+            join_each(profile_.sources, &std::map<std::string, std::string>::value_type::first));
     }
     return key;
 }

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <iterator>
-#include <ranges>
 
 namespace pathproof::report {
 namespace {
@@ -19,8 +18,11 @@ struct Axis {
 };
 
 std::vector<std::string> axis_names(const Cell& cell) {
-    const auto names = std::views::keys(cell.toggles);
-    return {names.begin(), names.end()};
+    std::vector<std::string> names;
+    for (const auto& [axis, value] : cell.toggles) {
+        names.push_back(axis);
+    }
+    return names;
 }
 
 // The axes that most cells have.

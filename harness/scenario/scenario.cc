@@ -5,8 +5,8 @@
 
 #include <algorithm>
 #include <chrono>
-#include <ranges>
 
+#include "dataplane/base/join_each.h"
 #include "harness/scenario/offload_truth/conclude.h"
 #include "harness/scenario/pods/pod_life.h"
 #include "harness/scenario/pods/pod_paths.h"
@@ -138,8 +138,7 @@ Status check_options(const std::vector<const Scenario*>& scenarios,
 }
 
 std::string known_scenarios() {
-    return fmt::format("{}",
-                       fmt::join(all_scenarios() | std::views::transform(&Scenario::id), ", "));
+    return join_each(all_scenarios(), &Scenario::id);
 }
 
 const Scenario* find_scenario(const std::string& id) {

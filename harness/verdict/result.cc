@@ -117,9 +117,9 @@ Measure share_of(const Runs& runs) {
 }
 
 const Cell* find_cell(const ScenarioResult& scenario, const std::string& id) {
-    auto cells = all_cells(scenario);
+    const auto cells = all_cells(scenario);
     const auto found = std::ranges::find(cells, id, &Cell::id);
-    return found == cells.end() ? nullptr : &*found;
+    return found == cells.end() ? nullptr : &found->get();
 }
 
 std::string cell_id(const std::string& scenario, const Cell& cell) {

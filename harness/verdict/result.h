@@ -2,13 +2,13 @@
 // cell -> scenario -> run. Each printed sentence is backed by a field here.
 #pragma once
 
-#include <array>
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
-#include <ranges>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -206,8 +206,10 @@ struct ScenarioResult {
 
 // Its cells, then its controls.
 auto all_cells(auto& scenario) {
-    return std::array{std::views::all(scenario.cells), std::views::all(scenario.controls)} |
-           std::views::join;
+    std::vector<std::reference_wrapper<std::remove_reference_t<decltype(scenario.cells.front())>>>
+        all(scenario.cells.begin(), scenario.cells.end());
+    all.insert(all.end(), scenario.controls.begin(), scenario.controls.end());
+    return all;
 }
 
 // Null for a cell or control that the scenario has not.

@@ -3,8 +3,8 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <ranges>
 
+#include "dataplane/base/join_each.h"
 #include "harness/scenario/concluded.h"
 #include "harness/scenario/measures.h"
 
@@ -92,11 +92,6 @@ std::vector<Found> other_causes(const OverlayFacts& facts) {
         add(found, packets, cause.word, fmt::format("{} packets were {}", packets, cause.what));
     }
     return found;
-}
-
-std::string join_words(const std::vector<Found>& found, std::string Found::*part,
-                       const char* between) {
-    return fmt::format("{}", fmt::join(found | std::views::transform(part), between));
 }
 
 std::vector<Found> causes_of(const OverlayFacts& facts) {
@@ -436,7 +431,7 @@ Cell judge_overlay(const OverlayFacts& facts) {
               .toggles = facts.point.toggles(),
               .role = role_of(facts),
               .verdict = CellVerdict::kPass,
-              .cause = join_words(found, &Found::word, "+"),
+              .cause = join_each(found, &Found::word, "+"),
               .measures = measures_of(facts),
               .evidence = facts.evidence};
     if (facts.id == kFlagOff || facts.id == kFlagBack) {
@@ -444,7 +439,7 @@ Cell judge_overlay(const OverlayFacts& facts) {
             "cure, applied to the running lab",
             facts.point.vxlan_tx ? "flag back on" : "ethtool -K vx tx-checksum-ip-generic off");
     }
-    const std::string why = found.empty() ? "" : ": " + join_words(found, &Found::sentence, ", ");
+    const std::string why = found.empty() ? "" : ": " + join_each(found, &Found::sentence);
     if (!facts.objection.empty() || facts.not_carried != 0 || facts.frames == 0 ||
         facts.completed_by_value != 0) {
         cell.verdict = CellVerdict::kError;
