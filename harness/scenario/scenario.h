@@ -92,6 +92,8 @@ class Progress {
     virtual ~Progress() = default;
     virtual void begin(const std::string& scenario, std::size_t steps) = 0;
     virtual void step(const std::string& what) = 0;
+    // So many of the steps that it began with are not made.
+    virtual void leave_out(std::size_t steps) = 0;
 };
 
 struct Scenario;
