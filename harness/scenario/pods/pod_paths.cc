@@ -285,20 +285,16 @@ class PodPathsRun {
     }
 
     std::vector<std::string> expected_sources(const PodPathCell& what, const PodWay& way) {
+        const bool of_node = what.path == PodPath::kServiceSelf || what.path == PodPath::kNodePod ||
+                             what.path == PodPath::kExternal;
+        if (!of_node) {
+            return {to_string(way.sender_address)};
+        }
         const lab::PodNodeNames& names = bench_->nodes().names();
         std::vector<std::string> node{to_string(names.node_address(0, what.family))};
         if (const auto gateway = bench_->pod("a1").gateway(what.family);
             gateway && what.path != PodPath::kExternal) {
             node.push_back(to_string(*gateway));
-        }
-        switch (what.path) {
-            case PodPath::kSameNode:
-            case PodPath::kAcross:
-            case PodPath::kService:
-            case PodPath::kHostPort: return {to_string(way.sender_address)};
-            case PodPath::kServiceSelf:
-            case PodPath::kNodePod:
-            case PodPath::kExternal: break;
         }
         return node;
     }
