@@ -275,6 +275,9 @@ BOOST_AUTO_TEST_CASE(options_that_would_change_nothing_are_refused) {
         refused("qualify --bisect dns-race " + view + (view == "--ktap" ? "" : " x"),
                 "--bisect excludes " + view);
     }
+    refused("profile errata match tx.outer.udp.NAT0 --kernel newest",
+            "--kernel: 'newest' is not a version");
+    refused("profile errata match tx.outer.udp.NAT0 --dpdk 22", "--dpdk: '22' is not a version");
     refused("restore --forget --json", "--json excludes --forget");
     refused("inspect dump --count -o id", "--output excludes --count");
     refused("inspect export --interval 3", "--interval requires --file");
