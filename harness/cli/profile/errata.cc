@@ -17,7 +17,7 @@ using namespace profile;
 constexpr const char* kJsonHelp = "One JSON object a line";
 
 const CLI::Validator kVersion =
-    check_of("a version, such as 6.1.0 or 22.11.5", "VERSION",
+    check_of("a version, such as 6.1.0 or 22.11.5", "",
              [](const std::string& text) { return parse_version(text).has_value(); });
 
 struct ErrataOptions {
