@@ -3,6 +3,14 @@
 #include <algorithm>
 
 #include "dataplane/search/frame_sizes.h"
+#include "harness/message/archive.h"
+#include "harness/message/fields.h"
+
+namespace pathproof::search {
+
+FIELDS(Bound, load_pps, offered_pps, trials, seconds, tester_limited, doubtful)
+
+}  // namespace pathproof::search
 
 namespace pathproof::cli {
 namespace {
@@ -80,15 +88,7 @@ search::Nanoseconds throughput_time(const SizeSearch& search) {
 }
 
 nlohmann::json bound_json(const std::optional<search::Bound>& bound) {
-    if (!bound) {
-        return nullptr;
-    }
-    return {{"load_pps", bound->load_pps},
-            {"offered_pps", bound->offered_pps},
-            {"trials", bound->trials},
-            {"seconds", bound->seconds},
-            {"tester_limited", bound->tester_limited},
-            {"doubtful", bound->doubtful}};
+    return message::encode(bound);
 }
 
 }  // namespace pathproof::cli
