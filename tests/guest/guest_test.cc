@@ -255,3 +255,13 @@ BOOST_AUTO_TEST_CASE(events_and_greetings_are_no_answers) {
                         "no such device"));
     BOOST_TEST(contains(why(*qmp_answer(R"({"error": 7})")), "no reason given"));
 }
+
+BOOST_AUTO_TEST_CASE(the_name_of_a_monitor_fits_a_socket_or_is_refused) {
+    const auto fits = Qmp::connect("", std::string(107, 'x'));
+    BOOST_TEST((why(fits) == "QEMU's monitor: Connection refused"));
+    const auto longer = Qmp::connect("", std::string(108, 'x'));
+    BOOST_REQUIRE(!longer);
+    BOOST_TEST((longer.error().code == ErrorCode::kBadInput));
+    BOOST_TEST(contains(why(longer), "may have 107 bytes"));
+    BOOST_TEST(contains(why(longer), "has 108"));
+}
