@@ -165,8 +165,7 @@ BOOST_AUTO_TEST_CASE(a_kernel_is_taken_with_its_own_modules_only) {
     const auto missing = make_image(*found, {.module = "8139cp", .replacement = ""});
     BOOST_TEST(!missing);
     // Nor is it a NAT box: without conntrack, and without tables of either kind.
-    BOOST_TEST(lacking_modules(*found, Work::kDevice)->empty());
-    const auto lacking = lacking_modules(*found, Work::kNatBox);
+    const auto lacking = lacking_for_nat(*found);
     BOOST_REQUIRE_MESSAGE(lacking, why(lacking));
     for (const char* name : {"nf_conntrack", "xt_MASQUERADE", "nft_chain_nat"}) {
         BOOST_TEST((std::ranges::find(*lacking, name) != lacking->end()), name);
@@ -174,7 +173,7 @@ BOOST_AUTO_TEST_CASE(a_kernel_is_taken_with_its_own_modules_only) {
     folder.write(
         "root/lib/modules/6.1.0-x/modules.builtin",
         "kernel/net/ip_tables.ko\nkernel/net/iptable_nat.ko\nkernel/net/nf_conntrack.ko\n");
-    const auto less = lacking_modules(*found, Work::kNatBox);
+    const auto less = lacking_for_nat(*found);
     BOOST_REQUIRE_MESSAGE(less, why(less));
     BOOST_TEST((std::ranges::find(*less, "nft_chain_nat") == less->end()));
     BOOST_TEST((std::ranges::find(*less, "nf_conntrack") == less->end()));
