@@ -9,8 +9,8 @@
 
 #include <cerrno>
 #include <cstring>
-#include <memory>
 
+#include "dataplane/base/owned.h"
 #include "harness/netfilter/tuple_message.h"
 
 namespace pathproof::netfilter {
@@ -177,8 +177,7 @@ Status attach_event_filter(int socket, const Filter& filter) {
         !is_ipv4(filter.original.destination)) {
         return {};
     }
-    const std::unique_ptr<nfct_filter, void (*)(nfct_filter*)> bpf(nfct_filter_create(),
-                                                                   nfct_filter_destroy);
+    const Owned<nfct_filter, nfct_filter_destroy> bpf(nfct_filter_create());
     if (!bpf) {
         return fail(ErrorCode::kFailed, "event filter: {}", std::strerror(ENOMEM));
     }

@@ -28,12 +28,8 @@ std::string_view dccp_state_name(std::uint8_t state);
 std::vector<std::string_view> protocol_state_names();
 std::optional<std::string_view> protocol_state_name(std::string_view word);
 
-// A status bit by its name in the kernel without IPS_: {"NAT_CLASH", 0x1000}.
-struct StatusBit {
-    std::string_view name;
-    std::uint32_t bit;
-};
-std::span<const StatusBit> status_bits();
+// The names of the status bits from the lowest on, those of the kernel without IPS_: "EXPECTED", ...
+std::span<const std::string_view> status_bits();
 // {"SEEN_REPLY", "CONFIRMED"}; bits without a name are given as "BIT_21".
 std::vector<std::string> status_names(std::uint32_t status);
 // Any case; "seen-reply" is "SEEN_REPLY".
