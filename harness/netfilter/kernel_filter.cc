@@ -119,17 +119,14 @@ std::uint32_t tuple_parts(const Filter& filter, const TupleFilter& tuple,
 }
 
 std::uint8_t kernel_family(const Filter& filter) {
-    const auto number = [](frame::Family family) -> std::uint8_t {
-        return family == frame::Family::kIpv4 ? AF_INET : AF_INET6;
-    };
     if (filter.family) {
-        return number(*filter.family);
+        return kernel_family(*filter.family);
     }
     for (const auto* range :
          {&filter.original.source, &filter.original.destination, &filter.reply.source,
           &filter.reply.destination, &filter.any_address}) {
         if (*range) {
-            return number((*range)->address.family);
+            return kernel_family((*range)->address.family);
         }
     }
     return AF_UNSPEC;
