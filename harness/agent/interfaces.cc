@@ -4,6 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "dataplane/base/owned.h"
 #include "harness/agent/feature_names.h"
 #include "harness/agent/operations.h"
 #include "harness/process/json_text.h"
@@ -14,13 +15,9 @@ namespace {
 
 std::vector<std::string> interface_names() {
     std::vector<std::string> names;
-    struct if_nameindex* list = if_nameindex();
-    for (const struct if_nameindex* entry = list; entry != nullptr && entry->if_index != 0;
-         ++entry) {
+    const Owned<struct if_nameindex, if_freenameindex> list(if_nameindex());
+    for (const auto* entry = list.get(); entry != nullptr && entry->if_index != 0; ++entry) {
         names.emplace_back(entry->if_name);
-    }
-    if (list != nullptr) {
-        if_freenameindex(list);
     }
     return names;
 }
