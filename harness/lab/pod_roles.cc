@@ -7,6 +7,7 @@
 #include "harness/lab/front_rules.h"
 #include "harness/lab/plan.h"
 #include "harness/lab/topology.h"
+#include "harness/netfilter/dump.h"
 #include "harness/process/json_text.h"
 #include "harness/process/program.h"
 
@@ -120,7 +121,7 @@ Status PodOverlay::configure(const OverlayOptions& options) {
                                     : std::string()) +
                 "COMMIT\n",
             Family::kIpv4));
-        TRY(flush_conntrack(netns));
+        TRY(netfilter::flush(netns));
     }
     return {};
 }
