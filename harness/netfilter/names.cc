@@ -45,10 +45,6 @@ constexpr std::array<std::string_view, 16> kStatusBits{
     "SEQ_ADJUST", "SRC_NAT_DONE", "DST_NAT_DONE", "DYING",     "FIXED_TIMEOUT", "TEMPLATE",
     "NAT_CLASH",  "HELPER",       "OFFLOAD",      "HW_OFFLOAD"};
 
-std::string_view state_name(const States& names, std::uint8_t state) {
-    return state < names.size() ? names[state] : names[0];
-}
-
 std::string canonical(std::string_view word) {
     std::string upper = boost::to_upper_copy(std::string(word));
     std::ranges::replace(upper, '-', '_');
@@ -78,14 +74,11 @@ std::vector<std::string_view> protocol_names() {
     return words;
 }
 
-std::string_view tcp_state_name(std::uint8_t state) {
-    return state_name(kTcpStates, state);
-}
-std::string_view sctp_state_name(std::uint8_t state) {
-    return state_name(kSctpStates, state);
-}
-std::string_view dccp_state_name(std::uint8_t state) {
-    return state_name(kDccpStates, state);
+std::string_view state_name(std::uint8_t protocol, std::uint8_t state) {
+    const States& names = protocol == IPPROTO_TCP    ? kTcpStates
+                          : protocol == IPPROTO_SCTP ? kSctpStates
+                                                     : kDccpStates;
+    return state < names.size() ? names[state] : names[0];
 }
 
 std::vector<std::string_view> protocol_state_names() {

@@ -19,10 +19,9 @@ bool has_ports(std::uint8_t protocol);
 // All words that protocol_number knows.
 std::vector<std::string_view> protocol_names();
 
-// States as conntrack(8) prints them; a value that is out of range reads "NONE", as there.
-std::string_view tcp_state_name(std::uint8_t state);
-std::string_view sctp_state_name(std::uint8_t state);
-std::string_view dccp_state_name(std::uint8_t state);
+// A state of TCP, SCTP or DCCP (IPPROTO_*) as conntrack(8) prints it; a value that is out of range
+// reads "NONE", as there.
+std::string_view state_name(std::uint8_t protocol, std::uint8_t state);
 
 // All of them, each once, and the one that a word stands for in any case.
 std::vector<std::string_view> protocol_state_names();
