@@ -33,8 +33,8 @@ constexpr std::array<Group, 12> kGroups{{
     {"rxhash", "receive-hashing", "rx-hashing"},
 }};
 
-// The pattern of single names behind a word of `ethtool -K`; empty when the word is none of
-// ethtool's.
+// The pattern of single names behind a word of `ethtool -K` ("tx" or "tx-checksumming":
+// "tx-checksum-*"); empty when the word is none of ethtool's.
 std::string_view group_pattern(std::string_view word) {
     for (const Group& group : kGroups) {
         if (word == group.short_word || word == group.long_word) {
