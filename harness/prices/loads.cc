@@ -9,6 +9,7 @@
 #include <array>
 #include <chrono>
 #include <future>
+#include <optional>
 
 #include "harness/agent/socket.h"
 #include "harness/process/cpu_time.h"
@@ -72,7 +73,7 @@ class Meter {
     }
 
     std::vector<pid_t> processes_;
-    std::unique_ptr<process::CycleCounters> cycles_;
+    std::optional<process::CycleCounters> cycles_;
     double first_ = 0;
     double first_cycle_ = 0;
 };

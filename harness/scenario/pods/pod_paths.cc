@@ -187,7 +187,7 @@ class PodPathsRun {
     Result<PodNetwork> network() {
         const lab::PodNodes& nodes = bench_->nodes();
         PodNetwork network{.ipv6 = true,
-                           .passes_nodes = nodes.passes_nodes(),
+                           .passes_nodes = nodes.chain().passes_nodes(),
                            .host_ports = bench_->nodes().runtime(0).conflist().has("portmap")};
         for (const char* name : {"a1", "a2", "b1"}) {
             network.ipv6 &= bench_->pod(name).address(Family::kIpv6).has_value();
@@ -221,7 +221,7 @@ class PodPathsRun {
         for (const Family family : {Family::kIpv4, Family::kIpv6}) {
             const auto self = bench_->pod("a1").address(family);
             const auto other = bench_->pod("b1").address(family);
-            if (!self || !other || !bench_->nodes().passes_nodes()) {
+            if (!self || !other || !bench_->nodes().chain().passes_nodes()) {
                 continue;
             }
             std::vector<lab::KubeService> services;
