@@ -6,6 +6,7 @@
 #include <chrono>
 
 #include "dataplane/base/join_each.h"
+#include "dataplane/base/plural.h"
 #include "harness/offload/evidence.h"
 
 namespace pathproof::offload {
@@ -198,9 +199,9 @@ void conclude(verdict::ScenarioResult& result, const Findings& findings, const R
     } else if (findings.defects.empty()) {
         result.headline = fmt::format("No defect in {} frames.", frames);
     } else {
-        result.headline = fmt::format("{} {} in {} frames: {}.", findings.defects.size(),
-                                      findings.defects.size() == 1 ? "defect" : "defects", frames,
-                                      join_each(findings.defects, &Defect::signature, "; "));
+        result.headline =
+            fmt::format("{} in {} frames: {}.", plural(findings.defects.size(), "defect"), frames,
+                        join_each(findings.defects, &Defect::signature, "; "));
     }
     for (const Defect& defect : findings.defects) {
         result.explanation.push_back(sentence(defect));

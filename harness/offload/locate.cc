@@ -7,6 +7,7 @@
 #include <array>
 #include <vector>
 
+#include "dataplane/base/plural.h"
 #include "dataplane/matrix/covering.h"
 
 namespace pathproof::offload {
@@ -125,8 +126,8 @@ std::string locate(std::span<const Row> failing, std::span<const Row> passing) {
     std::string text =
         constraints.empty() ? "everywhere" : fmt::format("{}", fmt::join(constraints, ", "));
     if (!standing.empty()) {
-        text += fmt::format(" ({} row{} with such values pass{})", standing.size(),
-                            standing.size() == 1 ? "" : "s", standing.size() == 1 ? "es" : "");
+        text += fmt::format(" ({} with such values pass{})", plural(standing.size(), "row"),
+                            standing.size() == 1 ? "es" : "");
     }
     return text;
 }
