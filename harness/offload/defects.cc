@@ -16,7 +16,6 @@ namespace {
 using matrix::FindingKind;
 using matrix::RxFindingKind;
 
-constexpr std::size_t kMostErrata = 3;
 // A receiver that judges a layer has spoken of it by then.
 constexpr std::uint64_t kEnoughFrames = 24;
 
@@ -309,19 +308,6 @@ profile::Sighting sighting_of(const Defect& defect, const RowsRun& run,
     return sighting;
 }
 
-verdict::KnownErratum known(const profile::ErratumMatch& match) {
-    verdict::KnownErratum erratum{
-        .id = match.id, .title = match.title, .certainty = profile::name(match.certainty)};
-    erratum.workaround = match.workaround.empty()
-                             ? match.advice
-                             : fmt::format("{}", fmt::join(match.workaround, "; "));
-    if (!match.sources.empty()) {
-        const profile::Source& source = match.sources.front();
-        erratum.source = source.url.empty() ? source.reference : source.url;
-    }
-    return erratum;
-}
-
 }  // namespace
 
 std::string Defect::signature() const {
@@ -405,6 +391,19 @@ std::vector<Defect> take_silences(Findings& findings) {
     return silences;
 }
 
+verdict::KnownErratum known_erratum(const profile::ErratumMatch& match) {
+    verdict::KnownErratum erratum{
+        .id = match.id, .title = match.title, .certainty = profile::name(match.certainty)};
+    erratum.workaround = match.workaround.empty()
+                             ? match.advice
+                             : fmt::format("`{}`", fmt::join(match.workaround, "`; `"));
+    if (!match.sources.empty()) {
+        const profile::Source& source = match.sources.front();
+        erratum.source = source.url.empty() ? source.reference : source.url;
+    }
+    return erratum;
+}
+
 void explain_by_errata(Findings& findings, const RowsRun& run,
                        const std::vector<profile::Erratum>& errata, const port::PortInfo& device,
                        const std::string& dpdk_version) {
@@ -412,7 +411,7 @@ void explain_by_errata(Findings& findings, const RowsRun& run,
         const auto matches =
             profile::match_errata(errata, sighting_of(defect, run, device, dpdk_version));
         for (std::size_t i = 0; i < std::min(matches.size(), kMostErrata); ++i) {
-            defect.errata.push_back(known(matches[i]));
+            defect.errata.push_back(known_erratum(matches[i]));
         }
     }
 }

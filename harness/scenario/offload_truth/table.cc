@@ -6,6 +6,7 @@
 #include <set>
 
 #include "dataplane/judge/explain.h"
+#include "harness/offload/defects.h"
 #include "harness/profile/compare.h"
 #include "harness/scenario/measures.h"
 
@@ -18,7 +19,6 @@ using verdict::Observation;
 using verdict::Observed;
 using verdict::TruthRow;
 
-constexpr std::size_t kMostErrata = 3;
 constexpr std::size_t kMostSpecimens = 64;
 
 const SettingOutcome* outcome_of(const TruthRun& run, Setting::Kind kind,
@@ -396,19 +396,12 @@ std::vector<verdict::KnownErratum> known_errata(const TruthRun& run,
             sighting.conditions.emplace_back("encapsulation=none");
         }
         for (const profile::ErratumMatch& match : profile::match_errata(run.errata, sighting)) {
-            if (known.size() == kMostErrata) {
+            if (known.size() == offload::kMostErrata) {
                 return known;
             }
-            if (std::ranges::find(known, match.id, &verdict::KnownErratum::id) != known.end()) {
-                continue;
+            if (std::ranges::find(known, match.id, &verdict::KnownErratum::id) == known.end()) {
+                known.push_back(offload::known_erratum(match));
             }
-            known.push_back({.id = match.id,
-                             .title = match.title,
-                             .workaround = match.workaround.empty()
-                                               ? match.advice
-                                               : "`" + match.workaround.front() + "`",
-                             .source = match.sources.empty() ? "" : match.sources[0].reference,
-                             .certainty = profile::name(match.certainty)});
         }
     }
     return known;
