@@ -232,8 +232,7 @@ void RxCell::counter(const std::string& name, std::uint64_t delta) {
     if (delta == called_bad_) {
         return;
     }
-    if (const auto lie =
-            judge::counter_lie({.name = name, .delta = delta, .counted = counts_.bad})) {
+    if (const auto lie = judge::counter_lie(name, delta, counts_.bad)) {
         RxFinding& finding =
             tally(RxFindingKind::kCounter, judge::name(judge::RxFault::kCounterLies), name, {}, {});
         finding.note = *lie;

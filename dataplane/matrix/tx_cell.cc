@@ -163,10 +163,6 @@ const char* name(FindingKind kind) {
     return kKindNames[static_cast<std::size_t>(kind)];
 }
 
-double TxCellResult::excludes() const {
-    return intended <= 3 ? 1 : 3 / static_cast<double>(intended);
-}
-
 TxCell::Tally& TxCell::tally(FindingKind kind, const std::string& place, const std::string& title,
                              const Specimen& specimen) {
     // A checksum gets its title from the vote over all frames.

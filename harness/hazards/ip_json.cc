@@ -106,14 +106,14 @@ Result<std::vector<Route>> parse_routes(std::string_view text) {
     for (const json& one : list) {
         const std::string type = text_of(part(one, "type"));
         const std::string to = text_of(part(one, "dst"));
-        Route route{.is_default = to == "default"};
+        Route route;
         if (const std::string table = text_of(part(one, "table")); !table.empty()) {
             route.table = table;
         }
         if (!type.empty() && type != "unicast") {
             continue;
         }
-        if (const auto range = parse_range(route.is_default ? "0.0.0.0/0" : to); range) {
+        if (const auto range = parse_range(to == "default" ? "0.0.0.0/0" : to); range) {
             route.to = *range;
         } else {
             continue;

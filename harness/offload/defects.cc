@@ -274,7 +274,7 @@ void hold_counters(const RowsRun& run, const std::vector<CounterDelta>& counters
         if (counter.delta == run.called_bad || counter.delta == run.seen_bad) {
             continue;
         }
-        const auto lie = judge::counter_lie({counter.name, counter.delta, run.seen_bad, 0});
+        const auto lie = judge::counter_lie(counter.name, counter.delta, run.seen_bad);
         findings.defects.push_back({.direction = profile::Direction::kPath,
                                     .place = "counter",
                                     .title = judge::name(judge::RxFault::kCounterLies),

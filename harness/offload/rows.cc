@@ -195,7 +195,6 @@ Status Rows::exchange(const matrix::ProbeMaker& maker, std::size_t from, std::si
         return {};
     }
     const auto outcome = TRY(exchange_batch(path_.exchange, from, to, maker, probes));
-    run_.foreign += outcome.foreign;
     std::ranges::for_each(outcome.objections, [&](const std::string& text) { object(text); });
     for (std::size_t i = 0; i < probes.size(); ++i) {
         judged(probes[i].label.row, probes[i], outcome.probes[i]);
