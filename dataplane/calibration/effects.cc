@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "dataplane/base/contains.h"
 #include "dataplane/judge/rx_verdict.h"
 #include "dataplane/judge/verifier.h"
 
@@ -82,7 +83,7 @@ bool is_harmless(const softnic::Fault& fault, const FrameBytes& wire,
             return false;
         }
     }
-    const std::uint64_t called_bad = std::ranges::count(claims, RxClaim::kBad) > 0 ? 1 : 0;
+    const std::uint64_t called_bad = contains(claims, RxClaim::kBad) ? 1 : 0;
     const std::uint64_t counted = nic.counters().rx_csum_bad;
     return counted == called_bad || counted == (verdict.any_bad() ? 1u : 0u);
 }

@@ -4,6 +4,7 @@
 #include <span>
 #include <utility>
 
+#include "dataplane/base/contains.h"
 #include "dataplane/judge/checksum_names.h"
 #include "dataplane/judge/verifier.h"
 
@@ -86,8 +87,8 @@ bool tells(const FrameBytes& intended, const Field& field, const FrameBytes& mar
     if (finding == nullptr || finding->state == judge::ChecksumState::kUnverifiable) {
         return true;
     }
-    const auto names = judge::matching_names(marked, *finding, evidence);
-    return std::ranges::find(names, judge::ChecksumName::kFieldKeep) != names.end();
+    return contains(judge::matching_names(marked, *finding, evidence),
+                    judge::ChecksumName::kFieldKeep);
 }
 
 std::uint8_t marker_for(std::span<const FrameBytes> intended, const std::vector<Field>& fields,

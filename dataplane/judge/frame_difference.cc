@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "dataplane/base/contains.h"
 #include "dataplane/judge/misplaced.h"
 #include "dataplane/judge/suspect.h"
 
@@ -141,8 +142,7 @@ class Comparison {
         for (const MisplacedWrite& other : writes) {
             const bool fits =
                 other.offset == write.offset && same(other.value, word_at(observed_, write.offset));
-            const bool listed =
-                std::ranges::find(found.misplaced_as, other.misplaced) != found.misplaced_as.end();
+            const bool listed = contains(found.misplaced_as, other.misplaced);
             if (fits && !listed) {
                 found.misplaced_as.push_back(other.misplaced);
                 others += std::string(" or ") + name(other.misplaced);

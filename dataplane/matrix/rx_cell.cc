@@ -1,7 +1,6 @@
 #include "dataplane/matrix/rx_cell.h"
 
-#include <algorithm>
-
+#include "dataplane/base/contains.h"
 #include "dataplane/judge/segment_audit.h"
 #include "dataplane/judge/verifier.h"
 
@@ -35,8 +34,7 @@ RxClaim& claim_at(judge::RxClaims& claims, RxLayer layer) {
 }
 
 bool calls_anything_bad(const judge::RxClaims& claims) {
-    return std::ranges::any_of(by_layer(claims),
-                               [](RxClaim claim) { return claim == RxClaim::kBad; });
+    return contains(by_layer(claims), RxClaim::kBad);
 }
 
 // Whether the receiver says anything of a layer that is bad.

@@ -4,6 +4,7 @@
 #include <array>
 #include <optional>
 
+#include "dataplane/base/contains.h"
 #include "dataplane/judge/reassembly.h"
 #include "dataplane/judge/verifier.h"
 
@@ -138,14 +139,12 @@ std::vector<std::size_t> places_of(std::span<const FrameBytes> wire,
             }
         }
     }
-    const auto exact = [&](std::size_t i) {
-        return std::ranges::find(intended, wire[i]) != intended.end();
-    };
     std::size_t next = 0;
     for (std::size_t i = 0; i < wire.size(); ++i) {
         next =
             static_cast<std::size_t>(std::find(taken.begin(), taken.end(), false) - taken.begin());
-        if (places[i] == intended.size() && next < intended.size() && !exact(i)) {
+        if (places[i] == intended.size() && next < intended.size() &&
+            !contains(intended, wire[i])) {
             places[i] = next;
             taken[next] = true;
         }
@@ -391,7 +390,7 @@ void TxCell::add(const Probe& probe, std::span<const FrameBytes> wire) {
         }
     }
     for (std::size_t i = 0; i < probe.intended.size(); ++i) {
-        if (std::ranges::find(places, i) == places.end()) {
+        if (!contains(places, i)) {
             tally(FindingKind::kMissing, "", "MISSING",
                   {probe.label, {}, probe.intended[i], probe.handed[i].bytes});
         }

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "dataplane/base/contains.h"
 #include "harness/hazards/facts.h"
 #include "harness/process/json_text.h"
 
@@ -124,8 +125,7 @@ Result<std::vector<Route>> parse_routes(std::string_view text) {
         const json& hops = part(one, "nexthops");
         for (const json& hop : hops.is_array() ? hops : json::array()) {
             const std::string device = text_of(part(hop, "dev"));
-            if (!device.empty() &&
-                std::ranges::find(route.devices, device) == route.devices.end()) {
+            if (!device.empty() && !contains(route.devices, device)) {
                 route.devices.push_back(device);
             }
         }

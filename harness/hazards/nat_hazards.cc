@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 
+#include "dataplane/base/contains.h"
 #include "harness/hazards/kinds.h"
 
 namespace pathproof::hazards {
@@ -39,7 +40,7 @@ bool is_untracked(const Host& host, const Packet& packet, const std::string& fam
 // tracked.
 bool is_untracked(const Host& host, const Rule& drawing) {
     for (const Rule* rule : host.arriving) {
-        const bool leads = std::ranges::find(rule->targets, drawing.chain) != rule->targets.end();
+        const bool leads = contains(rule->targets, drawing.chain);
         Packet packet = packet_of(*rule);
         packet.protocol = "udp";
         if (leads && packet.destination && packet.destination_port &&

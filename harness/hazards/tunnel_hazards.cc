@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 
+#include "dataplane/base/contains.h"
 #include "harness/hazards/kinds.h"
 
 namespace pathproof::hazards {
@@ -22,7 +23,7 @@ constexpr std::uint32_t kMoreOfIpv6 = 20;
 void larger_than(const Host& host, const Device& tunnel, std::uint32_t leaves,
                  const Device* underlay, Hazard& hazard) {
     const bool is_used = std::ranges::any_of(host.facts.routes, [&](const Route& route) {
-        return std::ranges::find(route.devices, tunnel.name) != route.devices.end();
+        return contains(route.devices, tunnel.name);
     });
     for (const Device& device : host.facts.devices) {
         const bool is_bridge = device.kind == "bridge" && !host.ports_of(device).empty();
@@ -66,7 +67,7 @@ std::set<std::uint32_t> marks_into(const Host& host, const Device& tunnel,
                     ending.kind == Ending::Kind::kNat && ending.rule != nullptr && ending.rule->to;
                 const auto devices =
                     translates ? devices_to(host, *ending.rule->to) : std::vector<std::string>();
-                if (std::ranges::find(devices, tunnel.name) != devices.end()) {
+                if (contains(devices, tunnel.name)) {
                     inner.insert(ending.packet.mark);
                 }
             }

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "dataplane/base/contains.h"
 #include "dataplane/frame/view.h"
 
 namespace pathproof::offload {
@@ -52,7 +53,7 @@ class Sorting {
             Unreadable unreadable)
         : maker_(maker), probes_(probes), unreadable_(unreadable) {
         for (const matrix::Probe& probe : probes) {
-            if (std::ranges::find(readings_, probe.tunnels) == readings_.end()) {
+            if (!contains(readings_, probe.tunnels)) {
                 readings_.push_back(probe.tunnels);
             }
         }

@@ -6,9 +6,9 @@
 #include <map>
 #include <set>
 
+#include "dataplane/base/contains.h"
 #include "dataplane/calibration/row_run.h"
 #include "harness/offload/locate.h"
-#include "harness/offload/names_in.h"
 
 namespace pathproof::offload {
 namespace {
@@ -88,13 +88,13 @@ std::map<std::string, std::set<std::string>> names_by_place(const RowsRun& run) 
 std::vector<matrix::Row> passing_rows(const RowsRun& run, const Defect& defect) {
     const std::string layer = layer_of(defect.place);
     const bool was_asked = std::ranges::any_of(
-        defect.rows, [&](std::size_t row) { return has(run.sent[row].asked, layer); });
+        defect.rows, [&](std::size_t row) { return contains(run.sent[row].asked, layer); });
     std::vector<matrix::Row> rows;
     for (std::size_t i = 0; i < run.sent.size(); ++i) {
         const TxRow& row = run.sent[i];
         const bool ran = row.lacking.empty() && row.result.probes > 0;
-        const bool failed = std::ranges::find(defect.rows, i) != defect.rows.end();
-        if (ran && !failed && (!was_asked || has(row.asked, layer))) {
+        const bool failed = contains(defect.rows, i);
+        if (ran && !failed && (!was_asked || contains(row.asked, layer))) {
             rows.push_back(row.row);
         }
     }
@@ -190,7 +190,7 @@ std::vector<matrix::Row> clean_rows(const RowsRun& run, const Defect& defect) {
     std::vector<matrix::Row> rows;
     for (std::size_t i = 0; i < run.received.size(); ++i) {
         const RxRow& row = run.received[i];
-        const bool failed = std::ranges::find(defect.rows, i) != defect.rows.end();
+        const bool failed = contains(defect.rows, i);
         const bool same = !of_claim || place_of(row.row, defect.layer, run) == defect.place;
         const bool ran = row.result.frames > 0;
         if (ran && !failed && same && (!needs_bad || is_bad_at(row.row, defect.place))) {
@@ -253,7 +253,7 @@ void find_silence(const RowsRun& run, const port::PortInfo& device, Findings& fi
                     silence.rows.push_back(i);
                 }
             }
-            if (!has(device.rx_offloads, offload) || claimed != 0 ||
+            if (!contains(device.rx_offloads, offload) || claimed != 0 ||
                 silence.frames < kEnoughFrames) {
                 continue;
             }

@@ -5,10 +5,10 @@
 
 #include <algorithm>
 
+#include "dataplane/base/contains.h"
 #include "dataplane/port/device.h"
 #include "dataplane/softnic/engine.h"
 #include "harness/offload/batch.h"
-#include "harness/offload/names_in.h"
 
 namespace pathproof::offload {
 namespace {
@@ -22,7 +22,8 @@ constexpr std::uint16_t kMostBuffers = 16;
 constexpr frame::TunnelPorts kNoTunnels(frame::IpTunnels::kIgnored);
 
 matrix::DutLimits limits_of(const port::PortInfo& port, std::uint32_t mtu) {
-    return matrix::dpdk_port_limits(mtu, has(port.tx_offloads, "MULTI_SEGS") ? kMostBuffers : 1);
+    return matrix::dpdk_port_limits(mtu,
+                                    contains(port.tx_offloads, "MULTI_SEGS") ? kMostBuffers : 1);
 }
 
 // The checksums that the port is asked to make.
@@ -63,7 +64,7 @@ std::vector<std::string> lacking_for(const frame::OffloadRequest& request,
                                      const port::PortInfo& device) {
     std::vector<std::string> lacking;
     for (const std::string& offload : port::tx_names(request.port_offloads)) {
-        if (!has(device.tx_offloads, offload)) {
+        if (!contains(device.tx_offloads, offload)) {
             lacking.push_back(offload);
         }
     }
@@ -72,7 +73,7 @@ std::vector<std::string> lacking_for(const frame::OffloadRequest& request,
 
 // In the terms that the port understands.
 void suit(Probe& probe, const port::PortInfo& device, std::vector<std::string>& lacking) {
-    const bool knows_tunnels = has(device.tx_offloads, "OUTER_IPV4_CKSUM");
+    const bool knows_tunnels = contains(device.tx_offloads, "OUTER_IPV4_CKSUM");
     for (matrix::HandedFrame& handed : probe.handed) {
         const bool tunnelled = handed.request.outer_l3_len != 0;
         if (tunnelled && !knows_tunnels && !ask_without_tunnel(handed.request) && lacking.empty()) {
@@ -165,7 +166,7 @@ class Rows {
     Status exchange(const matrix::ProbeMaker& maker, std::size_t from, std::size_t to,
                     std::vector<Probe>& probes, const Judge& judged);
     void object(const std::string& objection) {
-        if (!has(run_.objections, objection)) {
+        if (!contains(run_.objections, objection)) {
             run_.objections.push_back(objection);
         }
     }
@@ -305,9 +306,8 @@ void Rows::judge_received(RxRow& row, matrix::RxCell& cell, const Probe& probe,
             arrival.bytes = as_on_the_wire(*arrived[i], sent, tag);
             arrival.claims = claims_of(arrived[i]->mbuf_flags);
             arrival.claims = one_packet ? of_the_only_packet(arrival.claims) : arrival.claims;
-            const auto claimed = by_layer(arrival.claims);
             count_claims(row, verdict, arrival.claims);
-            run_.called_bad += std::ranges::find(claimed, judge::RxClaim::kBad) != claimed.end();
+            run_.called_bad += contains(by_layer(arrival.claims), judge::RxClaim::kBad) ? 1 : 0;
             run_.seen_bad += verdict.any_bad() ? 1 : 0;
         }
         cell.add(probe.label, sent, tunnels, arrival);
@@ -363,8 +363,8 @@ frame::TunnelPorts tunnels_read_by(const port::PortInfo& port) {
     if (port.driver == kKernelDriver) {
         return frame::TunnelPorts(frame::IpTunnels::kFollowed);
     }
-    const bool outer =
-        has(port.rx_offloads, "OUTER_IPV4_CKSUM") || has(port.rx_offloads, "OUTER_UDP_CKSUM");
+    const bool outer = contains(port.rx_offloads, "OUTER_IPV4_CKSUM") ||
+                       contains(port.rx_offloads, "OUTER_UDP_CKSUM");
     return outer ? frame::TunnelPorts::well_known() : kNoTunnels;
 }
 

@@ -6,7 +6,8 @@
 #include <map>
 #include <set>
 
-#include "harness/offload/names_in.h"
+#include "dataplane/base/by_frequency.h"
+#include "dataplane/base/contains.h"
 
 namespace pathproof::offload {
 namespace {
@@ -142,7 +143,7 @@ void tally_sent(const TxRow& row, const std::string& offload, Tally& tally) {
 }
 
 bool lists(const TxRow& row, const std::string& offload) {
-    return offload == kNoOffload ? row.offloads.empty() : has(row.offloads, offload);
+    return offload == kNoOffload ? row.offloads.empty() : contains(row.offloads, offload);
 }
 
 verdict::TruthRow sent_row(const RowsRun& run, const std::string& offload) {
@@ -301,8 +302,9 @@ void add_finding(verdict::TruthRow& row, const Findings& findings) {
     }
     std::set<std::string> known;
     for (const Defect& defect : findings.defects) {
-        const bool here = std::ranges::any_of(
-            row.observed, [&](const Observation& seen) { return has(seen.names, defect.title); });
+        const bool here = std::ranges::any_of(row.observed, [&](const Observation& seen) {
+            return contains(seen.names, defect.title);
+        });
         const bool same_way = (defect.direction == profile::Direction::kTransmit) ==
                               (row.direction == std::string("Tx"));
         if (!here || !same_way) {
@@ -411,7 +413,7 @@ verdict::TruthTable truth_table(const RowsRun& run, const Findings& findings,
     std::vector<std::string> offloads = {kNoOffload};
     for (const TxRow& row : run.sent) {
         for (const std::string& offload : row.offloads) {
-            if (!has(offloads, offload)) {
+            if (!contains(offloads, offload)) {
                 offloads.push_back(offload);
             }
         }
@@ -426,12 +428,12 @@ verdict::TruthTable truth_table(const RowsRun& run, const Findings& findings,
     };
     const auto& profile = settings.profile;
     for (const std::string& offload : offloads) {
-        add(sent_row(run, offload), offload == kNoOffload || has(device.tx_offloads, offload),
+        add(sent_row(run, offload), offload == kNoOffload || contains(device.tx_offloads, offload),
             profile ? &profile->dpdk_tx : nullptr);
     }
     for (const char* offload : {"IPV4_CKSUM", "UDP_CKSUM", "TCP_CKSUM", "SCTP_CKSUM",
                                 "OUTER_IPV4_CKSUM", "OUTER_UDP_CKSUM"}) {
-        add(claims_row(run, offload), has(device.rx_offloads, offload),
+        add(claims_row(run, offload), contains(device.rx_offloads, offload),
             profile ? &profile->dpdk_rx : nullptr);
     }
     table.rows.push_back(delivery_row(run));

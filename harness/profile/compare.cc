@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "dataplane/base/contains.h"
 #include "harness/agent/ethtool.h"
 #include "harness/profile/lists.h"
 
@@ -86,7 +87,7 @@ Kind judge(const OffloadExpectation& expectation, Offer offer, Holds in_range) {
 }
 
 bool claims_name(const std::vector<OffloadExpectation>& claims, const std::string& feature) {
-    return std::ranges::find(claims, feature, &OffloadExpectation::name) != claims.end();
+    return contains(claims, feature, &OffloadExpectation::name);
 }
 
 std::string source_of(const Profile& profile, const std::string& key) {

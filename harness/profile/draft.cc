@@ -6,6 +6,7 @@
 #include <array>
 #include <string_view>
 
+#include "dataplane/base/contains.h"
 #include "harness/profile/live.h"
 
 namespace pathproof::profile {
@@ -44,7 +45,7 @@ bool paravirtual(const std::string& driver) {
     constexpr std::array<std::string_view, 10> kDrivers{
         "virtio_net", "net_virtio", "vmxnet3",    "net_vmxnet3", "ena",
         "net_ena",    "hv_netvsc",  "net_netvsc", "gve",         "net_gve"};
-    return std::ranges::find(kDrivers, driver) != kDrivers.end();
+    return contains(kDrivers, driver);
 }
 
 const char* evidence_of(const DeviceIdentity& identity) {

@@ -6,6 +6,7 @@
 #include <iterator>
 #include <string_view>
 
+#include "dataplane/base/contains.h"
 #include "harness/profile/errata.h"
 
 namespace pathproof::profile {
@@ -66,11 +67,6 @@ constexpr auto kConditions = std::to_array<Condition>({
     {"received", "coalesced single"},
 });
 
-template <typename Words>
-bool has(const Words& words, std::string_view word) {
-    return std::ranges::find(words, word) != words.end();
-}
-
 // "STALE(sport)": the name and its argument.
 std::pair<std::string, std::string> split_name(const std::string& name) {
     const std::size_t open = name.find('(');
@@ -98,13 +94,13 @@ bool protocol_covers(std::string_view general, std::string_view special) {
     constexpr auto kL4 =
         std::to_array<std::string_view>({"udp", "tcp", "sctp", "icmp", "icmpv6", "udplite"});
     constexpr auto kIp = std::to_array<std::string_view>({"ipv4", "ipv6"});
-    return general == special || (general == "l4" && has(kL4, special)) ||
-           (general == "ip" && has(kIp, special));
+    return general == special || (general == "l4" && contains(kL4, special)) ||
+           (general == "ip" && contains(kIp, special));
 }
 
 Status check_layer(const std::string& layer) {
     const auto [depth, protocol] = split_layer(layer);
-    if (has(kDepths, depth) && has(kProtocols, protocol)) {
+    if (contains(kDepths, depth) && contains(kProtocols, protocol)) {
         return {};
     }
     return fail(ErrorCode::kBadInput,
@@ -168,7 +164,7 @@ Result<Signature> parse_signature(const std::string& text) {
     const Signature signature{*direction, text.substr(first + 1, last - first - 1),
                               text.substr(last + 1)};
     TRY(check_layer(signature.layer));
-    if (!has(kChecksumNames, split_name(signature.name).first)) {
+    if (!contains(kChecksumNames, split_name(signature.name).first)) {
         return fail(ErrorCode::kBadInput, "'{}' is no name of a defect; there are: {}",
                     signature.name, fmt::join(kChecksumNames, ", "));
     }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "dataplane/base/contains.h"
 #include "dataplane/frame/template.h"
 #include "harness/agent/counters.h"
 #include "harness/offload/kernel_rx.h"
@@ -61,14 +62,13 @@ Result<bool> passes(TruthBench& bench, std::uint32_t bytes) {
                                                 copies.size(), {.bytes = frame, .request = {}})));
         return copies.size();
     }));
-    if (std::ranges::find(there.frames, frame) == there.frames.end()) {
+    if (!contains(there.frames, frame)) {
         return false;
     }
     TRY(bench.dut().start_capture({.device = device}));
     const Status sent = bench.send(copies);
     const auto back = TRY(bench.dut().stop_capture());
-    return sent &&
-           std::ranges::find(back.frames, frame, &agent::CapturedFrame::bytes) != back.frames.end();
+    return sent && contains(back.frames, frame, &agent::CapturedFrame::bytes);
 }
 
 // What became of the plain frames of one probe.

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <set>
 
+#include "dataplane/base/contains.h"
 #include "dataplane/judge/explain.h"
 #include "harness/offload/defects.h"
 #include "harness/profile/compare.h"
@@ -30,8 +31,7 @@ const SettingOutcome* outcome_of(const TruthRun& run, Setting::Kind kind,
 }
 
 bool uses(const TruthRun& run, std::size_t row, const std::string& feature) {
-    const auto used = features_used(run.set->matrix.rows[row], run.as_found);
-    return std::ranges::find(used, feature) != used.end();
+    return contains(features_used(run.set->matrix.rows[row], run.as_found), feature);
 }
 
 std::string by_design_note(const TruthRun& run, const std::string& feature) {
@@ -399,7 +399,7 @@ std::vector<verdict::KnownErratum> known_errata(const TruthRun& run,
             if (known.size() == offload::kMostErrata) {
                 return known;
             }
-            if (std::ranges::find(known, match.id, &verdict::KnownErratum::id) == known.end()) {
+            if (!contains(known, match.id, &verdict::KnownErratum::id)) {
                 known.push_back(offload::known_erratum(match));
             }
         }
