@@ -4,6 +4,7 @@
 #include <array>
 
 #include "dataplane/base/contains.h"
+#include "dataplane/base/counts.h"
 #include "dataplane/judge/rx_verdict.h"
 #include "dataplane/judge/verifier.h"
 
@@ -105,13 +106,6 @@ void count(FaultEffect effect, Effect& sum, const Harmless& harmless) {
 
 }  // namespace
 
-void Effect::add(const Effect& other) {
-    hit += other.hit;
-    equivalent += other.equivalent;
-    harmless += other.harmless;
-    wrong += other.wrong;
-}
-
 Effect effect_on_row(const softnic::Fault& fault, const SendRow& row) {
     Effect sum;
     for (const SentProbe& probe : row.probes) {
@@ -127,7 +121,7 @@ Effect effect_on_row(const softnic::Fault& fault, const ReceiveRow& row) {
     Effect sum;
     for (const matrix::Probe& probe : row.probes) {
         for (const matrix::HandedFrame& frame : probe.handed) {
-            sum.add(effect_on_wire(fault, frame.bytes, row.nic, probe.tunnels));
+            add_counts(sum, effect_on_wire(fault, frame.bytes, row.nic, probe.tunnels));
         }
     }
     return sum;

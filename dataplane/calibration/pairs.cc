@@ -6,6 +6,7 @@
 #include <numeric>
 #include <set>
 
+#include "dataplane/base/counts.h"
 #include "dataplane/calibration/intermittent.h"
 #include "dataplane/calibration/parallel.h"
 
@@ -94,7 +95,8 @@ bool does_nothing(const Alone& receiver, const Alone& sender, const Material& ma
             for (const softnic::TxFrame& frame : probe.frames) {
                 nic.transmit(frame, sent);
                 for (const FrameBytes& wire : sent.frames) {
-                    effect.add(effect_on_wire(receiver.fault, wire, row.nic, probe.probe.tunnels));
+                    add_counts(effect,
+                               effect_on_wire(receiver.fault, wire, row.nic, probe.probe.tunnels));
                 }
             }
         }

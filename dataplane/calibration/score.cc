@@ -3,6 +3,7 @@
 #include <fmt/ranges.h>
 
 #include "dataplane/base/by_frequency.h"
+#include "dataplane/base/counts.h"
 
 namespace pathproof::calibration {
 namespace {
@@ -105,7 +106,7 @@ FaultScore score_fault(const softnic::FaultModel& model, const Material& materia
     for (std::size_t number = 0; number < ran.results.size(); ++number) {
         const RowResult& result = ran.results[number];
         const bool must_fail = ran.effects[number].shows();
-        score.effect.add(ran.effects[number]);
+        add_counts(score.effect, ran.effects[number]);
         score.caught += result.caught;
         score.must_fail += must_fail ? 1 : 0;
         score.failed += result.clean() ? 0 : 1;

@@ -123,13 +123,6 @@ judge::RxClaims claims_of(const softnic::RxVerdict& verdict) {
             .outer_l4 = claim_of(verdict.outer_l4)};
 }
 
-void Deliveries::add(const Deliveries& other) {
-    good += other.good;
-    good_lost += other.good_lost;
-    bad += other.bad;
-    bad_lost += other.bad_lost;
-}
-
 bool Deliveries::drops_bad() const {
     return bad_lost > 0 && bad == 0 && good > 0 && good_lost == 0;
 }

@@ -7,6 +7,7 @@
 #include <set>
 
 #include "dataplane/base/contains.h"
+#include "dataplane/base/counts.h"
 #include "dataplane/calibration/row_run.h"
 #include "harness/offload/locate.h"
 
@@ -203,7 +204,7 @@ std::vector<matrix::Row> clean_rows(const RowsRun& run, const Defect& defect) {
 matrix::Deliveries deliveries_of(const RowsRun& run) {
     matrix::Deliveries all;
     for (const RxRow& row : run.received) {
-        all.add(row.result.deliveries);
+        add_counts(all, row.result.deliveries);
     }
     return all;
 }

@@ -8,6 +8,7 @@
 
 #include "dataplane/base/by_frequency.h"
 #include "dataplane/base/contains.h"
+#include "dataplane/base/counts.h"
 
 namespace pathproof::offload {
 namespace {
@@ -174,8 +175,7 @@ ClaimCount claims_of(const RxRow& row, const Wanted& wanted) {
         for (std::size_t protocol = 0; protocol < judge::kProtocolCount; ++protocol) {
             if (wanted(static_cast<judge::RxLayer>(layer),
                        static_cast<judge::Protocol>(protocol))) {
-                all.verifiable += row.claims[layer][protocol].verifiable;
-                all.claimed += row.claims[layer][protocol].claimed;
+                add_counts(all, row.claims[layer][protocol]);
             }
         }
     }
