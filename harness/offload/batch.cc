@@ -173,6 +173,11 @@ TagType tag_type_at(const port::PortInfo& port) {
     return port.driver == "net_af_packet" ? TagType::kLost : TagType::kKept;
 }
 
+bool is_put_together(const matrix::Row& row, const port::PortInfo& receiver) {
+    return receiver.driver == "net_af_packet" && is_ipv4(row) &&
+           row.encap == matrix::Encap::kNone && row.fragmentation != matrix::Fragmentation::kNone;
+}
+
 matrix::FrameBytes as_on_the_wire(const traffic::ArrivedFrame& arrived,
                                   const matrix::FrameBytes& intended, TagType tag) {
     matrix::FrameBytes bytes = arrived.bytes;

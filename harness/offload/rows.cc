@@ -82,21 +82,10 @@ void suit(Probe& probe, const port::PortInfo& device, std::vector<std::string>& 
     }
 }
 
-// net_af_packet joins a fanout group with PACKET_FANOUT_FLAG_DEFRAG: the kernel puts IPv4 fragments
-// together before the port sees them.
-bool is_put_together(const matrix::Row& row, const port::PortInfo& receiver) {
-    return receiver.driver == "net_af_packet" && is_ipv4(row) &&
-           row.encap == matrix::Encap::kNone && row.fragmentation != matrix::Fragmentation::kNone;
-}
-
 std::uint16_t tunnel_port_of(const Probe& probe) {
     const frame::FrameView view = frame::parse_frame(probe.intended.front(), probe.tunnels);
     return view.tunnel == frame::Tunnel::kNone ? std::uint16_t{0}
                                                : view.outer.destination_endpoint().port;
-}
-
-judge::RxClaims claims_of(std::uint64_t mbuf_flags) {
-    return matrix::claims_of(softnic::verdict_of(mbuf_flags));
 }
 
 // A plain datagram to a tunnel's port: a receiver that goes by the port calls it an outer packet,
@@ -304,7 +293,7 @@ void Rows::judge_received(RxRow& row, matrix::RxCell& cell, const Probe& probe,
         matrix::Arrival arrival;
         if (arrived[i] != nullptr) {
             arrival.bytes = as_on_the_wire(*arrived[i], sent, tag);
-            arrival.claims = claims_of(arrived[i]->mbuf_flags);
+            arrival.claims = matrix::claims_of(softnic::verdict_of(arrived[i]->mbuf_flags));
             arrival.claims = one_packet ? of_the_only_packet(arrival.claims) : arrival.claims;
             count_claims(row, verdict, arrival.claims);
             run_.called_bad += contains(by_layer(arrival.claims), judge::RxClaim::kBad) ? 1 : 0;

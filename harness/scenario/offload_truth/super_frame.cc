@@ -108,13 +108,10 @@ void object(const std::string& name, const FrameBytes& frame, SegmentTally& tall
 // Whether the outer UDP has a checksum where one was asked for, and none where not.
 void check_outer(const FrameBytes& frame, OuterSum outer, SegmentTally& tally) {
     const judge::FrameVerdict verdict = judge::verify(frame, kTunnels);
-    for (const judge::ChecksumFinding& finding : verdict.all()) {
-        const bool of_outer =
-            finding.layer == judge::Layer{judge::Depth::kOuter, judge::Protocol::kUdp};
-        const bool zero = finding.state == judge::ChecksumState::kDisabled;
-        if (of_outer && zero != (outer == OuterSum::kZero)) {
-            object(zero ? "ZERO(outer.udp)" : "NOT_ZERO(outer.udp)", frame, tally);
-        }
+    const auto* udp = verdict.find({judge::Depth::kOuter, judge::Protocol::kUdp});
+    const bool zero = udp != nullptr && udp->state == judge::ChecksumState::kDisabled;
+    if (udp != nullptr && zero != (outer == OuterSum::kZero)) {
+        object(zero ? "ZERO(outer.udp)" : "NOT_ZERO(outer.udp)", frame, tally);
     }
 }
 

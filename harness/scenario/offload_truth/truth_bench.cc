@@ -64,11 +64,7 @@ Result<std::unique_ptr<TruthBench>> TruthBench::open(Context& context, const Tru
 }
 
 std::optional<std::string> TruthBench::blind_to(const matrix::Row& row) const {
-    const bool plain_fragments = row.fragmentation != matrix::Fragmentation::kNone &&
-                                 row.encap == matrix::Encap::kNone &&
-                                 (row.network == matrix::InnerNetwork::kIpv4 ||
-                                  row.network == matrix::InnerNetwork::kIpv4Options);
-    if (plain_fragments && tester_port().driver == "net_af_packet") {
+    if (offload::is_put_together(row, tester_port())) {
         return "the tester's af_packet port has the kernel put IPv4 fragments together "
                "(PACKET_FANOUT_FLAG_DEFRAG) before it sees them";
     }
