@@ -32,12 +32,7 @@ bool same_bytes(const FrameBytes& one, const FrameBytes& other, const Field& fie
 // A frame with the headers where they are in what was handed over: a tag that the NIC inserts moves
 // them.
 FrameBytes without_inserted_tag(const matrix::HandedFrame& handed, const FrameBytes& intended) {
-    FrameBytes bytes = intended;
-    if (handed.vlan_tci != 0) {
-        constexpr std::ptrdiff_t kAddresses = 12;
-        bytes.erase(bytes.begin() + kAddresses, bytes.begin() + kAddresses + 4);
-    }
-    return bytes;
+    return handed.vlan_tci != 0 ? matrix::without_tag(intended) : intended;
 }
 
 // Of a super-frame, which is the only one handed over, all segments.

@@ -73,13 +73,7 @@ bool follows_from_another(const judge::ChecksumFinding& finding, const FrameByte
 
 // As handed over, with the tag that the NIC was to insert.
 FrameBytes tagged(const HandedFrame& handed) {
-    FrameBytes bytes = handed.bytes;
-    if (handed.vlan_tci != 0) {
-        const FrameBytes tag = {0x81, 0x00, static_cast<std::uint8_t>(handed.vlan_tci >> 8),
-                                static_cast<std::uint8_t>(handed.vlan_tci)};
-        bytes.insert(bytes.begin() + kAddressBytes, tag.begin(), tag.end());
-    }
-    return bytes;
+    return handed.vlan_tci != 0 ? with_tag(handed.bytes, handed.vlan_tci) : handed.bytes;
 }
 
 // The intended frame without the tag that the NIC was to insert, if that is what came; a MAC fills short
@@ -90,8 +84,7 @@ std::optional<FrameBytes> without_its_tag(const HandedFrame& handed, const Frame
     if (handed.vlan_tci == 0 || intended.size() < kAddressBytes + kTagBytes + 2) {
         return std::nullopt;
     }
-    FrameBytes bare = intended;
-    bare.erase(bare.begin() + kAddressBytes, bare.begin() + kAddressBytes + kTagBytes);
+    FrameBytes bare = without_tag(intended);
     const bool begins = wire.size() >= kAddressBytes + 2 &&
                         std::equal(bare.begin(), bare.begin() + kAddressBytes + 2, wire.begin());
     const bool fits = wire.size() == bare.size() || wire.size() == std::max(bare.size(), kShortest);

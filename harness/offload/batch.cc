@@ -183,10 +183,7 @@ matrix::FrameBytes as_on_the_wire(const traffic::ArrivedFrame& arrived,
     matrix::FrameBytes bytes = arrived.bytes;
     const bool stripped = (arrived.mbuf_flags & RTE_MBUF_F_RX_VLAN_STRIPPED) != 0;
     if (stripped && bytes.size() >= kMacs) {
-        const std::array<std::uint8_t, 4> put_back = {
-            0x81, 0x00, static_cast<std::uint8_t>(arrived.vlan_tci >> 8),
-            static_cast<std::uint8_t>(arrived.vlan_tci)};
-        bytes.insert(bytes.begin() + kMacs, put_back.begin(), put_back.end());
+        bytes = matrix::with_tag(std::move(bytes), arrived.vlan_tci);
     }
     if ((stripped || tag == TagType::kLost) && type_of(bytes) == kCustomerTag &&
         type_of(intended) == kServiceTag) {
