@@ -272,17 +272,6 @@ verdict::TruthRow kernel_row(const RowsRun& run, Side side, const std::string& c
     return truth;
 }
 
-std::string expected_of(const std::vector<profile::OffloadExpectation>& expectations,
-                        const std::string& offload) {
-    const auto at = std::ranges::find(expectations, offload, &profile::OffloadExpectation::name);
-    return at == expectations.end() ? std::string() : profile::name(at->expect);
-}
-
-bool any(const verdict::TruthRow& row, Observed observed) {
-    return std::ranges::any_of(row.observed,
-                               [&](const Observation& seen) { return seen.observed == observed; });
-}
-
 void add_finding(verdict::TruthRow& row, const Findings& findings) {
     std::vector<std::string> parts;
     if (row.expected == "required" && row.advertised == "not there") {
@@ -291,13 +280,14 @@ void add_finding(verdict::TruthRow& row, const Findings& findings) {
     if (row.expected == "absent" && row.advertised == "on") {
         parts.push_back("the profile says that there is none, and the port offers it");
     }
-    if (any(row, Observed::kWrong)) {
-        parts.push_back(row.direction == std::string("Tx")
-                            ? "the port offers it and what leaves is wrong"
-                            : "the port offers it and what it says, or hands on, is wrong");
+    const bool sent = row.direction == "Tx";
+    const bool wrong = contains(row.observed, Observed::kWrong, &Observation::observed);
+    if (wrong) {
+        parts.push_back(sent ? "the port offers it and what leaves is wrong"
+                             : "the port offers it and what it says, or hands on, is wrong");
     }
     row.finding = fmt::format("{}", fmt::join(parts, "; "));
-    if (!any(row, Observed::kWrong)) {
+    if (!wrong) {
         return;
     }
     std::set<std::string> known;
@@ -305,8 +295,7 @@ void add_finding(verdict::TruthRow& row, const Findings& findings) {
         const bool here = std::ranges::any_of(row.observed, [&](const Observation& seen) {
             return contains(seen.names, defect.title);
         });
-        const bool same_way = (defect.direction == profile::Direction::kTransmit) ==
-                              (row.direction == std::string("Tx"));
+        const bool same_way = (defect.direction == profile::Direction::kTransmit) == sent;
         if (!here || !same_way) {
             continue;
         }
@@ -422,7 +411,7 @@ verdict::TruthTable truth_table(const RowsRun& run, const Findings& findings,
     const auto add = [&](verdict::TruthRow row, bool there,
                          const std::vector<profile::OffloadExpectation>* expectations) {
         row.advertised = there ? "on" : "not there";
-        row.expected = expectations != nullptr ? expected_of(*expectations, row.offload) : "";
+        row.expected = expectations != nullptr ? profile::expected(*expectations, row.offload) : "";
         add_finding(row, findings);
         table.rows.push_back(std::move(row));
     };

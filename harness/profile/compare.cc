@@ -4,7 +4,6 @@
 
 #include <algorithm>
 
-#include "dataplane/base/contains.h"
 #include "harness/agent/ethtool.h"
 #include "harness/profile/lists.h"
 
@@ -86,10 +85,6 @@ Kind judge(const OffloadExpectation& expectation, Offer offer, Holds in_range) {
     return Kind::kAsExpected;
 }
 
-bool claims_name(const std::vector<OffloadExpectation>& claims, const std::string& feature) {
-    return contains(claims, feature, &OffloadExpectation::name);
-}
-
 std::string source_of(const Profile& profile, const std::string& key) {
     const auto found = profile.sources.find(key);
     return found == profile.sources.end() ? "" : found->second;
@@ -118,7 +113,7 @@ void compare_dpdk_side(const Profile& profile, const char* side,
         findings.back().feature = fmt::format("{} {}", side, claim.name);
     }
     for (const std::string& offer : offers) {
-        if (!claims_name(claims, offer)) {
+        if (claim_on(claims, offer) == nullptr) {
             findings.push_back({.kind = Kind::kUnlisted,
                                 .feature = fmt::format("{} {}", side, offer),
                                 .expected = "not listed",
@@ -156,7 +151,7 @@ std::vector<Finding> compare(const Profile& profile, const std::vector<Feature>&
         findings.push_back(finding_of(profile, claim, kind, state_of(feature)));
     }
     for (const Feature& feature : features) {
-        if (offered(feature) && !claims_name(profile.offloads, feature.name)) {
+        if (offered(feature) && claim_on(profile.offloads, feature.name) == nullptr) {
             findings.push_back({.kind = Kind::kUnlisted,
                                 .feature = feature.name,
                                 .expected = "not listed",

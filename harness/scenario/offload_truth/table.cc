@@ -38,12 +38,11 @@ std::string by_design_note(const TruthRun& run, const std::string& feature) {
     if (!run.profile) {
         return "a virtual device hands work over unfinished";
     }
-    const auto found = std::ranges::find(run.profile->offloads,
-                                         feature.empty() ? "tx-checksum-ip-generic" : feature,
-                                         &profile::OffloadExpectation::name);
-    const bool says = found != run.profile->offloads.end() && !found->why.empty();
+    const profile::OffloadExpectation* claim = profile::claim_on(
+        run.profile->offloads, feature.empty() ? "tx-checksum-ip-generic" : feature);
+    const bool says = claim != nullptr && !claim->why.empty();
     return fmt::format("profile {}: {}; behind a healthy NIC every frame is right", run.profile->id,
-                       says ? found->why : run.profile->title + " hands work over unfinished");
+                       says ? claim->why : run.profile->title + " hands work over unfinished");
 }
 
 std::string once_text(std::uint64_t once, const Judged& judged) {
@@ -119,12 +118,9 @@ std::string disagreement(const TruthRun& run, const std::string& feature) {
     if (!run.profile) {
         return "";
     }
-    using Kind = profile::Finding::Kind;
     for (const profile::Finding& finding :
          profile::compare(*run.profile, run.as_found, {.kernel = run.kernel, .dpdk = ""})) {
-        const bool counts = finding.kind == Kind::kMissing || finding.kind == Kind::kUnexpected ||
-                            finding.kind == Kind::kBroken;
-        if (finding.feature == feature && counts) {
+        if (finding.feature == feature && !profile::agrees({finding})) {
             return fmt::format("{}: profile {} expects {}, the driver has {}",
                                profile::name(finding.kind), run.profile->id, finding.expected,
                                finding.found);
@@ -349,12 +345,7 @@ void add_evidence(const TruthRun& run, const Judged& judged, TruthBench& bench, 
 }  // namespace
 
 std::string expectation_of(const TruthRun& run, const std::string& feature) {
-    if (!run.profile) {
-        return "";
-    }
-    const auto found =
-        std::ranges::find(run.profile->offloads, feature, &profile::OffloadExpectation::name);
-    return found == run.profile->offloads.end() ? "" : profile::name(found->expect);
+    return run.profile ? profile::expected(run.profile->offloads, feature) : "";
 }
 
 std::string advertised(const std::vector<agent::Feature>& features, const std::string& name) {
