@@ -41,6 +41,12 @@ struct TruthLab {
     TruthDevice device;
 };
 
+tester::PortRequest long_frame_port(const std::string& interface) {
+    return {.name = interface,
+            .device = tester::af_packet_device_for_long_frames(interface),
+            .pool_mbufs = tester::kLongFrameMbufs};
+}
+
 Result<TruthLab> build_lab(Context& context) {
     auto overlay = TRY(context.lab.overlay(context.journal));
     const lab::OverlayNames& names = overlay->names();
@@ -58,13 +64,10 @@ Result<TruthLab> build_lab(Context& context) {
         return pass_on(ipv6_on.error());
     }
     TruthLab built{.overlay = std::move(overlay)};
-    built.device = {
-        .netns = names.node_a,
-        .name = names.underlay,
-        .tester_netns = names.tester,
-        .tester_port = {.name = names.tester_port_a,
-                        .device = tester::af_packet_device_for_long_frames(names.tester_port_a),
-                        .pool_mbufs = tester::kLongFrameMbufs}};
+    built.device = {.netns = names.node_a,
+                    .name = names.underlay,
+                    .tester_netns = names.tester,
+                    .tester_port = long_frame_port(names.tester_port_a)};
     return built;
 }
 
@@ -392,9 +395,7 @@ TruthDevice device_of(const lab::MadeDut& dut, const std::string& name) {
             .host = cabled.host,
             .name = cabled.name,
             .tester_netns = cabled.tester_netns,
-            .tester_port = {.name = cabled.tester_port,
-                            .device = tester::af_packet_device_for_long_frames(cabled.tester_port),
-                            .pool_mbufs = tester::kLongFrameMbufs},
+            .tester_port = long_frame_port(cabled.tester_port),
             .finish = dut.finish,
             .label = name};
 }
