@@ -129,7 +129,7 @@ Hazard drawn_udp(Host& host) {
             "single-request-reopen doubles the time of a lookup, musl knows none of "
             "these options, and with use-vc glibc waits without end for an answer that "
             "is lost; NOTRACK takes rules that ACCEPT what is not tracked"};
-    std::set<std::string> chains;
+    std::set<const Chain*> chains;
     for (const Rule* rule : host.arriving) {
         const bool by_chance =
             rule->draws || std::ranges::any_of(rule->conditions, [](const Condition& each) {
@@ -139,15 +139,14 @@ Hazard drawn_udp(Host& host) {
         if (!by_chance || !jumps) {
             continue;
         }
-        const std::string key = fmt::format("{} {} {} {}", static_cast<int>(rule->origin),
-                                            rule->family, rule->table, rule->chain);
+        const Chain* chain = host.walker.find(*rule, rule->chain);
         std::set<frame::IpAddress> endpoints;
         endpoints_behind(host, *rule, endpoints);
-        if (endpoints.empty() || !chains.insert(key).second) {
+        if (endpoints.empty() || !chains.insert(chain).second) {
             continue;
         }
         // In iptables each endpoint has a rule, and the last has no chance in it.
-        for (const Rule& other : host.walker.find(*rule, rule->chain)->rules) {
+        for (const Rule& other : chain->rules) {
             endpoints_behind(host, other, endpoints);
         }
         if (endpoints.size() > 1 && !is_untracked(host, *rule)) {

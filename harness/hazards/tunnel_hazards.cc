@@ -30,7 +30,7 @@ void larger_than(const Host& host, const Device& tunnel, std::uint32_t leaves,
         // A route to one address through a veth device: a pod's, without a bridge.
         const bool is_pod = device.kind == "veth" && device.master.empty() &&
                             std::ranges::any_of(host.facts.routes, [&](const Route& route) {
-                                return route.to.first == route.to.last &&
+                                return route.to.is_one_address() &&
                                        route.devices == std::vector<std::string>{device.name};
                             });
         if (is_used && &device != underlay && (is_bridge || is_pod) && device.mtu > leaves) {

@@ -92,8 +92,8 @@ void learn(const Rule& rule, Packet& packet) {
         if (condition.negated) {
             continue;
         }
-        const bool one_address = condition.addresses.size() == 1 &&
-                                 condition.addresses[0].first == condition.addresses[0].last;
+        const bool one_address =
+            condition.addresses.size() == 1 && condition.addresses[0].is_one_address();
         const bool one_port =
             condition.ports.size() == 1 && condition.ports[0].first == condition.ports[0].second;
         if (condition.field == Field::kProtocol && condition.words.size() == 1) {
