@@ -13,11 +13,6 @@ namespace {
 using agent::Feature;
 using Kind = Finding::Kind;
 
-// On, or within the user's power to turn on: what ethtool(8) does not mark [fixed] when off.
-bool offered(const Feature& feature) {
-    return feature.active || (feature.available && !feature.never_changed);
-}
-
 std::string state_of(const Feature* feature) {
     if (feature == nullptr) {
         return "not known to this kernel";
@@ -123,6 +118,10 @@ void compare_dpdk_side(const Profile& profile, const char* side,
 }
 
 }  // namespace
+
+bool offered(const Feature& feature) {
+    return feature.active || (feature.available && !feature.never_changed);
+}
 
 const char* name(Finding::Kind kind) {
     switch (kind) {

@@ -62,8 +62,7 @@ bool matters(const std::string& feature) {
 std::string ethtool_claims(const std::vector<agent::Feature>& features) {
     std::vector<std::string> lines;
     for (const agent::Feature& feature : features) {
-        const bool fixed = !feature.available || feature.never_changed;
-        if (feature.active || !fixed) {
+        if (offered(feature)) {
             lines.push_back(fmt::format(
                 "{} = {{ expect = \"required\", default = \"{}\", source = \"probe\" }}\n",
                 feature.name, feature.active ? "on" : "off"));
