@@ -206,9 +206,7 @@ Status look_again(TruthBench& bench, const CountedKind& kind, std::uint64_t seed
     if (first.observed == Observed::kRight && of_driver.observed != Observed::kWrong) {
         return {};
     }
-    DropWatch watch(
-        bench.dut(),
-        {.name = bench.device().name, .netns = bench.device().netns, .host = bench.device().host});
+    DropWatch watch(bench.dut(), device_end(bench));
     KindCount again;
     TRY(count_kind(bench, kind, seed, again));
     const std::vector<PathDrop> drops = TRY(watch.stop());

@@ -354,13 +354,8 @@ Status run_on(Context& context, const TruthDevice& device, std::shared_ptr<agent
     TRY(describe(context, *bench));
     auto far = TRY(FarEnd::take(context.journal, device));
     const agent::DeviceInfo& info = bench->info();
-    PathFacts path{.to_tester = {},
-                   .to_device = {},
-                   .device = {.name = device.name,
-                              .netns = device.netns,
-                              .host = device.host,
-                              .mtu = info.mtu},
-                   .far = far.end()};
+    PathFacts path{
+        .to_tester = {}, .to_device = {}, .device = device_end(*bench), .far = far.end()};
     const std::uint32_t longest =
         std::min({info.mtu, device.longest_packet, path.far.mtu == 0 ? info.mtu : path.far.mtu});
     const auto mtu = TRY(find_mtu(*bench, longest));

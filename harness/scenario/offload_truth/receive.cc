@@ -8,7 +8,6 @@
 #include "dataplane/base/join_each.h"
 #include "dataplane/judge/explain.h"
 #include "harness/offload/defects.h"
-#include "harness/offload/kernel_rx.h"
 #include "harness/offload/truth.h"
 #include "harness/scenario/measures.h"
 #include "harness/scenario/offload_truth/counters.h"
@@ -86,8 +85,7 @@ Status confirm_received(const Context& context, TruthBench& bench, const port::P
     for (const std::size_t row : rows) {
         settings.also_received.push_back(outcome.run.received[row].row);
     }
-    auto run =
-        TRY(offload::receive_by_kernel(bench.tester(), bench.dut(), bench.device().name, settings));
+    auto run = TRY(bench.receive(settings));
     const Findings again = offload::find_defects(run, device, {});
     std::vector<offload::Defect> confirmed;
     for (offload::Defect& defect : outcome.findings.defects) {
@@ -111,8 +109,7 @@ Status confirm_received(const Context& context, TruthBench& bench, const port::P
 Status measure(Context& context, TruthBench& bench, const TruthRun& run,
                const AddressedDevice* addressed, ReceiveOutcome& outcome) {
     context.progress.step(outcome.id());
-    outcome.run = TRY(offload::receive_by_kernel(bench.tester(), bench.dut(), bench.device().name,
-                                                 receive_rows(context, bench)));
+    outcome.run = TRY(bench.receive(receive_rows(context, bench)));
     const port::PortInfo device = promises_of(run, outcome.taken);
     outcome.findings = offload::find_defects(outcome.run, device, {});
     outcome.silences = offload::take_silences(outcome.findings);

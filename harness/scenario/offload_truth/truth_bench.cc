@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "harness/offload/batch.h"
+#include "harness/offload/kernel_rx.h"
 #include "harness/scenario/measures.h"
 #include "harness/tester/port_choice.h"
 
@@ -82,6 +83,10 @@ Status TruthBench::send(const std::vector<FrameBytes>& frames) {
                     report.refusals.front().reason);
     }
     return {};
+}
+
+Result<offload::RowsRun> TruthBench::receive(const offload::RowSettings& rows) {
+    return offload::receive_by_kernel(*tester_, *dut_, device_.name, rows);
 }
 
 Result<traffic::Recording> TruthBench::record(const std::function<Result<std::uint64_t>()>& send) {
