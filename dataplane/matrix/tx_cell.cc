@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "dataplane/base/contains.h"
+#include "dataplane/base/join_each.h"
 #include "dataplane/judge/reassembly.h"
 #include "dataplane/judge/verifier.h"
 
@@ -109,11 +110,9 @@ FrameBytes as_handed(const FrameBytes& intended, const FrameBytes& whole,
 
 // Wrong place, wrong value: why a field differs. Several explanations that fit alike are all given.
 std::string title_of(const judge::FieldDifference& field) {
-    std::string title;
-    for (const judge::Misplaced misplaced : field.misplaced_as) {
-        title += (title.empty() ? "" : " or ") + std::string(judge::name(misplaced));
-    }
-    return title.empty() ? judge::name(field.kind) : title;
+    const auto name_of = [](judge::Misplaced misplaced) { return judge::name(misplaced); };
+    return field.misplaced_as.empty() ? judge::name(field.kind)
+                                      : join_each(field.misplaced_as, name_of, " or ");
 }
 
 // Which intended frame each frame on the wire is: the one with its bytes, whatever was lost or came

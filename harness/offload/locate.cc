@@ -7,6 +7,7 @@
 #include <array>
 #include <vector>
 
+#include "dataplane/base/join_each.h"
 #include "dataplane/base/plural.h"
 #include "dataplane/matrix/covering.h"
 
@@ -90,11 +91,11 @@ std::string one_of(std::vector<Constraint> constraints) {
     std::string text = std::move(plainest->text);
     constraints.erase(plainest);
     if (!constraints.empty()) {
-        std::vector<const char*> names;
-        for (const Constraint& other : constraints) {
-            names.push_back(matrix::name(static_cast<Dimension>(other.dimension)));
-        }
-        text += fmt::format(" (these rows do not tell it from {})", fmt::join(names, ", "));
+        const auto name_of = [](const Constraint& other) {
+            return matrix::name(static_cast<Dimension>(other.dimension));
+        };
+        text +=
+            fmt::format(" (these rows do not tell it from {})", join_each(constraints, name_of));
     }
     return text;
 }

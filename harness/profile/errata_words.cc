@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "dataplane/base/contains.h"
+#include "dataplane/base/join_each.h"
 #include "harness/profile/errata.h"
 
 namespace pathproof::profile {
@@ -180,10 +181,8 @@ Status check_condition(const std::string& word) {
     const std::string key = word.substr(0, equals);
     const auto* condition = std::ranges::find(kConditions, key, &Condition::key);
     if (condition == kConditions.end() || equals == std::string::npos) {
-        std::vector<std::string_view> keys;
-        std::ranges::transform(kConditions, std::back_inserter(keys), &Condition::key);
         return fail(ErrorCode::kBadInput, "'{}' is no condition; write key=value with one of {}",
-                    word, fmt::join(keys, ", "));
+                    word, join_each(kConditions, &Condition::key));
     }
     const std::string value = fmt::format(" {} ", word.substr(equals + 1));
     if (fmt::format(" {} ", condition->values).find(value) == std::string::npos || value == "  ") {

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "dataplane/base/contains.h"
+#include "dataplane/base/join_each.h"
 #include "dataplane/judge/explain.h"
 #include "harness/offload/defects.h"
 #include "harness/profile/compare.h"
@@ -205,11 +206,11 @@ std::string excluded_text(const TruthRun& run) {
             frames[condition_of(run.set->matrix.rows[number])] += row.wire.intended;
         }
     }
-    std::string text;
-    for (const auto& [condition, count] : frames) {
-        text += fmt::format("{}{} {:.2g}", text.empty() ? "" : ", ", name(condition),
-                            count == 0 ? 1.0 : 3.0 / static_cast<double>(count));
-    }
+    const std::string text = join_each(frames, [](const auto& each) {
+        const auto& [condition, count] = each;
+        return fmt::format("{} {:.2g}", name(condition),
+                           count == 0 ? 1.0 : 3.0 / static_cast<double>(count));
+    });
     return fmt::format(
         "Rates of wrong frames that a clean column excludes at 95 % (3/n over all settings): {}. "
         "{} rows cover all {} feasible {} of {} dimensions{}{}.",
@@ -291,11 +292,10 @@ Cell cell_of(const TruthRun& run, const SettingOutcome& outcome,
         count_of("frames_unfinished", "frames handed over unfinished, by design",
                  judged.unfinished),
         count_of("probes_refused", "probes that the kernel refused", judged.refused)};
-    std::string names;
-    for (const auto& [title, frames] : judged.unfinished_names) {
-        names += fmt::format("{}{} {}", names.empty() ? "" : ", ", title, frames);
-    }
-    if (!names.empty()) {
+    if (!judged.unfinished_names.empty()) {
+        const std::string names = join_each(judged.unfinished_names, [](const auto& each) {
+            return fmt::format("{} {}", each.first, each.second);
+        });
         cell.measures.push_back(
             words_of("unfinished_names", "what they look like as they are", names));
     }
