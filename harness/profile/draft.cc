@@ -29,13 +29,9 @@ std::string quoted(const std::string& text) {
     return out + '"';
 }
 
-std::string driver_of(const DeviceIdentity& identity) {
-    return identity.kernel_driver.empty() ? identity.pmd : identity.kernel_driver;
-}
-
 // Letters, digits and hyphens, fit for a file's name.
 std::string id_of(const DeviceIdentity& identity) {
-    std::string id = driver_of(identity);
+    std::string id = identity.driver();
     std::ranges::replace_if(
         id, [](char letter) { return !std::isalnum(static_cast<unsigned char>(letter)); }, '-');
     return (id.empty() ? "device" : id) + "-draft";
@@ -49,7 +45,7 @@ bool paravirtual(const std::string& driver) {
 }
 
 const char* evidence_of(const DeviceIdentity& identity) {
-    return identity.pci.empty() || paravirtual(driver_of(identity)) ? "virtual" : "physical";
+    return identity.pci.empty() || paravirtual(identity.driver()) ? "virtual" : "physical";
 }
 
 // Those that decide over checksums and segments; the absence of others proves nothing.
@@ -124,7 +120,7 @@ std::string draft(const LiveDevice& device, const std::string& date) {
         "# A draft from one device: what it offers is taken for what it should offer. Review each "
         "line.\nschema = \"nicprofile/1\"\nid = {}\ntitle = {}\nstatus = \"draft\"\n"
         "evidence_class = \"{}\"\n",
-        quoted(id_of(device.identity)), quoted("Devices of driver " + driver_of(device.identity)),
+        quoted(id_of(device.identity)), quoted("Devices of driver " + device.identity.driver()),
         evidence_of(device.identity));
     text += match_of(device.identity);
     text += fmt::format("\n[sources]\nprobe = {}\n", probe);

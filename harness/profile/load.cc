@@ -1,6 +1,4 @@
 // Profiles from TOML.
-#include <fmt/ranges.h>
-
 #include <algorithm>
 
 #include "dataplane/base/join_each.h"

@@ -152,6 +152,8 @@ struct DeviceIdentity {
     std::string kernel_driver;  // empty: no kernel device
     std::string pmd;            // empty: no DPDK port
     std::string pci;            // "8086:1592"; empty: not on PCI, or not known
+
+    const std::string& driver() const { return kernel_driver.empty() ? pmd : kernel_driver; }
 };
 
 // The profile whose [match] fits best: one that names the PCI id before one that only names the
