@@ -290,13 +290,12 @@ void hold_counters(const RowsRun& run, const std::vector<CounterDelta>& counters
 profile::Sighting sighting_of(const Defect& defect, const RowsRun& run,
                               const port::PortInfo& device, const std::string& dpdk_version) {
     const bool lost = defect.place == "frame";
-    profile::Sighting sighting;
-    sighting.signature = {
-        lost ? profile::Direction::kPath : defect.direction,
-        lost || defect.place == "counter" ? "plain." + defect.place : layer_of(defect.place),
-        defect.title};
-    sighting.driver = device.evidence == port::Evidence::kSimulated ? "" : device.driver;
-    sighting.dpdk = dpdk_version.substr(dpdk_version.find(' ') + 1);
+    const bool no_layer = lost || defect.place == "counter";
+    profile::Sighting sighting{
+        .signature = {lost ? profile::Direction::kPath : defect.direction,
+                      no_layer ? "plain." + defect.place : layer_of(defect.place), defect.title},
+        .driver = device.evidence == port::Evidence::kSimulated ? "" : device.driver,
+        .dpdk = dpdk_version.substr(dpdk_version.find(' ') + 1)};
     std::set<std::uint16_t> ports;
     for (const std::size_t row : defect.rows) {
         if (defect.direction == profile::Direction::kTransmit) {

@@ -377,12 +377,10 @@ std::vector<verdict::KnownErratum> known_errata(const TruthRun& run,
             continue;
         }
         const bool plain = run.set->matrix.rows[defect.row].encap == matrix::Encap::kNone;
-        profile::Sighting sighting;
-        sighting.signature.direction = profile::Direction::kTransmit;
-        sighting.signature.layer = defect.finding.place;
-        sighting.signature.name = title;
-        sighting.driver = run.driver;
-        sighting.kernel = run.kernel;
+        profile::Sighting sighting{
+            .signature = {profile::Direction::kTransmit, defect.finding.place, title},
+            .driver = run.driver,
+            .kernel = run.kernel};
         if (plain) {
             sighting.conditions.emplace_back("encapsulation=none");
         }
