@@ -9,6 +9,7 @@
 #include <cstdlib>
 #include <utility>
 
+#include "dataplane/base/plural.h"
 #include "harness/netfilter/names.h"
 #include "harness/netfilter/text.h"
 
@@ -38,10 +39,6 @@ std::string line_of(const Entry& entry) {
     std::string text;
     append_text(text, entry);
     return text;
-}
-
-std::string plural(std::uint64_t count, const char* word) {
-    return fmt::format("{} {}{}", count, word, count == 1 ? "" : "s");
 }
 
 bool same_way(const Tuple& one, const Tuple& other) {
