@@ -24,9 +24,6 @@ enum class Evidence {
     kSimulated,  // frames never leave this process (ring, null)
 };
 
-// Which headers of a tunnelled frame choose its receive queue.
-enum class RssLevel : std::uint8_t { kOutermost, kInnermost };
-
 struct PortConfig {
     std::string name;  // what the report calls it: "client0"
     // EAL device name: "net_af_packet0" (a vdev given to Eal) or "0000:3b:00.0".
@@ -42,8 +39,7 @@ struct PortConfig {
     std::uint16_t mbuf_bytes = 2432;
     // RTE_ETH_TX_OFFLOAD_*: refused with a sentence if the port lacks one.
     std::uint64_t tx_offloads = 0;
-    std::uint64_t rx_offloads = 0;              // RTE_ETH_RX_OFFLOAD_*: likewise
-    RssLevel rss_level = RssLevel::kOutermost;  // with several receive queues
+    std::uint64_t rx_offloads = 0;  // RTE_ETH_RX_OFFLOAD_*: likewise
     // Bytes that an af_xdp port may have under way behind its interface, for each queue. 0: the
     // system's (net.core.wmem_default, some 280 short frames): a kernel device behind it that is
     // slower than the sender then holds it up, where a cable would make the device lose frames.

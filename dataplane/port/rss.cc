@@ -45,9 +45,6 @@ std::vector<std::uint8_t> symmetric_key(std::size_t bytes) {
 
 std::string describe(std::uint64_t functions) {
     std::vector<std::string_view> parts;
-    if ((functions & RTE_ETH_RSS_LEVEL_MASK) == RTE_ETH_RSS_LEVEL_INNERMOST) {
-        parts.push_back("innermost headers");
-    }
     if ((functions & kAddresses) != 0) {
         parts.push_back("IP addresses");
     }
@@ -58,20 +55,6 @@ std::string describe(std::uint64_t functions) {
         parts.push_back("TCP ports");
     }
     return fmt::format("RSS over {}", fmt::join(parts, ", "));
-}
-
-Result<std::uint64_t> level_of(const PortConfig& config, std::uint64_t offered) {
-    if (config.rss_level == RssLevel::kOutermost) {
-        return offered & RTE_ETH_RSS_LEVEL_OUTERMOST;  // where it is a choice at all
-    }
-    if ((offered & RTE_ETH_RSS_LEVEL_INNERMOST) == 0) {
-        return fail(ErrorCode::kNotSupported,
-                    "port {} ({}) hashes outer headers only: let the envelopes' source ports "
-                    "differ, as VTEPs do (RFC 7348 section 5), instead of asking for the inner "
-                    "headers",
-                    config.name, config.device);
-    }
-    return RTE_ETH_RSS_LEVEL_INNERMOST;
 }
 
 // How a driver without RSS feeds several queues, as a sentence; empty: it does not.
@@ -98,10 +81,10 @@ Result<RssSetup> choose_rss(const PortConfig& config, const rte_eth_dev_info& de
         }
         return RssSetup{.hash_functions = 0, .key = {}, .description = std::string(how)};
     }
-    const auto level = TRY(level_of(config, offered));
-    return RssSetup{.hash_functions = functions | level,
+    // Of a tunnelled frame the outer headers, where that is a choice at all.
+    return RssSetup{.hash_functions = functions | (offered & RTE_ETH_RSS_LEVEL_OUTERMOST),
                     .key = symmetric_key(device.hash_key_size),
-                    .description = describe(functions | level)};
+                    .description = describe(functions)};
 }
 
 }  // namespace pathproof::port

@@ -22,8 +22,7 @@ struct RssSetup {
 };
 
 // Errors: several receive queues on a device that says nothing of RSS and does not spread by itself
-// either (the first queue would get everything); the inner headers asked for where the device
-// hashes outer ones only.
+// either (the first queue would get everything).
 Result<RssSetup> choose_rss(const PortConfig& config, const rte_eth_dev_info& device);
 
 }  // namespace pathproof::port
