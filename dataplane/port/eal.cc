@@ -61,7 +61,7 @@ Status check(const EalOptions& options, const std::vector<int>& usable) {
     }
     TRY(check_memory(options));
     for (const std::string& device : options.pci) {
-        TRY(pci_ready(device));
+        TRY(pci_ready(device.substr(0, device.find(','))));
     }
     std::set<std::string> names;
     for (const std::string& vdev : options.vdevs) {

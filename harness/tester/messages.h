@@ -102,7 +102,7 @@ ENUM_VALUES(PortOffloads, 2)
 
 FIELDS(SoftwareNic, faults, seed)
 FIELDS(PortRequest, name, device, tx_offloads, offloads, pool_mbufs, queues)
-FIELDS(TesterOptions, netns, ports, worker_cpus, hugepages, memory_mib, software_nic)
+FIELDS(TesterOptions, netns, ports, worker_cpus, hugepages, software_nic)
 FIELDS(Opened, dpdk_version, ports)
 
 }  // namespace pathproof::tester

@@ -73,10 +73,10 @@ BOOST_AUTO_TEST_CASE(options_that_cannot_be_are_refused_before_anything_starts) 
     BOOST_TEST((too_much.error().code == ErrorCode::kBadInput));
     BOOST_TEST(contains(too_much.error().message, "need 2147483648 MiB of memory and "));
     options = unprivileged();
-    options.pci = {"0000:ff:1f.7"};
+    options.pci = {"0000:ff:1f.7,representor=vf0"};
     const auto absent = Eal::start(options);
     BOOST_REQUIRE(!absent);
-    BOOST_TEST(contains(absent.error().message, "no PCI device 0000:ff:1f.7"));
+    BOOST_TEST(contains(absent.error().message, "no PCI device 0000:ff:1f.7;"));
 }
 
 BOOST_AUTO_TEST_CASE(workers_that_share_a_cpu_both_run_and_give_their_results) {
