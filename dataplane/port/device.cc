@@ -100,7 +100,6 @@ Status check_capabilities(const PortConfig& config, const rte_eth_dev_info& devi
     return {};
 }
 
-// The number behind `key=` in a vdev's arguments.
 std::optional<std::uint32_t> argument(const rte_eth_dev_info& device, std::string_view key) {
     const rte_devargs* given = device.device != nullptr ? rte_dev_devargs(device.device) : nullptr;
     if (given == nullptr || given->args == nullptr) {

@@ -100,12 +100,9 @@ Status done(const PortConfig& config, int outcome, std::string_view doing, std::
 }
 
 // Names the port in front of an error.
-template <typename Outcome>
-Outcome of_port(const PortConfig& config, Outcome outcome) {
-    if (!outcome) {
-        return fail(outcome.error(), "port {} ({})", config.name, config.device);
-    }
-    return outcome;
+template <typename T>
+Result<T> of_port(const PortConfig& config, Result<T> outcome) {
+    return doing(std::move(outcome), "port {} ({})", config.name, config.device);
 }
 
 }  // namespace
@@ -202,7 +199,6 @@ Status Port::set_up() {
                                        .rss_key_len = static_cast<std::uint8_t>(rss.key.size()),
                                        .rss_hf = rss.hash_functions};
     }
-    info_.spreading = rss.description;
     const int configured = rte_eth_dev_configure(id, config_.rx_queues, config_.tx_queues, &wanted);
     TRY(done(config_, configured, configured == -EBUSY ? "it is open already" : "configure",
              log_from));

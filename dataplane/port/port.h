@@ -60,8 +60,7 @@ struct PortInfo {
     bool link_up = false;
     enum class Duplex : std::uint8_t { kUnknown, kHalf, kFull } duplex = Duplex::kUnknown;
     enum class Speed : std::uint8_t { kUnknown, kFixed, kAgreed } speed = Speed::kUnknown;
-    int numa_node = -1;     // of the device; -1: it has none, or does not say
-    std::string spreading;  // how frames reach several receive queues; empty: there is one
+    int numa_node = -1;  // of the device; -1: it has none, or does not say
     // Rte_eth_dev_tx_offload_name() of each that the port can do.
     std::vector<std::string> tx_offloads;
     std::vector<std::string> rx_offloads;

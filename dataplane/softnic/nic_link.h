@@ -36,9 +36,7 @@ struct NicLinkTally {
 };
 
 struct NicLinkReport {
-    std::string nic = kSoftwareNicName;
     std::array<NicLinkTally, 2> directions{};  // from the first port, from the second
-    std::vector<port::PortCounters> ports;     // deltas
     // Not empty: why this is no faithful account.
     std::vector<std::string> objections;
 };

@@ -16,7 +16,7 @@ ENUM_VALUES(PortInfo::Duplex, 3)
 ENUM_VALUES(PortInfo::Speed, 3)
 
 FIELDS(PortInfo, name, device, driver, evidence, mac, link_mbps, link_up, duplex, speed, numa_node,
-       spreading, tx_offloads, rx_offloads)
+       tx_offloads, rx_offloads)
 FIELDS(PortCounters, rx_packets, tx_packets, rx_missed, rx_no_mbuf, rx_errors, tx_errors,
        tx_refused, tx_by_interface)
 
@@ -92,7 +92,7 @@ FIELDS(NicCounters, tx_handed_over, tx_refused, tx_frames, tx_super_frames, wire
        rx_dropped, rx_csum_bad, rx_ip_csum_bad, rx_l4_csum_bad, rx_outer_ip_csum_bad,
        rx_outer_l4_csum_bad, refused_by)
 FIELDS(NicLinkTally, taken, delivered, not_taken, no_buffer, nic, fault_hits)
-FIELDS(NicLinkReport, nic, directions, ports, objections)
+FIELDS(NicLinkReport, directions, objections)
 
 }  // namespace pathproof::softnic
 

@@ -47,7 +47,6 @@ BOOST_AUTO_TEST_CASE(rss_takes_what_the_device_offers_and_no_more) {
     const auto rss = choose_rss(queues(4), device("net_ice", offered));
     BOOST_REQUIRE(rss);
     BOOST_TEST(rss->hash_functions == (kUdp | RTE_ETH_RSS_IPV4));
-    BOOST_TEST(rss->description == "RSS over IP addresses, UDP ports");
     BOOST_REQUIRE(rss->key.size() == 40u);
     BOOST_TEST(rss->key[0] == 0x6d);
     BOOST_TEST(rss->key[39] == 0x5a);
@@ -57,7 +56,7 @@ BOOST_AUTO_TEST_CASE(one_queue_needs_no_rss) {
     const auto rss = choose_rss(queues(1), device("net_unheard_of", 0));
     BOOST_REQUIRE(rss);
     BOOST_TEST(rss->hash_functions == 0u);
-    BOOST_TEST(rss->description.empty());
+    BOOST_TEST(rss->key.empty());
 }
 
 BOOST_AUTO_TEST_CASE(several_queues_without_rss_are_refused_unless_the_driver_spreads_itself) {
@@ -70,7 +69,7 @@ BOOST_AUTO_TEST_CASE(several_queues_without_rss_are_refused_unless_the_driver_sp
     BOOST_TEST(!choose_rss(queues(2), device("net_e1000_em", RTE_ETH_RSS_SCTP)));
     const auto fanout = choose_rss(queues(2), device("net_af_packet", 0));
     BOOST_REQUIRE(fanout);
-    BOOST_TEST(contains(fanout->description, "FANOUT"));
+    BOOST_TEST(fanout->hash_functions == 0u);
 }
 
 BOOST_AUTO_TEST_CASE(outer_headers_are_asked_for_where_inner_ones_could_be_hashed_too) {
@@ -129,7 +128,6 @@ BOOST_AUTO_TEST_CASE(a_driver_without_rate_limit_says_so) {
 
 BOOST_AUTO_TEST_CASE(a_ring_spreads_over_its_queues_and_has_no_link_to_wait_for) {
     RingPort ring = RingPort::make("spread", 256, 2);
-    BOOST_TEST(ring.port.info().spreading == "one ring for each queue");
     BOOST_TEST(ring.port.info().link_mbps == 0u);
     BOOST_TEST((ring.port.info().speed == PortInfo::Speed::kUnknown));
     BOOST_TEST(wait_for_link(ring.port.id(), 0ms));
