@@ -10,7 +10,6 @@
 
 #include <algorithm>
 #include <array>
-#include <atomic>
 #include <optional>
 #include <string_view>
 #include <utility>
@@ -23,10 +22,6 @@
 #include "dataplane/port/rss.h"
 
 namespace pathproof::port {
-
-struct alignas(64) Port::QueueTally {
-    std::uint64_t refused = 0;
-};
 
 struct Port::Kernel {
     Kernel(KernelInterface&& watched, unsigned packet_index)
@@ -123,7 +118,6 @@ Port& Port::operator=(Port&& other) noexcept {
         receive_limit_ = other.receive_limit_;
         transmit_limit_ = other.transmit_limit_;
         transmit_room_ = other.transmit_room_;
-        tallies_ = std::move(other.tallies_);
         kernel_ = std::move(other.kernel_);
     }
     return *this;
@@ -324,7 +318,6 @@ Status Port::set_up_queues() {
         kernel_->xdp_sockets = XdpSockets::opened_since(others);
         TRY(of_port(config_, kernel_->xdp_sockets.set_send_buffer(config_.send_buffer_bytes)));
     }
-    tallies_ = std::make_unique<QueueTally[]>(config_.tx_queues);
     return {};
 }
 
@@ -380,9 +373,8 @@ void Port::describe(const rte_eth_dev_info& device) {
     }
     // A virtual driver's speed is a constant in its source, no measurement.
     if (info_.evidence == Evidence::kPhysical) {
-        describe_link(id_, info_);
+        info_.link_mbps = link_mbps(id_);
     }
-    info_.link_up = link_up();
     info_.numa_node = std::max(-1, rte_eth_dev_socket_id(id_));
     info_.tx_offloads = tx_names(device.tx_offload_capa);
     info_.rx_offloads = rx_names(device.rx_offload_capa);
@@ -433,14 +425,7 @@ std::uint64_t Port::empty() noexcept {
 }
 
 std::uint16_t Port::tx_burst(std::uint16_t queue, rte_mbuf** frames, std::uint16_t count) noexcept {
-    const std::uint16_t sent = rte_eth_tx_burst(id_, queue, frames, count);
-    if (sent != count) {
-        // One writer; a progress line may read it meanwhile.
-        std::atomic_ref refused_here(tallies_[queue].refused);
-        refused_here.store(refused_here.load(std::memory_order_relaxed) + count - sent,
-                           std::memory_order_relaxed);
-    }
-    return sent;
+    return rte_eth_tx_burst(id_, queue, frames, count);
 }
 
 bool Port::push_out() noexcept {
@@ -456,10 +441,6 @@ PortCounters Port::counters() const {
                           .rx_no_mbuf = stats.rx_nombuf,
                           .rx_errors = stats.ierrors,
                           .tx_errors = stats.oerrors};
-    for (std::uint16_t queue = 0; queue < config_.tx_queues; ++queue) {
-        counters.tx_refused +=
-            std::atomic_ref(tallies_[queue].refused).load(std::memory_order_relaxed);
-    }
     counters.tx_by_interface = counters.tx_packets;
     if (kernel_ && (kernel_->is_af_packet || kernel_->is_af_xdp)) {
         kernel_->add_its_count(counters);

@@ -57,10 +57,7 @@ struct PortInfo {
     Evidence evidence = Evidence::kSimulated;
     frame::MacAddress mac;
     std::uint32_t link_mbps = 0;  // 0: the driver does not say
-    bool link_up = false;
-    enum class Duplex : std::uint8_t { kUnknown, kHalf, kFull } duplex = Duplex::kUnknown;
-    enum class Speed : std::uint8_t { kUnknown, kFixed, kAgreed } speed = Speed::kUnknown;
-    int numa_node = -1;  // of the device; -1: it has none, or does not say
+    int numa_node = -1;           // of the device; -1: it has none, or does not say
     // Rte_eth_dev_tx_offload_name() of each that the port can do.
     std::vector<std::string> tx_offloads;
     std::vector<std::string> rx_offloads;
@@ -68,8 +65,7 @@ struct PortInfo {
     bool operator==(const PortInfo&) const = default;
 };
 
-// The port's own account (rte_eth_stats) and ours. One writer each; read when the workers stand
-// still or for a progress line.
+// The port's own account (rte_eth_stats).
 //
 // An af_packet port's driver counts none of its losses. Its counters here are the kernel's:
 // rx_missed is what the full ring of its sockets dropped (PACKET_STATISTICS tp_drops) plus what the
@@ -85,8 +81,6 @@ struct PortCounters {
     std::uint64_t rx_no_mbuf = 0;  // dropped for want of a buffer: the tester's own loss
     std::uint64_t rx_errors = 0;
     std::uint64_t tx_errors = 0;
-    // Frames the driver would not take in one call (retried by the caller).
-    std::uint64_t tx_refused = 0;
     // What the port's interface says it sent, the kernel's own frames included, and those that the
     // far end had no room for: af_packet and af_xdp ports on a veth. Else tx_packets.
     std::uint64_t tx_by_interface = 0;
@@ -142,13 +136,10 @@ class Port {
     const PortInfo& info() const { return info_; }
     const PortConfig& config() const { return config_; }
     PortCounters counters() const;
-    // Asks the driver and the kernel: false when the device went away.
-    bool link_up() const { return link() == Link::kUp; }
-    Link link() const;
+    Link link() const;                 // asks the driver and the kernel
     std::string link_trouble() const;  // why link() is not kUp, as a sentence; empty when it is
 
   private:
-    struct QueueTally;
     struct Kernel;
 
     Port();
@@ -171,7 +162,6 @@ class Port {
     std::uint32_t receive_limit_ = 0;
     std::uint32_t transmit_limit_ = 0;
     std::uint32_t transmit_room_ = 0;
-    std::unique_ptr<QueueTally[]> tallies_;  // by transmit queue
     std::unique_ptr<Kernel> kernel_;  // what the kernel knows of the interface behind; null: none
 };
 

@@ -12,13 +12,11 @@
 namespace pathproof::port {
 
 ENUM_VALUES(Evidence, 3)
-ENUM_VALUES(PortInfo::Duplex, 3)
-ENUM_VALUES(PortInfo::Speed, 3)
 
-FIELDS(PortInfo, name, device, driver, evidence, mac, link_mbps, link_up, duplex, speed, numa_node,
-       tx_offloads, rx_offloads)
+FIELDS(PortInfo, name, device, driver, evidence, mac, link_mbps, numa_node, tx_offloads,
+       rx_offloads)
 FIELDS(PortCounters, rx_packets, tx_packets, rx_missed, rx_no_mbuf, rx_errors, tx_errors,
-       tx_refused, tx_by_interface)
+       tx_by_interface)
 
 }  // namespace pathproof::port
 
@@ -48,7 +46,7 @@ PACKED_FIELDS(ExchangeFrame, bytes, request, vlan_tci, buffers)
 FIELDS(ExchangePlan, from, to, frames, quiet)
 FIELDS(FrameRefusal, index, reason)
 PACKED_FIELDS(ArrivedFrame, bytes, mbuf_flags, packet_type, vlan_tci)
-FIELDS(ExchangeReport, sent, refusals, arrived, from, to, objections)
+FIELDS(ExchangeReport, refusals, arrived, objections)
 FIELDS(RecordPlan, port, most_frames, most_bytes)
 FIELDS(RecordEnd, expected, quiet, longest)
 FIELDS(Recording, frames, received, left_out, cut, tester_lost)
