@@ -223,6 +223,20 @@ void list_buffer_ends(const TxFrame& frame, std::uint32_t inserted,
     }
 }
 
+// All checksums that the request asks for.
+void fill_requested(std::span<std::uint8_t> frame, const Places& places,
+                    const TxRequest& request) noexcept {
+    const std::uint64_t flags = request.offload.mbuf_flags;
+    const PacketPlace& packet = places.innermost();
+    if ((flags & RTE_MBUF_F_TX_IP_CKSUM) != 0) {
+        fill(frame, packet, ip_site(packet));
+    }
+    if (asked_protocol(flags) != 0) {
+        fill(frame, packet, transport_site(packet));
+    }
+    fill_requested_outer(frame, places, request);
+}
+
 void emit_segment(const HandedOver& handed, const TxRequest& request, const NicLimits& limits,
                   const Cut& cut, std::uint32_t segment, WireFrameBytes& out) {
     const auto header = handed.bytes.begin() + cut.header;
@@ -288,19 +302,6 @@ void fill_requested_outer(std::span<std::uint8_t> frame, const Places& places,
     if ((flags & RTE_MBUF_F_TX_OUTER_UDP_CKSUM) != 0) {
         fill(frame, places.outer, transport_site(places.outer));
     }
-}
-
-void fill_requested(std::span<std::uint8_t> frame, const Places& places,
-                    const TxRequest& request) noexcept {
-    const std::uint64_t flags = request.offload.mbuf_flags;
-    const PacketPlace& packet = places.innermost();
-    if ((flags & RTE_MBUF_F_TX_IP_CKSUM) != 0) {
-        fill(frame, packet, ip_site(packet));
-    }
-    if (asked_protocol(flags) != 0) {
-        fill(frame, packet, transport_site(packet));
-    }
-    fill_requested_outer(frame, places, request);
 }
 
 }  // namespace pathproof::softnic
