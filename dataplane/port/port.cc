@@ -6,7 +6,6 @@
 #include <rte_ethdev.h>
 #include <rte_mbuf.h>
 #include <rte_mempool.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -239,23 +238,20 @@ Status Port::make_pool(const rte_eth_dev_info& device) {
     std::uint32_t room =
         std::max<std::uint32_t>(config_.mbuf_bytes, device.min_rx_bufsize + RTE_PKTMBUF_HEADROOM);
     if (kernel_ && kernel_->is_af_packet) {
-        constexpr std::uint32_t kDriverDefault = 2048;  // DFLT_FRAME_SIZE of rte_eth_af_packet.c
-        const std::uint32_t slot = argument(device, "framesz").value_or(kDriverDefault);
-        const std::uint32_t block =
-            argument(device, "blocksz").value_or(static_cast<std::uint32_t>(getpagesize()));
-        if (slot == 0 || block % slot != 0) {
+        const PacketRingShape ring = packet_ring_shape(device);
+        if (ring.slot == 0 || ring.block % ring.slot != 0) {
             // The driver takes slot n at n * framesz; the kernel starts each block anew
             // (packet_lookup_frame).
             return fail(ErrorCode::kBadInput,
                         "port {} ({}): framesz={} does not divide blocksz={}, and the driver would "
                         "read the wrong "
                         "places; choose one that does",
-                        config_.name, config_.device, slot, block);
+                        config_.name, config_.device, ring.slot, ring.block);
         }
-        receive_limit_ = packet_ring_room(slot);
+        receive_limit_ = packet_ring_room(ring.slot);
         // The driver wants room for the whole slot behind its header, though a frame takes less.
-        room = std::max(room, slot + RTE_PKTMBUF_HEADROOM);
-        transmit_room_ = packet_ring_send_room(slot);
+        room = std::max(room, ring.slot + RTE_PKTMBUF_HEADROOM);
+        transmit_room_ = packet_ring_send_room(ring.slot);
     }
     const bool is_af_xdp = kernel_ && kernel_->is_af_xdp;
     if (is_af_xdp) {
