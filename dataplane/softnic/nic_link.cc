@@ -93,7 +93,7 @@ struct Side {
           to(the_to),
           plan(the_plan),
           way(the_way),
-          nic(plan.limits, faults_on(plan, way), plan.seed) {
+          nic({}, faults_on(plan, way), plan.seed) {
         frame.bytes.reserve(kLongest);
         received.bytes.reserve(kLongest);
     }

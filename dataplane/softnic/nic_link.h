@@ -18,7 +18,6 @@
 namespace pathproof::softnic {
 
 struct NicLinkPlan {
-    NicLimits limits;
     // Of the NIC at the first port: tx and wire faults act on what it sends, rx faults on what it
     // receives; the NIC at the second port is healthy.
     std::vector<Fault> faults;

@@ -80,7 +80,7 @@ namespace pathproof::softnic {
 ENUM_VALUES(WireMode, 2)
 ENUM_VALUES(Direction, 2)
 
-FIELDS(WirePlan, port_a, port_b, mode, tunnel_ports, keep_bad_frames)
+FIELDS(WirePlan, mode, tunnel_ports, keep_bad_frames)
 FIELDS(WireFrame, direction, time_ns, bytes, bad)
 FIELDS(WireTally, received, forwarded, not_forwarded, malformed, truncated, too_long,
        handed_partial, completed, completed_by_value, bad_frames, checksums)

@@ -70,7 +70,6 @@ class Service {
     Status start_wire(const softnic::WirePlan& plan) {
         TRY(check_ready());
         wire_ = TRY(softnic::Wire::start(*eal_, 0, ports_, plan));
-        wire_plan_ = plan;
         return {};
     }
 
@@ -88,9 +87,8 @@ class Service {
         TRY(check_evidence_path(evidence));
         softnic::WireReport report = wire_->stop();
         wire_.reset();
-        const Status written = evidence.empty()
-                                   ? Status()
-                                   : softnic::write_evidence(evidence, report, wire_plan_, ports_);
+        const Status written =
+            evidence.empty() ? Status() : softnic::write_evidence(evidence, report, ports_);
         if (!written) {
             report.objections.push_back(written.error().message);  // the figures stay
         }
@@ -231,7 +229,6 @@ class Service {
 
     std::optional<port::Eal> eal_;
     std::vector<port::Port> ports_;
-    softnic::WirePlan wire_plan_;
     std::unique_ptr<softnic::Wire> wire_;  // before the ports in destruction
     std::unique_ptr<traffic::Recorder> recorder_;
     std::optional<softnic::NicStand> stand_;

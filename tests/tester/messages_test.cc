@@ -213,9 +213,7 @@ BOOST_AUTO_TEST_CASE(plans_and_options_come_back_as_they_were_sent) {
                   {}},
         .seed = 9};
     BOOST_TEST((there_and_back(responder) == responder));
-    const softnic::WirePlan wire{.port_a = 3,
-                                 .port_b = 2,
-                                 .mode = softnic::WireMode::kPassThrough,
+    const softnic::WirePlan wire{.mode = softnic::WireMode::kPassThrough,
                                  .tunnel_ports = {8472, 4789},
                                  .keep_bad_frames = 1};
     BOOST_TEST((there_and_back(wire) == wire));
