@@ -67,8 +67,8 @@ std::uint32_t frame_buffers_for(const PortConfig& config, std::size_t lcores) {
 }
 
 std::uint32_t memory_mib_for(std::uint64_t frame_buffers) {
-    constexpr std::uint32_t kElse =
-        256;  // EAL's own, rings, histograms of the lcores, longer frames
+    // EAL's own, rings, histograms of the lcores, the ports of a software NIC, longer frames.
+    constexpr std::uint32_t kElse = 256;
     constexpr std::uint32_t kMostFrame = 4096;  // an af_packet slot behind its headers, rounded up
     return kElse + static_cast<std::uint32_t>(frame_buffers * kMostFrame >> 20);
 }

@@ -11,8 +11,8 @@ struct rte_mempool;
 
 namespace pathproof::port {
 
-// The mbufs of a port that is served by so many lcores: twice what can lie in the descriptors of all
-// its queues, in bursts and in the lcores' caches at one time, and no fewer than PortConfig's own.
+// The mbufs of a port that so many lcores serve: twice what can lie in the descriptors of all its
+// queues, in bursts and in the lcores' caches at one time, and no fewer than PortConfig's own.
 std::uint32_t frame_buffers_for(const PortConfig& config, std::size_t lcores);
 
 // MiB of an EAL whose ports have so many mbufs in all, for EalOptions::memory_mib.

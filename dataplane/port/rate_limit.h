@@ -8,7 +8,7 @@
 
 namespace pathproof::port {
 
-// Limits a transmit queue to `mbps` of Ethernet frames; 0: no limit. Errors: the driver has none; no
+// Limits a transmit queue to `mbps` of Ethernet frames; 0: no limit. Errors: the driver cannot; no
 // such queue; more than the link carries.
 Status limit_rate(Port& port, std::uint16_t queue, std::uint32_t mbps);
 

@@ -18,7 +18,7 @@ constexpr std::uint64_t kTcpPorts =
     RTE_ETH_RSS_NONFRAG_IPV4_TCP | RTE_ETH_RSS_NONFRAG_IPV6_TCP | RTE_ETH_RSS_IPV6_TCP_EX;
 
 // Drivers without RSS whose queues all get frames: by PACKET_FANOUT_HASH (af_packet), the kernel's
-// flow hash (tap), the interface's own queues (af_xdp), a ring, file or choice of the far side each.
+// flow hash (tap), the interface's own queues (af_xdp), a ring or file each, the far side's choice.
 constexpr std::array<std::string_view, 10> kSpreadBySelf = {
     "net_af_packet", "net_af_xdp", "net_tap",    "net_ring",        "net_null",
     "net_memif",     "net_vhost",  "net_virtio", "net_virtio_user", "net_pcap"};

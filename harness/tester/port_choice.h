@@ -33,7 +33,7 @@ struct EalDevices {
     std::vector<std::string> pci;
     std::vector<std::string> names;  // by port
 };
-// A vdev without a number, of which EAL wants one and a different one for each ("net_tap,iface=t0"),
+// EAL wants a number behind each vdev's driver, and a different one for each: "net_tap,iface=t0"
 // gets its port's, or the next that no other device has or asks for.
 EalDevices eal_devices(const std::vector<PortRequest>& ports);
 
