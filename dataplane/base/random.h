@@ -26,6 +26,11 @@ class Random {
     std::uint64_t state_;
 };
 
+// A number drawn as one of 0 to less than 1: 53 bits, what a double holds exactly.
+constexpr double as_share(std::uint64_t number) {
+    return static_cast<double>(number >> 11) * 0x1p-53;
+}
+
 // The first number of each seed.
 constexpr std::uint64_t drawn(std::uint64_t seed) {
     return Random(seed)();

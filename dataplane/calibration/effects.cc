@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 
+#include "dataplane/base/contains.h"
+#include "dataplane/base/counts.h"
 #include "dataplane/judge/rx_verdict.h"
 #include "dataplane/judge/verifier.h"
 
@@ -82,7 +84,7 @@ bool is_harmless(const softnic::Fault& fault, const FrameBytes& wire,
             return false;
         }
     }
-    const std::uint64_t called_bad = std::ranges::count(claims, RxClaim::kBad) > 0 ? 1 : 0;
+    const std::uint64_t called_bad = contains(claims, RxClaim::kBad) ? 1 : 0;
     const std::uint64_t counted = nic.counters().rx_csum_bad;
     return counted == called_bad || counted == (verdict.any_bad() ? 1u : 0u);
 }
@@ -104,13 +106,6 @@ void count(FaultEffect effect, Effect& sum, const Harmless& harmless) {
 
 }  // namespace
 
-void Effect::add(const Effect& other) {
-    hit += other.hit;
-    equivalent += other.equivalent;
-    harmless += other.harmless;
-    wrong += other.wrong;
-}
-
 Effect effect_on_row(const softnic::Fault& fault, const SendRow& row) {
     Effect sum;
     for (const SentProbe& probe : row.probes) {
@@ -126,7 +121,7 @@ Effect effect_on_row(const softnic::Fault& fault, const ReceiveRow& row) {
     Effect sum;
     for (const matrix::Probe& probe : row.probes) {
         for (const matrix::HandedFrame& frame : probe.handed) {
-            sum.add(effect_on_wire(fault, frame.bytes, row.nic, probe.tunnels));
+            add_counts(sum, effect_on_wire(fault, frame.bytes, row.nic, probe.tunnels));
         }
     }
     return sum;

@@ -20,7 +20,6 @@ struct Effect {
 
     // The row has to fail.
     bool shows() const { return wrong > 0; }
-    void add(const Effect& other);
 };
 
 Effect effect_on_row(const softnic::Fault& fault, const SendRow& row);

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
 #include <mutex>
 #include <set>
 #include <span>
@@ -60,6 +59,18 @@ bool may_say(Setup setup, const std::string& title) {
     return false;
 }
 
+// Calls `work` with each frame that a healthy NIC puts on the wire for the row, and how it is read.
+template <typename Work>
+void for_healthy_frames(const SendRow& row, const Work& work) {
+    for (const SentProbe& probe : row.probes) {
+        for (const std::vector<FrameBytes>& frames : probe.healthy) {
+            for (const FrameBytes& frame : frames) {
+                work(frame, probe.probe.tunnels);
+            }
+        }
+    }
+}
+
 // One worker's share: every so-manieth row.
 class Share {
   public:
@@ -97,13 +108,9 @@ class Share {
             row.probes.push_back(std::move(probe));
         }
         judge_row(row, setup_of(pass + static_cast<std::uint32_t>(number)));
-        for (const SentProbe& probe : row.probes) {
-            for (const std::vector<FrameBytes>& frames : probe.healthy) {
-                for (const FrameBytes& frame : frames) {
-                    judge_look_alike(frame, probe.probe.tunnels);
-                }
-            }
-        }
+        for_healthy_frames(row, [&](const FrameBytes& frame, const frame::TunnelPorts& tunnels) {
+            judge_look_alike(frame, tunnels);
+        });
         return {};
     }
 
@@ -156,7 +163,7 @@ class Share {
                 continue;
             }
             ++run_.frames;
-            ++run_.look_alikes[which];
+            count(kind, 1);
             if (judge::verify(*made, tunnels).any_bad() ||
                 judge::verify_slowly(*made, tunnels, options_.mistake).any_bad()) {
                 alarm(fmt::format("a look-alike: {}", name(kind)), 1);
@@ -181,21 +188,13 @@ class Share {
     std::size_t turn_ = 0;
 };
 
-void count_alarms(MutantScore& score, const FrameBytes& frame, const frame::TunnelPorts& tunnels) {
-    ++score.frames;
-    score.alarms += judge::verify_slowly(frame, tunnels, score.mistake).any_bad() ? 1 : 0;
-}
-
 MutantScore score_mutant(const Material& material, judge::OracleMistake mistake) {
     MutantScore score{.mistake = mistake};
     for (const SendRow& row : material.send) {
-        for (const SentProbe& probe : row.probes) {
-            for (const std::vector<FrameBytes>& frames : probe.healthy) {
-                for (const FrameBytes& frame : frames) {
-                    count_alarms(score, frame, probe.probe.tunnels);
-                }
-            }
-        }
+        for_healthy_frames(row, [&](const FrameBytes& frame, const frame::TunnelPorts& tunnels) {
+            ++score.frames;
+            score.alarms += judge::verify_slowly(frame, tunnels, mistake).any_bad() ? 1 : 0;
+        });
     }
     return score;
 }
@@ -221,7 +220,6 @@ double HealthyRun::upper_bound() const {
 }
 
 Result<HealthyRun> run_healthy(const Material& material, const CalibrationOptions& options) {
-    const auto start = std::chrono::steady_clock::now();
     HealthyRun sum;
     std::optional<Error> failure;
     std::mutex mutex;
@@ -239,7 +237,6 @@ Result<HealthyRun> run_healthy(const Material& material, const CalibrationOption
     if (failure) {
         return pass_on(*failure);
     }
-    sum.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     return sum;
 }
 

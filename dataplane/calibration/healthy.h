@@ -21,7 +21,6 @@ struct HealthyRun {
     std::uint64_t lossy = 0;  // of the frames: sent over a wire that loses, repeats and reorders
     std::array<std::uint64_t, kLookAlikes> look_alikes{};  // of the frames, by kind
     std::vector<std::string> examples;                     // of alarms, a few
-    double seconds = 0;
 
     void add(const HealthyRun& other);
     // Upper bound of the rate of false alarms at 95 % (rule of three); 1 without frames.

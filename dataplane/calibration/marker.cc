@@ -4,6 +4,7 @@
 #include <span>
 #include <utility>
 
+#include "dataplane/base/contains.h"
 #include "dataplane/judge/checksum_names.h"
 #include "dataplane/judge/verifier.h"
 
@@ -31,12 +32,7 @@ bool same_bytes(const FrameBytes& one, const FrameBytes& other, const Field& fie
 // A frame with the headers where they are in what was handed over: a tag that the NIC inserts moves
 // them.
 FrameBytes without_inserted_tag(const matrix::HandedFrame& handed, const FrameBytes& intended) {
-    FrameBytes bytes = intended;
-    if (handed.vlan_tci != 0) {
-        constexpr std::ptrdiff_t kAddresses = 12;
-        bytes.erase(bytes.begin() + kAddresses, bytes.begin() + kAddresses + 4);
-    }
-    return bytes;
+    return handed.vlan_tci != 0 ? matrix::without_tag(intended) : intended;
 }
 
 // Of a super-frame, which is the only one handed over, all segments.
@@ -86,8 +82,8 @@ bool tells(const FrameBytes& intended, const Field& field, const FrameBytes& mar
     if (finding == nullptr || finding->state == judge::ChecksumState::kUnverifiable) {
         return true;
     }
-    const auto names = judge::matching_names(marked, *finding, evidence);
-    return std::ranges::find(names, judge::ChecksumName::kFieldKeep) != names.end();
+    return contains(judge::matching_names(marked, *finding, evidence),
+                    judge::ChecksumName::kFieldKeep);
 }
 
 std::uint8_t marker_for(std::span<const FrameBytes> intended, const std::vector<Field>& fields,

@@ -1,8 +1,8 @@
 #include "dataplane/calibration/material.h"
 
-#include <algorithm>
 #include <array>
 
+#include "dataplane/base/contains.h"
 #include "dataplane/calibration/marker.h"
 
 namespace pathproof::calibration {
@@ -41,7 +41,7 @@ std::vector<matrix::Row> one_at_a_time() {
 
 void add_one_at_a_time(matrix::Matrix& matrix) {
     for (const matrix::Row& row : one_at_a_time()) {
-        const bool there = std::ranges::find(matrix.rows, row) != matrix.rows.end();
+        const bool there = contains(matrix.rows, row);
         if (!there && !matrix::objection(row, matrix.limits, matrix.direction)) {
             matrix.rows.push_back(row);
         }

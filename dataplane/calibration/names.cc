@@ -6,6 +6,7 @@
 #include <array>
 #include <set>
 
+#include "dataplane/base/contains.h"
 #include "dataplane/softnic/mechanisms.h"
 
 namespace pathproof::calibration {
@@ -72,8 +73,7 @@ std::span<const Called> called(FaultDirection direction) {
 }
 
 bool is_open_world(std::string_view mechanism) {
-    const auto all = softnic::open_world_mechanisms();
-    return std::ranges::any_of(all, [&](const auto& each) { return each.name == mechanism; });
+    return contains(softnic::open_world_mechanisms(), mechanism, &softnic::Mechanism::name);
 }
 
 std::string_view place_end(const Fault& fault) {
@@ -105,7 +105,7 @@ bool place_fits(const Fault& fault, const std::string& place) {
 bool lands_anywhere(const std::string& title) {
     constexpr std::array<std::string_view, 4> kTitles = {"NO_OUTER_LENGTHS", "VLAN_START",
                                                          "EXTHDR_START", "IPOPT_START"};
-    return std::ranges::find(kTitles, title) != kTitles.end();
+    return contains(kTitles, title);
 }
 
 std::vector<std::string> alternatives(const Verdict& verdict) {
@@ -122,10 +122,6 @@ std::vector<std::string> alternatives(const Verdict& verdict) {
 
 bool is_open(const Verdict& verdict) {
     return verdict.title == "UNKNOWN" || verdict.title.find(" or ") != std::string::npos;
-}
-
-bool one_of(const std::vector<std::string>& titles, const std::string& title) {
-    return std::ranges::find(titles, title) != titles.end();
 }
 
 // Whether the fault makes frames that are copies of one another, which nobody can tell from a frame
@@ -161,11 +157,11 @@ bool is_alias(const Fault& fault, const Verdict& verdict, const SendRow* row) {
 Naming naming_of(const Fault& fault, const Verdict& verdict, const SendRow* row) {
     const std::vector<std::string> right = right_titles(fault);
     const bool fits = lands_anywhere(verdict.title) || place_fits(fault, verdict.place);
-    if (one_of(right, verdict.title) && fits) {
+    if (contains(right, verdict.title) && fits) {
         return Naming::kExact;
     }
     const bool among = std::ranges::any_of(
-        alternatives(verdict), [&](const std::string& title) { return one_of(right, title); });
+        alternatives(verdict), [&](const std::string& title) { return contains(right, title); });
     if (is_open(verdict) && among) {
         return Naming::kOpen;
     }
@@ -179,8 +175,7 @@ Naming naming_of(const Fault& fault, const Verdict& verdict, const SendRow* row)
 
 std::vector<std::string> right_titles(const Fault& fault) {
     const std::string_view mechanism = softnic::mechanism_name(fault);
-    if (is_open_world(mechanism) ||
-        std::ranges::find(kNameless, mechanism) != std::end(kNameless)) {
+    if (is_open_world(mechanism) || contains(kNameless, mechanism)) {
         return {};
     }
     std::vector<std::string> titles;

@@ -6,6 +6,7 @@
 #include <numeric>
 #include <set>
 
+#include "dataplane/base/counts.h"
 #include "dataplane/calibration/intermittent.h"
 #include "dataplane/calibration/parallel.h"
 
@@ -73,12 +74,8 @@ std::vector<std::size_t> rows_for(const Alone& sender, const Alone& receiver) {
 
 bool same_as(const std::vector<RowResult>& both, const Alone& alone,
              const std::vector<std::size_t>& rows) {
-    for (std::size_t i = 0; i < rows.size(); ++i) {
-        if (both[i].digest != alone.results[rows[i]].digest) {
-            return false;
-        }
-    }
-    return true;
+    return std::ranges::equal(both, rows, {}, &RowResult::digest,
+                              [&](std::size_t row) { return alone.results[row].digest; });
 }
 
 // Whether the receiver's fault, on what the sender's puts on the wire, does nothing that could be
@@ -94,7 +91,8 @@ bool does_nothing(const Alone& receiver, const Alone& sender, const Material& ma
             for (const softnic::TxFrame& frame : probe.frames) {
                 nic.transmit(frame, sent);
                 for (const FrameBytes& wire : sent.frames) {
-                    effect.add(effect_on_wire(receiver.fault, wire, row.nic, probe.probe.tunnels));
+                    add_counts(effect,
+                               effect_on_wire(receiver.fault, wire, row.nic, probe.probe.tunnels));
                 }
             }
         }

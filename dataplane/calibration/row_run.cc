@@ -5,6 +5,8 @@
 #include <set>
 #include <string_view>
 
+#include "dataplane/base/counts.h"
+
 namespace pathproof::calibration {
 namespace {
 
@@ -181,7 +183,7 @@ void settle_drops(std::vector<RowResult>& rows) {
     matrix::Deliveries all;
     bool whole_class = false;
     for (const RowResult& row : rows) {
-        all.add(row.deliveries);
+        add_counts(all, row.deliveries);
         whole_class |= row.deliveries.good_lost >= 3 && row.deliveries.good == 0;
     }
     if (!all.drops_bad() && !whole_class) {

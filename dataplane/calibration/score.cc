@@ -1,8 +1,9 @@
 #include "dataplane/calibration/score.h"
 
-#include <fmt/format.h>
+#include <fmt/ranges.h>
 
-#include <algorithm>
+#include "dataplane/base/by_frequency.h"
+#include "dataplane/base/counts.h"
 
 namespace pathproof::calibration {
 namespace {
@@ -66,20 +67,9 @@ void count_name(FaultScore& score, const Fault& fault, const RowResult& result, 
         fmt::format("{} in row '{}'", titles_of(result.verdicts), rows.describe(number)));
 }
 
-std::string most_frequent_first(const std::map<std::string, std::uint64_t>& names) {
-    std::vector<std::pair<std::string, std::uint64_t>> sorted(names.begin(), names.end());
-    std::ranges::stable_sort(sorted,
-                             [](const auto& a, const auto& b) { return a.second > b.second; });
-    std::string text;
-    for (const auto& [name, rows] : sorted) {
-        text += fmt::format("{}{}", text.empty() ? "" : "; ", name);
-    }
-    return text;
-}
-
 void conclude(FaultScore& score, const Fault& fault) {
     const bool nameless = right_titles(fault).empty();
-    score.given = most_frequent_first(score.names);
+    score.given = fmt::format("{}", fmt::join(by_frequency(score.names), "; "));
     score.detected = yes_if(score.failed > 0);
     score.located = yes_if(score.failed > 0 && score.missed.empty() && score.extra.empty());
     const bool named = score.exact > 0 && score.wrongly_named.empty();
@@ -116,7 +106,7 @@ FaultScore score_fault(const softnic::FaultModel& model, const Material& materia
     for (std::size_t number = 0; number < ran.results.size(); ++number) {
         const RowResult& result = ran.results[number];
         const bool must_fail = ran.effects[number].shows();
-        score.effect.add(ran.effects[number]);
+        add_counts(score.effect, ran.effects[number]);
         score.caught += result.caught;
         score.must_fail += must_fail ? 1 : 0;
         score.failed += result.clean() ? 0 : 1;

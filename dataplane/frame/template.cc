@@ -5,10 +5,10 @@
 #include <rte_mbuf_core.h>
 #include <rte_udp.h>
 
-#include <algorithm>
 #include <cstddef>
 #include <cstring>
 
+#include "dataplane/base/contains.h"
 #include "dataplane/base/random.h"
 #include "dataplane/frame/crc32c.h"
 #include "dataplane/frame/transport_shape.h"
@@ -78,8 +78,7 @@ std::uint16_t random_but_wrong(const FieldValues& values) {
 
 // Whose address the pseudo-header has (RFC 8200 section 8.1).
 const IpAddress& final_destination(const PacketSpec& packet) {
-    const bool routed =
-        std::ranges::find(packet.extensions, Extension::kRouting) != packet.extensions.end();
+    const bool routed = contains(packet.extensions, Extension::kRouting);
     return routed ? packet.final_destination : packet.destination.address;
 }
 

@@ -4,9 +4,8 @@
 #include <rte_ether.h>
 #include <rte_vxlan.h>
 
-#include <algorithm>
-
 #include "dataplane/base/be.h"
+#include "dataplane/base/contains.h"
 #include "dataplane/frame/packet_reader.h"
 
 namespace pathproof::frame {
@@ -176,7 +175,7 @@ FrameView parse_frame(Bytes frame, const TunnelPorts& tunnels) noexcept {
 
 FrameView parse_frame(Bytes frame, std::span<const std::uint16_t> vxlan_ports) noexcept {
     const auto kind_of = [&](std::uint16_t port) {
-        const bool known = std::ranges::find(vxlan_ports, port) != vxlan_ports.end();
+        const bool known = contains(vxlan_ports, port);
         return known ? Tunnel::kVxlan : Tunnel::kNone;
     };
     return parse(frame, kind_of, IpTunnels::kIgnored);

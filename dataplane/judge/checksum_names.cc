@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "dataplane/base/contains.h"
 #include "dataplane/judge/suspect.h"
 
 namespace pathproof::judge {
@@ -51,7 +52,7 @@ bool fits(const Prediction& prediction, const Suspect& suspect) {
 std::vector<ChecksumName> fitting(const Suspect& suspect, StaleWords words) {
     std::vector<ChecksumName> names;
     for (const Prediction& prediction : predict(suspect, words)) {
-        if (fits(prediction, suspect) && std::ranges::find(names, prediction.name) == names.end()) {
+        if (fits(prediction, suspect) && !contains(names, prediction.name)) {
             names.push_back(prediction.name);
         }
     }
@@ -125,7 +126,7 @@ bool is_about_trailers(ChecksumName name) {
 }
 
 void add_different(std::vector<std::uint64_t>& keys, std::uint64_t key, std::size_t most) {
-    if (keys.size() < most && std::ranges::find(keys, key) == keys.end()) {
+    if (keys.size() < most && !contains(keys, key)) {
         keys.push_back(key);
     }
 }
@@ -185,9 +186,8 @@ void NameVote::add(std::span<const std::uint8_t> frame, const ChecksumFinding& f
 void NameVote::add_payload(const Keys& keys, const ChecksumFinding& finding,
                            const std::vector<ChecksumName>& matching) {
     candidates_ = frames_ == 0 ? matching : candidates_;
-    std::erase_if(candidates_, [&](ChecksumName candidate) {
-        return std::ranges::find(matching, candidate) == matching.end();
-    });
+    std::erase_if(candidates_,
+                  [&](ChecksumName candidate) { return !contains(matching, candidate); });
     ++frames_;
     last_ = finding;
     add_different(payloads_, keys.payload, kEnough);
@@ -196,7 +196,7 @@ void NameVote::add_payload(const Keys& keys, const ChecksumFinding& finding,
 
 std::vector<ChecksumName> NameVote::candidates() const {
     std::vector<ChecksumName> names = candidates_;
-    const bool mangling = std::ranges::find(names, ChecksumName::kZeroNotMangled) != names.end();
+    const bool mangling = contains(names, ChecksumName::kZeroNotMangled);
     if (mangling && healthy_ > 0) {
         std::erase(names, ChecksumName::kDisabled);
     }

@@ -137,7 +137,6 @@ class NameVote {
     ChecksumName verdict() const;
     // The hypotheses that fit all frames so far: more than one where they cannot be told apart.
     std::vector<ChecksumName> candidates() const;
-    std::uint64_t frames() const { return frames_; }
     // For a report on kUnknown: the last frame's finding (wire value, right value).
     const ChecksumFinding& last() const { return last_; }
 

@@ -1,9 +1,10 @@
 #include "dataplane/judge/explain.h"
 
-#include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 
+#include "dataplane/base/join_each.h"
 #include "dataplane/frame/address.h"
 #include "dataplane/judge/bad_checksums.h"
 #include "dataplane/judge/field_map.h"
@@ -17,12 +18,10 @@ using frame::IpAddress;
 constexpr std::size_t kMostBytesShown = 48;
 
 std::string hex(Bytes bytes) {
-    std::string out;
-    for (const std::uint8_t byte : bytes.first(std::min(bytes.size(), kMostBytesShown))) {
-        out += fmt::format("{:02x}", byte);
-    }
-    return bytes.size() > kMostBytesShown ? fmt::format("{}... ({} bytes)", out, bytes.size())
-                                          : out;
+    const Bytes shown = bytes.first(std::min(bytes.size(), kMostBytesShown));
+    return fmt::format(
+        "{:02x}{}", fmt::join(shown, ""),
+        shown.size() < bytes.size() ? fmt::format("... ({} bytes)", bytes.size()) : "");
 }
 
 std::string address(Bytes bytes) {
@@ -76,11 +75,11 @@ std::string value_text(Bytes frame, const Field& field) {
 }
 
 std::string names_text(Bytes frame, const ChecksumFinding& finding, const Evidence& evidence) {
-    std::string out;
-    for (const ChecksumName each : matching_names(frame, finding, evidence)) {
-        out += fmt::format("{}{} ({})", out.empty() ? "" : ", or ", name(each), meaning(each));
-    }
-    return out.empty() ? std::string("no known mistake (UNKNOWN)") : "fits " + out;
+    const std::string names = join_each(
+        matching_names(frame, finding, evidence),
+        [](ChecksumName each) { return fmt::format("{} ({})", name(each), meaning(each)); },
+        ", or ");
+    return names.empty() ? "no known mistake (UNKNOWN)" : "fits " + names;
 }
 
 // An outer sum that is right for the finished inner checksum is wrong for the bytes, and not to

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <optional>
 
+#include "dataplane/base/contains.h"
+#include "dataplane/base/join_each.h"
 #include "dataplane/judge/misplaced.h"
 #include "dataplane/judge/suspect.h"
 
@@ -137,19 +139,17 @@ class Comparison {
                               .observed = word_at(observed_, write.offset),
                               .explanation = ""};
         found.misplaced_as = {write.misplaced};
-        std::string others;
         for (const MisplacedWrite& other : writes) {
             const bool fits =
                 other.offset == write.offset && same(other.value, word_at(observed_, write.offset));
-            const bool listed =
-                std::ranges::find(found.misplaced_as, other.misplaced) != found.misplaced_as.end();
+            const bool listed = contains(found.misplaced_as, other.misplaced);
             if (fits && !listed) {
                 found.misplaced_as.push_back(other.misplaced);
-                others += std::string(" or ") + name(other.misplaced);
             }
         }
-        found.explanation = fmt::format("a checksum written in the wrong place: {}{}",
-                                        name(write.misplaced), others);
+        const auto name_of = [](Misplaced misplaced) { return name(misplaced); };
+        found.explanation = "a checksum written in the wrong place: " +
+                            join_each(found.misplaced_as, name_of, " or ");
         result_.fields.push_back(std::move(found));
     }
 

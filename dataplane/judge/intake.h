@@ -13,8 +13,6 @@
 
 namespace pathproof::judge {
 
-using ChecksumCounts = std::array<std::array<std::uint64_t, 4>, kLayerCount>;  // by ChecksumState
-
 // A UDP datagram that is no fragment: what may carry a DNS message.
 bool is_whole_udp(const frame::PacketView& packet) noexcept;
 

@@ -65,6 +65,9 @@ struct LatencySummary {
     std::int64_t max_ns = 0;
 };
 
+// By layer and ChecksumState.
+using ChecksumCounts = std::array<std::array<std::uint64_t, 4>, kLayerCount>;
+
 struct KeptFrame {
     std::size_t port = 0;      // received on
     std::int64_t time_ns = 0;  // since the run's start
@@ -77,8 +80,7 @@ struct PairReport {
     Departures departures;
     ReceiveTally client;
     ReceiveTally server;
-    // Client side, by layer and ChecksumState.
-    std::array<std::array<std::uint64_t, 4>, kLayerCount> checksums{};
+    ChecksumCounts checksums{};  // client side
     std::vector<KeptFrame> bad_frames;
     std::vector<KeptFrame> misdelivered_frames;  // answers from another source address; no finding
     LatencySummary latency;

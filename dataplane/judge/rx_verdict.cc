@@ -128,15 +128,12 @@ std::vector<RxFinding> judge_claims(const FrameVerdict& verdict, const RxClaims&
     return findings;
 }
 
-std::optional<std::string> counter_lie(const CounterReading& reading) {
-    if (reading.delta >= reading.counted && reading.delta <= reading.counted + reading.allowed) {
-        return std::nullopt;
-    }
-    return fmt::format("{} went up by {} where {}{} frames were to be counted", reading.name,
-                       reading.delta, reading.counted,
-                       reading.allowed == 0
-                           ? std::string()
-                           : fmt::format(" to {}", reading.counted + reading.allowed));
+std::optional<std::string> counter_lie(const std::string& name, std::uint64_t delta,
+                                       std::uint64_t counted) {
+    return delta == counted
+               ? std::nullopt
+               : std::optional(fmt::format("{} went up by {} where {} frames were to be counted",
+                                           name, delta, counted));
 }
 
 }  // namespace pathproof::judge

@@ -65,14 +65,9 @@ struct RxFinding {
 // One frame. `verdict`: of the bytes that were sent. kUnknown claims are no fault of one frame
 // (B14).
 std::vector<RxFinding> judge_claims(const FrameVerdict& verdict, const RxClaims& claims);
-// A counter's delta against the judge's own count of the same frames: kCounterLies if they differ.
-// `allowed`: counts that do not belong to the traffic under test.
-struct CounterReading {
-    std::string name;  // "rx_csum_bad"
-    std::uint64_t delta = 0;
-    std::uint64_t counted = 0;  // by the judge
-    std::uint64_t allowed = 0;
-};
-std::optional<std::string> counter_lie(const CounterReading& reading);  // a sentence
+// A counter's delta ("rx_csum_bad") against the judge's own count of the same frames: kCounterLies
+// if they differ, as a sentence.
+std::optional<std::string> counter_lie(const std::string& name, std::uint64_t delta,
+                                       std::uint64_t counted);
 
 }  // namespace pathproof::judge

@@ -143,12 +143,10 @@ class Audit {
           view_(view),
           packet_(view.innermost()),
           expected_(make_segments(super, view)),
-          taken_(expected_.size()) {
-        result_.expected = expected_.size();
-    }
+          taken_(expected_.size()) {}
 
     SegmentAudit make(std::span<const Bytes> seen) && {
-        result_.seen = seen.size();
+        seen_ = seen.size();
         for (std::size_t i = 0; i < seen.size(); ++i) {
             const bool copy = std::ranges::any_of(
                 seen.first(i), [&](Bytes earlier) { return std::ranges::equal(earlier, seen[i]); });
@@ -233,7 +231,7 @@ class Audit {
         // As many frames as segments, and this one's data is that of a segment still to come: it is
         // that segment, with the headers of another.
         const bool complete =
-            copy == Copy::kNo && result_.seen == expected_.size() && best_fit >= kDataFits;
+            copy == Copy::kNo && seen_ == expected_.size() && best_fit >= kDataFits;
         return best_taken > best_fit && !complete ? std::nullopt : best;
     }
 
@@ -343,6 +341,7 @@ class Audit {
     std::vector<ByteVector> expected_;
     std::vector<bool> taken_;
     std::size_t next_ = 0;
+    std::size_t seen_ = 0;  // frames
     SegmentAudit result_;
 };
 
@@ -358,10 +357,9 @@ std::string title(const SegmentFinding& finding) {
     if (finding.field.empty()) {
         return name(finding.fault);
     }
-    if (finding.fault == SegmentFault::kChecksum) {
-        return fmt::format("{}({})", name(finding.checksum), finding.field);
-    }
-    return fmt::format("{}({})", name(finding.fault), finding.field);
+    const bool named = finding.fault == SegmentFault::kChecksum;
+    return fmt::format("{}({})", named ? name(finding.checksum) : name(finding.fault),
+                       finding.field);
 }
 
 Result<SegmentAudit> audit_segments(const SuperFrame& super_frame,

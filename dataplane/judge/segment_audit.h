@@ -52,8 +52,6 @@ struct SegmentFinding {
 std::string title(const SegmentFinding& finding);
 
 struct SegmentAudit {
-    std::size_t expected = 0;  // segments that the payload makes
-    std::size_t seen = 0;
     std::vector<SegmentFinding> findings;
     bool clean() const { return findings.empty(); }
 };

@@ -58,9 +58,9 @@ bool Impairment::later(const Held& a, const Held& b) noexcept {
     return std::pair(a.due, a.number) > std::pair(b.due, b.number);
 }
 
-// 53 bits: what a double holds exactly. Never 0, whose logarithm would be none.
+// Never 0, whose logarithm would be none.
 double Impairment::draw() noexcept {
-    return (static_cast<double>(random_() >> 11) + 0.5) * 0x1p-53;
+    return as_share(random_()) + 0x1p-54;
 }
 
 // How many frames go by untouched has a geometric distribution: one draw for all of them.

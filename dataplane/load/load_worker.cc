@@ -45,8 +45,8 @@ LoadWorker::LoadWorker(unsigned number, const LoadPlan& plan, const traffic::Run
       board_(board),
       all_(all),
       napper_(clock.tsc),
-      stall_cycles_(static_cast<Tsc>(clock.tsc.cycles(kStall))),
-      busy_stall_cycles_(static_cast<Tsc>(clock.tsc.cycles(kBusyStall))) {}
+      stall_cycles_(clock.tsc.ticks(kStall)),
+      busy_stall_cycles_(clock.tsc.ticks(kBusyStall)) {}
 
 void LoadWorker::watch_returns() {
     for (Sender& sender : senders_) {
@@ -89,7 +89,7 @@ void LoadWorker::run(const Trial& trial) noexcept {
         tracked_->tell(trial.order.outstanding > 0 ? &*returns_ : nullptr);
     }
     time_.clocks_before = port::read_clocks();
-    const Tsc start = board_.arrive(static_cast<Tsc>(clock_.tsc.cycles(kLead)));
+    const Tsc start = board_.arrive(clock_.tsc.ticks(kLead));
     begin(trial.order, start);
     const ThreadTime before = ThreadTime::of_caller();
     loop(trial);
@@ -197,7 +197,7 @@ bool LoadWorker::all_sent(Tsc now) const noexcept {
 
 bool LoadWorker::pushed_out(Tsc now) noexcept {
     if (push_end_ == 0) {
-        push_end_ = now + static_cast<Tsc>(clock_.tsc.cycles(kStuckAfter));
+        push_end_ = now + clock_.tsc.ticks(kStuckAfter);
     }
     bool all_out = true;
     for (Sender& sender : senders_) {
@@ -224,14 +224,14 @@ bool LoadWorker::drained(const TrialOrder& order, Tsc now) noexcept {
     if (drain_from_ == 0) {
         drain_from_ = came_at_ = now;
         came_ = intake_->received().answers;
-        drain_end_ = now + static_cast<Tsc>(clock_.tsc.cycles(order.drain));
+        drain_end_ = now + clock_.tsc.ticks(order.drain);
     }
     live_.arrived.store(intake_->arrived(), std::memory_order_release);
     if (stopped_) {
-        drain_end_ = std::min(drain_end_, now + static_cast<Tsc>(clock_.tsc.cycles(kShortDrain)));
+        drain_end_ = std::min(drain_end_, now + clock_.tsc.ticks(kShortDrain));
     }
     if (order.drain_end == TrialOrder::DrainEnd::kWhenAllArrived && everything_arrived()) {
-        drain_end_ = std::min(drain_end_, now + static_cast<Tsc>(clock_.tsc.cycles(order.settle)));
+        drain_end_ = std::min(drain_end_, now + clock_.tsc.ticks(order.settle));
     } else if (!stopped_ && order.put_off.by.count() > 0) {
         put_off(order, now);
     }
@@ -239,25 +239,22 @@ bool LoadWorker::drained(const TrialOrder& order, Tsc now) noexcept {
 }
 
 void LoadWorker::put_off(const TrialOrder& order, Tsc now) noexcept {
-    const auto cycles = [this](Nanoseconds time) {
-        return static_cast<Tsc>(clock_.tsc.cycles(time));
-    };
     const std::uint64_t came = intake_->received().answers;
     if (came != came_) {
         came_ = came;
         came_at_ = now;
     }
-    if (now + cycles(kPutOff) < drain_end_) {
+    if (now + clock_.tsc.ticks(kPutOff) < drain_end_) {
         return;
     }
     std::uint64_t answered = 0;
     for (const auto& worker : all_) {
         answered += worker->live().answered.load(std::memory_order_relaxed);
     }
-    const bool more = now - came_at_ < cycles(order.put_off.by / 2) ||
-                      (came < answered && now - came_at_ < cycles(kPatience));
-    if (more && now - drain_from_ < cycles(order.put_off.most)) {
-        drain_end_ = now + cycles(order.put_off.by);
+    const bool more = now - came_at_ < clock_.tsc.ticks(order.put_off.by / 2) ||
+                      (came < answered && now - came_at_ < clock_.tsc.ticks(kPatience));
+    if (more && now - drain_from_ < clock_.tsc.ticks(order.put_off.most)) {
+        drain_end_ = now + clock_.tsc.ticks(order.put_off.by);
     }
 }
 

@@ -39,7 +39,7 @@ Pacer::Pacer(const Pacing& pacing, const traffic::TscClock& clock, Tsc start) no
         lasting_ = share_of(units_in(pacing.duration, pacing.units_per_second), pacing.sender,
                             pacing.senders);
     } else if (lasts) {
-        end_ = start + static_cast<Tsc>(clock.cycles(pacing.duration));
+        end_ = start + clock.ticks(pacing.duration);
     }
 }
 

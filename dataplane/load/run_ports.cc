@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "dataplane/base/counts.h"
+#include "dataplane/base/join_each.h"
 
 namespace pathproof::load {
 namespace {
@@ -49,11 +50,7 @@ port::PortCounters counters_of(const std::vector<port::Port*>& ports) {
 }
 
 std::string names_of(const std::vector<port::Port*>& ports) {
-    std::vector<std::string> names;
-    for (const port::Port* port : ports) {
-        names.push_back(port->info().name);
-    }
-    return fmt::format("{}", fmt::join(names, ", "));
+    return join_each(ports, [](const port::Port* port) { return port->info().name; });
 }
 
 }  // namespace pathproof::load

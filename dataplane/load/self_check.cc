@@ -9,6 +9,15 @@ namespace {
 
 using Texts = std::vector<std::string>;
 
+// Of the rate that was asked for so much may be missing.
+constexpr double kRateTolerance = 0.001;
+// Of a worker's time so much may be spent waiting for its CPU or in stalls.
+constexpr double kLostTimeTolerance = 0.01;
+constexpr double kClockTolerancePpm = 100;
+// A counter that is not invariant must be seen to run on for so long, and in so many readings.
+constexpr std::int64_t kLeastWatchNs = 1'000'000'000;
+constexpr unsigned kLeastReadings = 8;
+
 std::string rate_limit(const TrialReport& report) {
     const double asked = report.order.frames_per_second;
     if (asked <= 0 || report.sent == 0 || report.partial) {

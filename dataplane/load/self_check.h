@@ -20,16 +20,8 @@ struct RunFacts {
     std::vector<std::string> troubles;
 };
 
-// Of the rate that was asked for so much may be missing.
-inline constexpr double kRateTolerance = 0.001;
-// Of a worker's time so much may be spent waiting for its CPU or in stalls.
-inline constexpr double kLostTimeTolerance = 0.01;
 // By so much the first and the last departure may be late without the rate being missed.
 inline constexpr double kEndsSeconds = 200e-6;
-inline constexpr double kClockTolerancePpm = 100;
-// A counter that is not invariant must be seen to run on for so long, and in so many readings.
-inline constexpr std::int64_t kLeastWatchNs = 1'000'000'000;
-inline constexpr unsigned kLeastReadings = 8;
 
 // Fills in `objections`, and what says that the tester was the limit.
 void check_trial(TrialReport& report, const RunFacts& facts);

@@ -14,6 +14,8 @@ constexpr std::int64_t kLateNs = 10'000;
 constexpr Nanoseconds kCatchUp{100'000};
 // A driver is called stuck after so many attempts, too: the sender itself may have lost its CPU.
 constexpr unsigned kStuckAttempts = 100;
+// What a trial that ends with its duration waits for the driver to take the last frames.
+constexpr Nanoseconds kLastFrames = std::chrono::milliseconds(1);
 // The partner of a pair is waited for in place when it is so near, unless all departures are.
 constexpr Nanoseconds kPartnerSpin{20'000};
 // Between naming an instant and leaving at it: the time the other lcore needs to hear of it.
@@ -53,9 +55,7 @@ Sender::Sender(const SenderSetup& setup, std::unique_ptr<Source> source,
       source_(std::move(source)),
       clock_(clock),
       spin_(clock.tsc.cycles(setup.punctual ? traffic::kSpin : kPartnerSpin)),
-      ahead_(setup.punctual
-                 ? static_cast<Tsc>(clock.tsc.cycles(traffic::kSpin + lead_of(setup.meeting)))
-                 : 0) {}
+      ahead_(setup.punctual ? clock.tsc.ticks(traffic::kSpin + lead_of(setup.meeting)) : 0) {}
 
 void Sender::begin(const TrialOrder& order, Tsc start) noexcept {
     const bool meets = setup_.meeting.with != nullptr;
@@ -72,7 +72,7 @@ void Sender::begin(const TrialOrder& order, Tsc start) noexcept {
     window_.reset();
     if (order.outstanding > 0) {
         window_.emplace(own_outstanding(order.outstanding, setup_), setup_.timeout, tallies_,
-                        static_cast<std::uint64_t>(clock_.at_ns(start)));
+                        clock_.stamp_ns(start));
     }
     tally_ = {};
     made_before_ = source_->made();
@@ -83,8 +83,7 @@ void Sender::begin(const TrialOrder& order, Tsc start) noexcept {
     attempts_ = 0;
     last_departure_ = 0;
     const bool lasts = order.duration.count() > 0;
-    give_up_ =
-        lasts ? start + static_cast<Tsc>(clock_.tsc.cycles(order.duration + kLastFrames)) : ~Tsc{0};
+    give_up_ = lasts ? start + clock_.tsc.ticks(order.duration + kLastFrames) : ~Tsc{0};
 }
 
 std::uint16_t Sender::turn(Tsc now) noexcept {
@@ -100,7 +99,7 @@ std::uint16_t Sender::turn(Tsc now) noexcept {
         note_lateness(now);
     }
     if (!fresh_) {
-        source_->restamp(waiting(), static_cast<std::uint64_t>(clock_.at_ns(now)));
+        source_->restamp(waiting(), clock_.stamp_ns(now));
     }
     return offer(now, now, static_cast<std::uint16_t>(made_ - offered_));
 }
@@ -126,7 +125,7 @@ std::uint64_t Sender::fitting(Tsc now) noexcept {
     if (!window_) {
         return in_burst;
     }
-    const std::uint64_t room = window_->room(static_cast<std::uint64_t>(clock_.at_ns(now)));
+    const std::uint64_t room = window_->room(clock_.stamp_ns(now));
     return std::min(in_burst, room / setup_.frames_in_unit);
 }
 
@@ -136,12 +135,12 @@ Tsc Sender::deadline() const noexcept {
         return pacer_.deadline();
     }
     const Nanoseconds after(static_cast<std::int64_t>(*own - *source_from_ns_));
-    return start_ + static_cast<Tsc>(clock_.tsc.cycles(after));
+    return start_ + clock_.tsc.ticks(after);
 }
 
 // A source with times of its own gives the frames that are due one by one.
 std::size_t Sender::fill(std::span<rte_mbuf*> burst, Tsc now) noexcept {
-    const auto stamp = static_cast<std::uint64_t>(clock_.at_ns(now));
+    const auto stamp = clock_.stamp_ns(now);
     if (!source_from_ns_) {
         return source_->fill(burst, stamp);
     }
@@ -196,7 +195,7 @@ std::uint16_t Sender::send_one_by_one(Tsc now) noexcept {
             return first;
         }
         first_of_pair_ = last_departure_;
-        leave_at_ = first_of_pair_ + static_cast<Tsc>(clock_.tsc.cycles(setup_.pair_skew));
+        leave_at_ = first_of_pair_ + clock_.tsc.ticks(setup_.pair_skew);
         fresh_ = true;
     }
     const std::uint16_t second = leave(now, 1);
@@ -222,12 +221,12 @@ bool Sender::prepare(Tsc now) noexcept {
 bool Sender::meet(std::uint64_t unit) noexcept {
     const Meeting& meeting = setup_.meeting;
     warm_up();
-    const auto notice = static_cast<Tsc>(clock_.tsc.cycles(kNotice + lead_of(meeting)));
+    const auto notice = clock_.tsc.ticks(kNotice + lead_of(meeting));
     const std::optional<Tsc> instant =
         meeting.leads ? meeting.with->lead(unit, leave_at_, notice) : meeting.with->follow(unit);
     called_off_ = !instant;
     const Nanoseconds behind = meeting.leads ? Nanoseconds(0) : meeting.skew;
-    const auto skew = static_cast<Tsc>(clock_.tsc.cycles(behind));
+    const auto skew = clock_.tsc.ticks(behind);
     due_at_ += skew;
     leave_at_ = instant.value_or(0) + skew;
     return !called_off_;
@@ -255,7 +254,7 @@ std::uint16_t Sender::leave(Tsc now, std::uint16_t frames) noexcept {
         return 0;
     }
     if (at != stamped_) {
-        source_->restamp(waiting(), static_cast<std::uint64_t>(clock_.at_ns(at)));
+        source_->restamp(waiting(), clock_.stamp_ns(at));
         stamped_ = at;
     }
     const Tsc instant = traffic::spin_until(at);
@@ -281,7 +280,7 @@ std::uint16_t Sender::offer(Tsc stamp, Tsc instant, std::uint16_t most) noexcept
     offered_ += taken;
     tally_.hand_over.add(clock_.tsc.nanoseconds(stamp, after));
     if (window_) {
-        window_->note_sent(static_cast<std::uint64_t>(clock_.at_ns(stamp)), taken);
+        window_->note_sent(clock_.stamp_ns(stamp), taken);
     }
     note_departure(instant, after, taken);
     return taken;
@@ -293,7 +292,7 @@ void Sender::note_departure(Tsc instant, Tsc after, std::uint16_t frames) noexce
     } else {
         tally_.departures.gaps.add(clock_.tsc.nanoseconds(last_departure_, instant));
     }
-    source_->left(frames, static_cast<std::uint64_t>(clock_.at_ns(instant)));
+    source_->left(frames, clock_.stamp_ns(instant));
     windows_.note(instant, frames);
     last_departure_ = instant;
     done_ = after;

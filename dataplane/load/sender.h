@@ -21,8 +21,6 @@ namespace pathproof::load {
 inline constexpr std::uint16_t kMostInBurst = 64;
 // A driver that takes nothing for so long has stopped for good.
 inline constexpr Nanoseconds kStuckAfter = std::chrono::milliseconds(100);
-// What a trial that ends with its duration waits for the driver to take the last frames.
-inline constexpr Nanoseconds kLastFrames = std::chrono::milliseconds(1);
 
 // A sender's part in leaving together with another.
 struct Meeting {

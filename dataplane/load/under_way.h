@@ -72,8 +72,6 @@ class Window {
     void note_sent(std::uint64_t stamp_ns, std::uint64_t frames) noexcept;
     // How many frames may leave now.
     std::uint64_t room(std::uint64_t now_ns) noexcept;
-    // Frames whose time was over.
-    std::int64_t given_up() const noexcept { return given_up_; }
 
   private:
     struct Slot {
@@ -94,7 +92,7 @@ class Window {
     std::uint64_t newest_;
     std::uint64_t came_before_ = 0;
     std::uint64_t sent_ = 0;
-    std::int64_t given_up_ = 0;
+    std::int64_t given_up_ = 0;  // frames whose time was over
 };
 
 }  // namespace pathproof::load

@@ -238,8 +238,6 @@ std::vector<Limit> direction_limits(Direction direction) {
 std::vector<Limit> limits_of(const DutLimits& limits, Direction direction) {
     std::vector<Limit> all = direction_limits(direction);
     all.push_back({Dimension::kLength, lengths_within(limits.mtu), "the MTU is too small"});
-    all.push_back({Dimension::kSegmentation, limits.segmentations | set_of(Segmentation::kNone),
-                   "the device cannot segment so"});
     if (limits.most_buffers < 3) {
         all.push_back(
             {Dimension::kBuffers, set_of(Buffers::kOne), "the device takes frames in one buffer"});

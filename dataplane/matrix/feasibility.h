@@ -21,9 +21,8 @@ enum class DutKind : std::uint8_t {
 // What a device under test can take; a plain value.
 struct DutLimits {
     DutKind kind = DutKind::kSoftwareNic;
-    std::uint32_t mtu = 9216;               // bytes of the outermost IP packet
-    std::uint16_t most_buffers = 40;        // of one frame
-    ValueSet segmentations = ~ValueSet{0};  // by Segmentation; kNone is always possible
+    std::uint32_t mtu = 9216;         // bytes of the outermost IP packet
+    std::uint16_t most_buffers = 40;  // of one frame
     bool operator==(const DutLimits&) const = default;
 };
 

@@ -80,7 +80,7 @@ std::vector<DirectedRow> directed_rows(Direction direction) {
 
 Matrix make_matrix(const DutLimits& limits, Direction direction, Strength strength,
                    std::uint64_t seed) {
-    Matrix matrix{.direction = direction, .strength = strength, .seed = seed, .limits = limits};
+    Matrix matrix{.direction = direction, .strength = strength, .limits = limits};
     std::vector<Values> directed;
     for (const DirectedRow& wanted : directed_rows(direction)) {
         if (const auto why = objection(wanted.row, limits, direction)) {
@@ -90,7 +90,6 @@ Matrix make_matrix(const DutLimits& limits, Direction direction, Strength streng
         }
     }
     const CoveringArray array = cover(space_for(limits, direction), strength, seed, directed);
-    matrix.directed = directed.size();
     matrix.feasible_tuples = array.feasible_tuples;
     std::ranges::transform(array.rows, std::back_inserter(matrix.rows), to_row);
     return matrix;

@@ -15,10 +15,8 @@ namespace pathproof::matrix {
 struct Matrix {
     Direction direction = Direction::kTransmit;
     Strength strength = Strength::kTriples;
-    std::uint64_t seed = 0;
     DutLimits limits;
     std::vector<Row> rows;              // the directed ones first
-    std::size_t directed = 0;           // so many of them
     std::uint64_t feasible_tuples = 0;  // pairs or triples: all are in some row
     // Directed rows that this device cannot take, each with the reason.
     std::vector<std::string> left_out;

@@ -1,6 +1,7 @@
 #include "dataplane/matrix/probe.h"
 
 #include <rte_ethdev.h>
+#include <rte_ether.h>
 #include <rte_mbuf.h>
 
 #include <algorithm>
@@ -20,6 +21,7 @@ constexpr std::uint16_t kLastFlagsOnly = 0x09;   // PSH, FIN
 constexpr std::uint16_t kPortBeforeNat = 33'000;
 constexpr std::uint32_t kAddressBeforeNat = 9;  // so many hosts further on
 constexpr std::size_t kOddBytes = 7;
+constexpr std::ptrdiff_t kMacs = 2 * RTE_ETHER_ADDR_LEN;
 
 struct Rendered {
     FrameBytes bytes;
@@ -242,6 +244,18 @@ Probe as_plain(Probe probe) {
     }
     probe.segment_bytes = 0;
     return probe;
+}
+
+FrameBytes with_tag(FrameBytes frame, std::uint16_t control) {
+    const std::array<std::uint8_t, RTE_VLAN_HLEN> tag = {
+        0x81, 0x00, static_cast<std::uint8_t>(control >> 8), static_cast<std::uint8_t>(control)};
+    frame.insert(frame.begin() + kMacs, tag.begin(), tag.end());
+    return frame;
+}
+
+FrameBytes without_tag(FrameBytes frame) {
+    frame.erase(frame.begin() + kMacs, frame.begin() + kMacs + RTE_VLAN_HLEN);
+    return frame;
 }
 
 softnic::TxFrame to_tx_frame(const HandedFrame& frame, const Probe& probe) {

@@ -91,6 +91,11 @@ class ProbeMaker {
 // What a perfect sender would put on the wire, handed over as it is, with nothing asked.
 Probe as_plain(Probe probe);
 
+// The frame with a tag of this control information in front of its type, as a NIC inserts it (IEEE
+// 802.1Q), and one with a tag without its first. Both have an Ethernet header at least.
+FrameBytes with_tag(FrameBytes frame, std::uint16_t control);
+FrameBytes without_tag(FrameBytes frame);
+
 // The way such frames are read: where their tunnel listens, if they have one.
 frame::TunnelPorts tunnels_of(const Row& row);
 

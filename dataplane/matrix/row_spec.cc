@@ -4,6 +4,7 @@
 
 #include "dataplane/base/random.h"
 #include "dataplane/frame/template.h"
+#include "dataplane/frame/transport_shape.h"
 
 namespace pathproof::matrix {
 namespace {
@@ -23,10 +24,6 @@ constexpr std::uint16_t kPlainPort = 5201;
 constexpr std::uint8_t kEverySegmentFlag = 0x10;  // ACK
 // CWR on the first segment, PSH and FIN on the last.
 constexpr std::uint8_t kFirstAndLastFlags = 0x89;
-
-bool of_ipv4(const PacketSpec& packet) {
-    return packet.source.address.family == frame::Family::kIpv4;
-}
 
 Transport transport_of(const Row& row) {
     switch (row.transport) {
@@ -257,15 +254,11 @@ void tune(FrameSpec& spec, SumTo target) {
     const std::size_t word = (spec.payload.size() - 2) & ~std::size_t{1};  // the last even place
     alone.payload[word] = alone.payload[word + 1] = 0;
     const std::vector<std::uint8_t> bytes = rendered(alone);
-    if (bytes.empty()) {
+    const auto field = frame::shape_of(alone.packet).checksum_offset;
+    if (bytes.empty() || !field) {
         return;
     }
-    const frame::FrameView view =
-        frame::parse_frame(bytes, frame::TunnelPorts(frame::IpTunnels::kIgnored));
-    const std::size_t field = view.outer.transport == Transport::kTcp   ? 16
-                              : view.outer.transport == Transport::kUdp ? 6
-                                                                        : 2;
-    const std::size_t at = view.outer.transport_offset + field;
+    const std::size_t at = frame::layout_of(alone).packet.transport + std::size_t{*field};
     std::uint32_t value = bytes[at] * 256u + bytes[at + 1];
     if (target == SumTo::kOne) {
         value = value == 0xffff ? 1 : value + 1;
@@ -283,7 +276,7 @@ bool has_internet_checksum(const Row& row) {
 // there (0xffff is not).
 void tune_headers_to_zero(FrameSpec& spec) {
     const auto tune = [&](PacketSpec& packet, bool outer) {
-        if (!of_ipv4(packet)) {
+        if (!is_ipv4(packet)) {
             return;
         }
         packet.identification = 0;
@@ -314,7 +307,7 @@ void leave(PacketSpec& packet, DutKind kind) {
     if (can_be_left(packet, kind)) {
         packet.transport_checksum = ChecksumMode::kOffload;
     }
-    if (of_ipv4(packet) && kind != DutKind::kKernelDevice) {
+    if (is_ipv4(packet) && kind != DutKind::kKernelDevice) {
         packet.ip_checksum = ChecksumMode::kOffload;
     }
 }

@@ -1,7 +1,6 @@
 #include "dataplane/matrix/rx_cell.h"
 
-#include <algorithm>
-
+#include "dataplane/base/contains.h"
 #include "dataplane/judge/segment_audit.h"
 #include "dataplane/judge/verifier.h"
 
@@ -35,8 +34,7 @@ RxClaim& claim_at(judge::RxClaims& claims, RxLayer layer) {
 }
 
 bool calls_anything_bad(const judge::RxClaims& claims) {
-    return std::ranges::any_of(by_layer(claims),
-                               [](RxClaim claim) { return claim == RxClaim::kBad; });
+    return contains(by_layer(claims), RxClaim::kBad);
 }
 
 // Whether the receiver says anything of a layer that is bad.
@@ -123,13 +121,6 @@ judge::RxClaims claims_of(const softnic::RxVerdict& verdict) {
             .l4 = claim_of(verdict.l4),
             .outer_ip = claim_of(verdict.outer_ip),
             .outer_l4 = claim_of(verdict.outer_l4)};
-}
-
-void Deliveries::add(const Deliveries& other) {
-    good += other.good;
-    good_lost += other.good_lost;
-    bad += other.bad;
-    bad_lost += other.bad_lost;
 }
 
 bool Deliveries::drops_bad() const {
@@ -232,8 +223,7 @@ void RxCell::counter(const std::string& name, std::uint64_t delta) {
     if (delta == called_bad_) {
         return;
     }
-    if (const auto lie =
-            judge::counter_lie({.name = name, .delta = delta, .counted = counts_.bad})) {
+    if (const auto lie = judge::counter_lie(name, delta, counts_.bad)) {
         RxFinding& finding =
             tally(RxFindingKind::kCounter, judge::name(judge::RxFault::kCounterLies), name, {}, {});
         finding.note = *lie;

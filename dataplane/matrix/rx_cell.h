@@ -53,7 +53,6 @@ struct Deliveries {
     std::uint64_t bad = 0;
     std::uint64_t bad_lost = 0;
 
-    void add(const Deliveries& other);
     // Bad frames were lost, and nothing else was.
     bool drops_bad() const;
 };

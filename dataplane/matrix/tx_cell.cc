@@ -4,6 +4,8 @@
 #include <array>
 #include <optional>
 
+#include "dataplane/base/contains.h"
+#include "dataplane/base/join_each.h"
 #include "dataplane/judge/reassembly.h"
 #include "dataplane/judge/verifier.h"
 
@@ -72,13 +74,7 @@ bool follows_from_another(const judge::ChecksumFinding& finding, const FrameByte
 
 // As handed over, with the tag that the NIC was to insert.
 FrameBytes tagged(const HandedFrame& handed) {
-    FrameBytes bytes = handed.bytes;
-    if (handed.vlan_tci != 0) {
-        const FrameBytes tag = {0x81, 0x00, static_cast<std::uint8_t>(handed.vlan_tci >> 8),
-                                static_cast<std::uint8_t>(handed.vlan_tci)};
-        bytes.insert(bytes.begin() + kAddressBytes, tag.begin(), tag.end());
-    }
-    return bytes;
+    return handed.vlan_tci != 0 ? with_tag(handed.bytes, handed.vlan_tci) : handed.bytes;
 }
 
 // The intended frame without the tag that the NIC was to insert, if that is what came; a MAC fills short
@@ -89,8 +85,7 @@ std::optional<FrameBytes> without_its_tag(const HandedFrame& handed, const Frame
     if (handed.vlan_tci == 0 || intended.size() < kAddressBytes + kTagBytes + 2) {
         return std::nullopt;
     }
-    FrameBytes bare = intended;
-    bare.erase(bare.begin() + kAddressBytes, bare.begin() + kAddressBytes + kTagBytes);
+    FrameBytes bare = without_tag(intended);
     const bool begins = wire.size() >= kAddressBytes + 2 &&
                         std::equal(bare.begin(), bare.begin() + kAddressBytes + 2, wire.begin());
     const bool fits = wire.size() == bare.size() || wire.size() == std::max(bare.size(), kShortest);
@@ -115,11 +110,9 @@ FrameBytes as_handed(const FrameBytes& intended, const FrameBytes& whole,
 
 // Wrong place, wrong value: why a field differs. Several explanations that fit alike are all given.
 std::string title_of(const judge::FieldDifference& field) {
-    std::string title;
-    for (const judge::Misplaced misplaced : field.misplaced_as) {
-        title += (title.empty() ? "" : " or ") + std::string(judge::name(misplaced));
-    }
-    return title.empty() ? judge::name(field.kind) : title;
+    const auto name_of = [](judge::Misplaced misplaced) { return judge::name(misplaced); };
+    return field.misplaced_as.empty() ? judge::name(field.kind)
+                                      : join_each(field.misplaced_as, name_of, " or ");
 }
 
 // Which intended frame each frame on the wire is: the one with its bytes, whatever was lost or came
@@ -138,14 +131,12 @@ std::vector<std::size_t> places_of(std::span<const FrameBytes> wire,
             }
         }
     }
-    const auto exact = [&](std::size_t i) {
-        return std::ranges::find(intended, wire[i]) != intended.end();
-    };
     std::size_t next = 0;
     for (std::size_t i = 0; i < wire.size(); ++i) {
         next =
             static_cast<std::size_t>(std::find(taken.begin(), taken.end(), false) - taken.begin());
-        if (places[i] == intended.size() && next < intended.size() && !exact(i)) {
+        if (places[i] == intended.size() && next < intended.size() &&
+            !contains(intended, wire[i])) {
             places[i] = next;
             taken[next] = true;
         }
@@ -161,10 +152,6 @@ std::vector<std::span<const std::uint8_t>> spans_of(std::span<const FrameBytes> 
 
 const char* name(FindingKind kind) {
     return kKindNames[static_cast<std::size_t>(kind)];
-}
-
-double TxCellResult::excludes() const {
-    return intended <= 3 ? 1 : 3 / static_cast<double>(intended);
 }
 
 TxCell::Tally& TxCell::tally(FindingKind kind, const std::string& place, const std::string& title,
@@ -395,7 +382,7 @@ void TxCell::add(const Probe& probe, std::span<const FrameBytes> wire) {
         }
     }
     for (std::size_t i = 0; i < probe.intended.size(); ++i) {
-        if (std::ranges::find(places, i) == places.end()) {
+        if (!contains(places, i)) {
             tally(FindingKind::kMissing, "", "MISSING",
                   {probe.label, {}, probe.intended[i], probe.handed[i].bytes});
         }

@@ -60,9 +60,6 @@ struct TxCellResult {
     std::vector<TxFinding> findings;
 
     bool clean() const { return findings.empty() && probes > 0; }
-    // The share of frames that could be bad although none was seen so, at 95 % (rule of three); 1
-    // if nothing was sent.
-    double excludes() const;
 };
 
 // Fields of intended frames that the path may choose: "outer.ip.identification". Where a name ends

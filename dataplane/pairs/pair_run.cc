@@ -198,9 +198,10 @@ class PairSession {
         load.pair_skew = plan_.departure == Departure::kInTurn ? plan_.skew : Nanoseconds(0);
         load.punctual = true;
         if (plan_.departure == Departure::kTwoPorts) {
-            load.together = load::Together{.skew = plan_.skew,
-                                           .warm_up = {TRY(warm_up_frame(plan_, 0)), std::nullopt}};
-            load.together->warm_up[1] = TRY(warm_up_frame(plan_, 1));
+            load.together = load::Together{.skew = plan_.skew, .warm_up = {}};
+            for (std::size_t member = 0; member < plan_.members.size(); ++member) {
+                load.together->warm_up[member] = TRY(warm_up_frame(plan_, member));
+            }
         }
         load.make_source =
             [this](const load::SourcePlan& part) -> Result<std::unique_ptr<load::Source>> {

@@ -18,8 +18,7 @@ constexpr std::uint32_t kMartian = 0xffffffff;
 
 Result<std::optional<frame::FrameTemplate>> warm_up_frame(const PairPlan& plan,
                                                           std::size_t member) {
-    if (!plan.warm_up || plan.departure != Departure::kTwoPorts ||
-        plan.service.address.family != frame::Family::kIpv4) {
+    if (!plan.warm_up || plan.service.address.family != frame::Family::kIpv4) {
         return std::optional<frame::FrameTemplate>();
     }
     frame::FrameSpec spec = frame_spec(plan.members[member], plan.service);

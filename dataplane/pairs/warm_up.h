@@ -18,8 +18,8 @@
 
 namespace pathproof::pairs {
 
-// The warm-up frame of one member. Nothing for IPv6, where the kernel drops such a source before
-// conntrack (ip6_rcv_core).
+// The warm-up frame of one member, if the plan wants one. Nothing for IPv6, where the kernel drops
+// such a source before conntrack (ip6_rcv_core).
 Result<std::optional<frame::FrameTemplate>> warm_up_frame(const PairPlan& plan, std::size_t member);
 
 }  // namespace pathproof::pairs

@@ -4,9 +4,11 @@
 #include <rte_dev.h>
 #include <rte_devargs.h>
 #include <rte_ethdev.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
+#include <optional>
 
 #include "dataplane/base/file.h"
 #include "dataplane/base/number.h"
@@ -35,6 +37,24 @@ bool is_emulated_device(const std::string& pci_address) {
     const std::string folder = "/sys/bus/pci/devices/" + pci_address + "/";
     return is_emulated(first_word(folder + "device"), first_word(folder + "subsystem_vendor"),
                        first_word(folder + "subsystem_device"));
+}
+
+// The number behind `key=` in the arguments that a virtual device was made with.
+std::optional<std::uint32_t> argument(const rte_eth_dev_info& device, std::string_view key) {
+    const rte_devargs* given = device.device != nullptr ? rte_dev_devargs(device.device) : nullptr;
+    if (given == nullptr || given->args == nullptr) {
+        return std::nullopt;
+    }
+    std::string_view rest = given->args;
+    while (!rest.empty()) {
+        const std::string_view word = rest.substr(0, rest.find(','));
+        rest.remove_prefix(std::min(word.size() + 1, rest.size()));
+        if (word.starts_with(key) && word.substr(key.size()).starts_with('=')) {
+            std::string_view value = word.substr(key.size() + 1);
+            return take_number<std::uint32_t>(value);
+        }
+    }
+    return std::nullopt;
 }
 
 }  // namespace
@@ -100,22 +120,12 @@ Status check_capabilities(const PortConfig& config, const rte_eth_dev_info& devi
     return {};
 }
 
-// The number behind `key=` in a vdev's arguments.
-std::optional<std::uint32_t> argument(const rte_eth_dev_info& device, std::string_view key) {
-    const rte_devargs* given = device.device != nullptr ? rte_dev_devargs(device.device) : nullptr;
-    if (given == nullptr || given->args == nullptr) {
-        return std::nullopt;
-    }
-    std::string_view rest = given->args;
-    while (!rest.empty()) {
-        const std::string_view word = rest.substr(0, rest.find(','));
-        rest.remove_prefix(std::min(word.size() + 1, rest.size()));
-        if (word.starts_with(key) && word.substr(key.size()).starts_with('=')) {
-            std::string_view value = word.substr(key.size() + 1);
-            return take_number<std::uint32_t>(value);
-        }
-    }
-    return std::nullopt;
+PacketRingShape packet_ring_shape(const rte_eth_dev_info& device) {
+    // The defaults are those of rte_eth_af_packet.c.
+    return {
+        .slot = argument(device, "framesz").value_or(2048),
+        .slots = argument(device, "framecnt").value_or(512),
+        .block = argument(device, "blocksz").value_or(static_cast<std::uint32_t>(getpagesize()))};
 }
 
 Evidence evidence_of(std::string_view driver, const std::string& device) {

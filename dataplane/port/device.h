@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -34,8 +33,14 @@ extern const std::uint64_t kFrameRxOffloads;
 // Refuses by name what `config` asks for and the device has not: queues, offloads, MTU.
 Status check_capabilities(const PortConfig& config, const rte_eth_dev_info& device);
 
-// The number behind `key=` in the arguments that a virtual device was made with.
-std::optional<std::uint32_t> argument(const rte_eth_dev_info& device, std::string_view key);
+// The rings of an af_packet device: what its arguments (framesz=, framecnt=, blocksz=) say, or the
+// driver's own numbers.
+struct PacketRingShape {
+    std::uint32_t slot = 0;  // bytes
+    std::uint32_t slots = 0;
+    std::uint32_t block = 0;  // bytes
+};
+PacketRingShape packet_ring_shape(const rte_eth_dev_info& device);
 
 Evidence evidence_of(std::string_view driver, const std::string& device);
 

@@ -46,6 +46,11 @@ Status check_memory(const EalOptions& options) {
                 options.memory_mib, *available);
 }
 
+// What stands before a device's arguments.
+std::string name_of(const std::string& device) {
+    return device.substr(0, device.find(','));
+}
+
 Status check(const EalOptions& options, const std::vector<int>& usable) {
     std::vector<int> wanted = options.worker_cpus;
     wanted.insert(wanted.end(), options.main_cpus.begin(), options.main_cpus.end());
@@ -61,11 +66,11 @@ Status check(const EalOptions& options, const std::vector<int>& usable) {
     }
     TRY(check_memory(options));
     for (const std::string& device : options.pci) {
-        TRY(pci_ready(device));
+        TRY(pci_ready(name_of(device)));
     }
     std::set<std::string> names;
     for (const std::string& vdev : options.vdevs) {
-        if (!names.insert(vdev.substr(0, vdev.find(','))).second) {
+        if (!names.insert(name_of(vdev)).second) {
             return fail(ErrorCode::kBadInput,
                         "device '{}' is named twice; give each vdev its own number", vdev);
         }
@@ -135,7 +140,7 @@ void remove_runtime_folder(const std::string& prefix) {
 Failure refused(int reason, std::size_t log_from, const EalOptions& options) {
     const std::string said = eal_log_errors(log_from);
     for (const std::string& vdev : options.vdevs) {
-        const std::string device = vdev.substr(0, vdev.find(','));
+        const std::string device = name_of(vdev);
         // Said of a name that no bus and no driver takes (eal_common_devargs.c).
         if (said.find(fmt::format("failed to parse device \"{}\"", device)) != said.npos) {
             return fail(ErrorCode::kNotFound,

@@ -19,7 +19,7 @@ struct EalOptions {
     // False: ordinary pages, enough for virtual devices; PCI devices have hugepages all the same.
     bool hugepages = false;
     std::vector<std::string> vdevs;  // "net_ring0", "net_af_packet0,iface=c0"; names must be unique
-    std::vector<std::string> pci;    // "0000:3b:00.0"; empty: the PCI bus is not scanned
+    std::vector<std::string> pci;  // "0000:3b:00.0,representor=vf0"; empty: the bus is not scanned
 };
 
 class Eal {

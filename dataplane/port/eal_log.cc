@@ -50,22 +50,21 @@ ssize_t take(void*, const char* data, std::size_t size) {
 class Aside {
   public:
     Aside(int stream, int file) : stream_(stream), saved_(fcntl(stream, F_DUPFD_CLOEXEC, 3)) {
-        if (saved_ >= 0) {
+        if (saved_) {
             dup2(file, stream_);
         }
     }
     Aside(const Aside&) = delete;
     Aside& operator=(const Aside&) = delete;
     ~Aside() {
-        if (saved_ >= 0) {
-            dup2(saved_, stream_);
-            close(saved_);
+        if (saved_) {
+            dup2(saved_.get(), stream_);
         }
     }
 
   private:
     int stream_;
-    int saved_;
+    Fd saved_;
 };
 
 }  // namespace
@@ -105,22 +104,21 @@ bool says_out_of_memory(const std::string& lines) {
 }
 
 void with_standard_streams_aside(const std::function<void()>& work) {
-    const int file = memfd_create("eal-streams", MFD_CLOEXEC);
-    if (file < 0) {
+    const Fd file(memfd_create("eal-streams", MFD_CLOEXEC));
+    if (!file) {
         work();
         return;
     }
     std::fflush(stdout);
     std::fflush(stderr);
     {
-        const Aside output(STDOUT_FILENO, file);
-        const Aside error(STDERR_FILENO, file);
+        const Aside output(STDOUT_FILENO, file.get());
+        const Aside error(STDERR_FILENO, file.get());
         work();
         std::fflush(stdout);
         std::fflush(stderr);
     }
-    const std::string said = read_file(fmt::format("/proc/self/fd/{}", file)).value_or("");
-    close(file);
+    const std::string said = read_file(fmt::format("/proc/self/fd/{}", file.get())).value_or("");
     const std::lock_guard lock(log().mutex);
     log().text += said;
 }

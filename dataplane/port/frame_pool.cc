@@ -7,6 +7,8 @@
 #include <rte_memzone.h>
 #include <unistd.h>
 
+#include <algorithm>
+
 namespace pathproof::port {
 namespace {
 
@@ -55,6 +57,21 @@ bool fill(rte_mempool& pool, int node) {
 }
 
 }  // namespace
+
+std::uint32_t frame_buffers_for(const PortConfig& config, std::size_t lcores) {
+    constexpr std::uint32_t kPerLcore = 1024;
+    const std::uint32_t descriptors = std::uint32_t{config.rx_queues} * config.rx_descriptors +
+                                      std::uint32_t{config.tx_queues} * config.tx_descriptors;
+    return std::max(PortConfig().pool_mbufs,
+                    2 * descriptors + kPerLcore * static_cast<std::uint32_t>(lcores));
+}
+
+std::uint32_t memory_mib_for(std::uint64_t frame_buffers) {
+    // EAL's own, rings, histograms of the lcores, the ports of a software NIC, longer frames.
+    constexpr std::uint32_t kElse = 256;
+    constexpr std::uint32_t kMostFrame = 4096;  // an af_packet slot behind its headers, rounded up
+    return kElse + static_cast<std::uint32_t>(frame_buffers * kMostFrame >> 20);
+}
 
 rte_mempool* make_frame_pool(const std::string& name, std::uint32_t count, std::uint16_t room,
                              int node) {

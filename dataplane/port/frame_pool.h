@@ -1,14 +1,24 @@
 // The buffers of a port's frames.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
+
+#include "dataplane/port/port.h"
 
 struct rte_mempool;
 
 namespace pathproof::port {
 
-// All make a pool of `count` mbufs on the NUMA node (SOCKET_ID_ANY: any), freed by
+// The mbufs of a port that so many lcores serve: twice what can lie in the descriptors of all its
+// queues, in bursts and in the lcores' caches at one time, and no fewer than PortConfig's own.
+std::uint32_t frame_buffers_for(const PortConfig& config, std::size_t lcores);
+
+// MiB of an EAL whose ports have so many mbufs in all, for EalOptions::memory_mib.
+std::uint32_t memory_mib_for(std::uint64_t frame_buffers);
+
+// Those below make a pool of `count` mbufs on the NUMA node (SOCKET_ID_ANY: any), freed by
 // rte_mempool_free(). nullptr: no memory; rte_errno says more.
 
 // mbufs with a data room of `room` bytes, headroom included.

@@ -3,16 +3,26 @@
 #include <rte_ethdev.h>
 
 #include <filesystem>
+#include <optional>
 #include <thread>
 
 namespace pathproof::port {
+namespace {
+
+std::optional<rte_eth_link> link_that_is_up(std::uint16_t id) {
+    rte_eth_link link{};
+    return rte_eth_link_get_nowait(id, &link) == 0 && link.link_status == RTE_ETH_LINK_UP
+               ? std::optional(link)
+               : std::nullopt;
+}
+
+}  // namespace
 
 bool wait_for_link(std::uint16_t id, std::chrono::milliseconds patience) {
     constexpr auto kLook = std::chrono::milliseconds(50);
     const auto until = std::chrono::steady_clock::now() + patience;
     for (;;) {
-        rte_eth_link link{};
-        if (rte_eth_link_get_nowait(id, &link) == 0 && link.link_status == RTE_ETH_LINK_UP) {
+        if (link_that_is_up(id)) {
             return true;
         }
         if (std::chrono::steady_clock::now() + kLook > until) {
@@ -22,16 +32,9 @@ bool wait_for_link(std::uint16_t id, std::chrono::milliseconds patience) {
     }
 }
 
-void describe_link(std::uint16_t id, PortInfo& info) {
-    rte_eth_link link{};
-    if (rte_eth_link_get_nowait(id, &link) != 0 || link.link_status != RTE_ETH_LINK_UP) {
-        return;
-    }
-    info.link_mbps = link.link_speed == RTE_ETH_SPEED_NUM_UNKNOWN ? 0 : link.link_speed;
-    info.duplex = link.link_duplex == RTE_ETH_LINK_FULL_DUPLEX ? PortInfo::Duplex::kFull
-                                                               : PortInfo::Duplex::kHalf;
-    info.speed = link.link_autoneg == RTE_ETH_LINK_AUTONEG ? PortInfo::Speed::kAgreed
-                                                           : PortInfo::Speed::kFixed;
+std::uint32_t link_mbps(std::uint16_t id) {
+    const auto link = link_that_is_up(id);
+    return link && link->link_speed != RTE_ETH_SPEED_NUM_UNKNOWN ? link->link_speed : 0;
 }
 
 bool is_removed(std::uint16_t id, const std::string& device) {

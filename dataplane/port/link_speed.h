@@ -12,8 +12,8 @@ namespace pathproof::port {
 // needs seconds after its start to agree on a speed with its peer.
 bool wait_for_link(std::uint16_t id, std::chrono::milliseconds patience);
 
-// Fills in speed, duplex and how the speed was chosen, as device `id` says them.
-void describe_link(std::uint16_t id, PortInfo& info);
+// As device `id` says it; 0: its link is not up, or it does not say.
+std::uint32_t link_mbps(std::uint16_t id);
 
 // True if the driver says, or the kernel's list of the PCI bus shows, that the device went away.
 bool is_removed(std::uint16_t id, const std::string& device);

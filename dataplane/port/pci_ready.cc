@@ -106,17 +106,16 @@ Status check_hugepages(const std::string& address, const SystemFolders& folders)
 }  // namespace
 
 Status pci_ready(const std::string& address, const SystemFolders& folders) {
-    const std::string full = address.size() < 12 ? "0000:" + address : address;
-    const fs::path device = fs::path(folders.sys) / "bus/pci/devices" / full;
+    const fs::path device = fs::path(folders.sys) / "bus/pci/devices" / address;
     if (!fs::exists(device)) {
         return fail(ErrorCode::kNotFound,
                     "this machine has no PCI device {}; 'dpdk-devbind.py --status-dev net' lists "
                     "its NICs",
                     address);
     }
-    TRY(check_class(full, device));
-    TRY(check_driver(full, device, folders));
-    return check_hugepages(full, folders);
+    TRY(check_class(address, device));
+    TRY(check_driver(address, device, folders));
+    return check_hugepages(address, folders);
 }
 
 }  // namespace pathproof::port

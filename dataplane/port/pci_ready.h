@@ -18,6 +18,7 @@ struct SystemFolders {
 // cannot take over; vfio not loaded or without an IOMMU; no free hugepage. The command that gives a
 // device over is told of network devices only, and not of one whose interface cannot be looked at.
 // Whether the machine can spare that interface, the caller has asked before.
+// `address`: "0000:3b:00.0".
 Status pci_ready(const std::string& address, const SystemFolders& folders = {});
 
 }  // namespace pathproof::port

@@ -6,11 +6,9 @@
 #include <rte_ethdev.h>
 #include <rte_mbuf.h>
 #include <rte_mempool.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <array>
-#include <atomic>
 #include <optional>
 #include <string_view>
 #include <utility>
@@ -23,10 +21,6 @@
 #include "dataplane/port/rss.h"
 
 namespace pathproof::port {
-
-struct alignas(64) Port::QueueTally {
-    std::uint64_t refused = 0;
-};
 
 struct Port::Kernel {
     Kernel(KernelInterface&& watched, unsigned packet_index)
@@ -100,12 +94,9 @@ Status done(const PortConfig& config, int outcome, std::string_view doing, std::
 }
 
 // Names the port in front of an error.
-template <typename Outcome>
-Outcome of_port(const PortConfig& config, Outcome outcome) {
-    if (!outcome) {
-        return fail(outcome.error(), "port {} ({})", config.name, config.device);
-    }
-    return outcome;
+template <typename T>
+Result<T> of_port(const PortConfig& config, Result<T> outcome) {
+    return doing(std::move(outcome), "port {} ({})", config.name, config.device);
 }
 
 }  // namespace
@@ -126,7 +117,6 @@ Port& Port::operator=(Port&& other) noexcept {
         receive_limit_ = other.receive_limit_;
         transmit_limit_ = other.transmit_limit_;
         transmit_room_ = other.transmit_room_;
-        tallies_ = std::move(other.tallies_);
         kernel_ = std::move(other.kernel_);
     }
     return *this;
@@ -202,7 +192,6 @@ Status Port::set_up() {
                                        .rss_key_len = static_cast<std::uint8_t>(rss.key.size()),
                                        .rss_hf = rss.hash_functions};
     }
-    info_.spreading = rss.description;
     const int configured = rte_eth_dev_configure(id, config_.rx_queues, config_.tx_queues, &wanted);
     TRY(done(config_, configured, configured == -EBUSY ? "it is open already" : "configure",
              log_from));
@@ -249,23 +238,20 @@ Status Port::make_pool(const rte_eth_dev_info& device) {
     std::uint32_t room =
         std::max<std::uint32_t>(config_.mbuf_bytes, device.min_rx_bufsize + RTE_PKTMBUF_HEADROOM);
     if (kernel_ && kernel_->is_af_packet) {
-        constexpr std::uint32_t kDriverDefault = 2048;  // DFLT_FRAME_SIZE of rte_eth_af_packet.c
-        const std::uint32_t slot = argument(device, "framesz").value_or(kDriverDefault);
-        const std::uint32_t block =
-            argument(device, "blocksz").value_or(static_cast<std::uint32_t>(getpagesize()));
-        if (slot == 0 || block % slot != 0) {
+        const PacketRingShape ring = packet_ring_shape(device);
+        if (ring.slot == 0 || ring.block % ring.slot != 0) {
             // The driver takes slot n at n * framesz; the kernel starts each block anew
             // (packet_lookup_frame).
             return fail(ErrorCode::kBadInput,
                         "port {} ({}): framesz={} does not divide blocksz={}, and the driver would "
                         "read the wrong "
                         "places; choose one that does",
-                        config_.name, config_.device, slot, block);
+                        config_.name, config_.device, ring.slot, ring.block);
         }
-        receive_limit_ = packet_ring_room(slot);
+        receive_limit_ = packet_ring_room(ring.slot);
         // The driver wants room for the whole slot behind its header, though a frame takes less.
-        room = std::max(room, slot + RTE_PKTMBUF_HEADROOM);
-        transmit_room_ = packet_ring_send_room(slot);
+        room = std::max(room, ring.slot + RTE_PKTMBUF_HEADROOM);
+        transmit_room_ = packet_ring_send_room(ring.slot);
     }
     const bool is_af_xdp = kernel_ && kernel_->is_af_xdp;
     if (is_af_xdp) {
@@ -328,7 +314,6 @@ Status Port::set_up_queues() {
         kernel_->xdp_sockets = XdpSockets::opened_since(others);
         TRY(of_port(config_, kernel_->xdp_sockets.set_send_buffer(config_.send_buffer_bytes)));
     }
-    tallies_ = std::make_unique<QueueTally[]>(config_.tx_queues);
     return {};
 }
 
@@ -384,9 +369,8 @@ void Port::describe(const rte_eth_dev_info& device) {
     }
     // A virtual driver's speed is a constant in its source, no measurement.
     if (info_.evidence == Evidence::kPhysical) {
-        describe_link(id_, info_);
+        info_.link_mbps = link_mbps(id_);
     }
-    info_.link_up = link_up();
     info_.numa_node = std::max(-1, rte_eth_dev_socket_id(id_));
     info_.tx_offloads = tx_names(device.tx_offload_capa);
     info_.rx_offloads = rx_names(device.rx_offload_capa);
@@ -437,14 +421,7 @@ std::uint64_t Port::empty() noexcept {
 }
 
 std::uint16_t Port::tx_burst(std::uint16_t queue, rte_mbuf** frames, std::uint16_t count) noexcept {
-    const std::uint16_t sent = rte_eth_tx_burst(id_, queue, frames, count);
-    if (sent != count) {
-        // One writer; a progress line may read it meanwhile.
-        std::atomic_ref refused_here(tallies_[queue].refused);
-        refused_here.store(refused_here.load(std::memory_order_relaxed) + count - sent,
-                           std::memory_order_relaxed);
-    }
-    return sent;
+    return rte_eth_tx_burst(id_, queue, frames, count);
 }
 
 bool Port::push_out() noexcept {
@@ -460,10 +437,6 @@ PortCounters Port::counters() const {
                           .rx_no_mbuf = stats.rx_nombuf,
                           .rx_errors = stats.ierrors,
                           .tx_errors = stats.oerrors};
-    for (std::uint16_t queue = 0; queue < config_.tx_queues; ++queue) {
-        counters.tx_refused +=
-            std::atomic_ref(tallies_[queue].refused).load(std::memory_order_relaxed);
-    }
     counters.tx_by_interface = counters.tx_packets;
     if (kernel_ && (kernel_->is_af_packet || kernel_->is_af_xdp)) {
         kernel_->add_its_count(counters);

@@ -24,9 +24,6 @@ enum class Evidence {
     kSimulated,  // frames never leave this process (ring, null)
 };
 
-// Which headers of a tunnelled frame choose its receive queue.
-enum class RssLevel : std::uint8_t { kOutermost, kInnermost };
-
 struct PortConfig {
     std::string name;  // what the report calls it: "client0"
     // EAL device name: "net_af_packet0" (a vdev given to Eal) or "0000:3b:00.0".
@@ -42,8 +39,7 @@ struct PortConfig {
     std::uint16_t mbuf_bytes = 2432;
     // RTE_ETH_TX_OFFLOAD_*: refused with a sentence if the port lacks one.
     std::uint64_t tx_offloads = 0;
-    std::uint64_t rx_offloads = 0;              // RTE_ETH_RX_OFFLOAD_*: likewise
-    RssLevel rss_level = RssLevel::kOutermost;  // with several receive queues
+    std::uint64_t rx_offloads = 0;  // RTE_ETH_RX_OFFLOAD_*: likewise
     // Bytes that an af_xdp port may have under way behind its interface, for each queue. 0: the
     // system's (net.core.wmem_default, some 280 short frames): a kernel device behind it that is
     // slower than the sender then holds it up, where a cable would make the device lose frames.
@@ -61,11 +57,7 @@ struct PortInfo {
     Evidence evidence = Evidence::kSimulated;
     frame::MacAddress mac;
     std::uint32_t link_mbps = 0;  // 0: the driver does not say
-    bool link_up = false;
-    enum class Duplex : std::uint8_t { kUnknown, kHalf, kFull } duplex = Duplex::kUnknown;
-    enum class Speed : std::uint8_t { kUnknown, kFixed, kAgreed } speed = Speed::kUnknown;
-    int numa_node = -1;     // of the device; -1: it has none, or does not say
-    std::string spreading;  // how frames reach several receive queues; empty: there is one
+    int numa_node = -1;           // of the device; -1: it has none, or does not say
     // Rte_eth_dev_tx_offload_name() of each that the port can do.
     std::vector<std::string> tx_offloads;
     std::vector<std::string> rx_offloads;
@@ -73,8 +65,7 @@ struct PortInfo {
     bool operator==(const PortInfo&) const = default;
 };
 
-// The port's own account (rte_eth_stats) and ours. One writer each; read when the workers stand
-// still or for a progress line.
+// The port's own account (rte_eth_stats).
 //
 // An af_packet port's driver counts none of its losses. Its counters here are the kernel's:
 // rx_missed is what the full ring of its sockets dropped (PACKET_STATISTICS tp_drops) plus what the
@@ -90,8 +81,6 @@ struct PortCounters {
     std::uint64_t rx_no_mbuf = 0;  // dropped for want of a buffer: the tester's own loss
     std::uint64_t rx_errors = 0;
     std::uint64_t tx_errors = 0;
-    // Frames the driver would not take in one call (retried by the caller).
-    std::uint64_t tx_refused = 0;
     // What the port's interface says it sent, the kernel's own frames included, and those that the
     // far end had no room for: af_packet and af_xdp ports on a veth. Else tx_packets.
     std::uint64_t tx_by_interface = 0;
@@ -147,13 +136,10 @@ class Port {
     const PortInfo& info() const { return info_; }
     const PortConfig& config() const { return config_; }
     PortCounters counters() const;
-    // Asks the driver and the kernel: false when the device went away.
-    bool link_up() const { return link() == Link::kUp; }
-    Link link() const;
+    Link link() const;                 // asks the driver and the kernel
     std::string link_trouble() const;  // why link() is not kUp, as a sentence; empty when it is
 
   private:
-    struct QueueTally;
     struct Kernel;
 
     Port();
@@ -176,7 +162,6 @@ class Port {
     std::uint32_t receive_limit_ = 0;
     std::uint32_t transmit_limit_ = 0;
     std::uint32_t transmit_room_ = 0;
-    std::unique_ptr<QueueTally[]> tallies_;  // by transmit queue
     std::unique_ptr<Kernel> kernel_;  // what the kernel knows of the interface behind; null: none
 };
 

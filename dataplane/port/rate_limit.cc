@@ -11,8 +11,7 @@ int set(std::uint16_t id, std::uint16_t queue, std::uint32_t mbps) {
     return rte_eth_set_queue_rate_limit(id, queue, static_cast<std::uint16_t>(mbps));
 }
 
-}  // namespace
-
+// Asks the driver by setting no limit.
 Status can_limit_rate(const Port& port) {
     switch (const int outcome = set(port.id(), 0, 0)) {
         case 0: return {};
@@ -25,6 +24,8 @@ Status can_limit_rate(const Port& port) {
                         rte_strerror(-outcome));
     }
 }
+
+}  // namespace
 
 Status limit_rate(Port& port, std::uint16_t queue, std::uint32_t mbps) {
     const PortInfo& info = port.info();

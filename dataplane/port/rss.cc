@@ -1,6 +1,5 @@
 #include "dataplane/port/rss.h"
 
-#include <fmt/ranges.h>
 #include <rte_ethdev.h>
 
 #include <algorithm>
@@ -18,22 +17,11 @@ constexpr std::uint64_t kUdpPorts =
 constexpr std::uint64_t kTcpPorts =
     RTE_ETH_RSS_NONFRAG_IPV4_TCP | RTE_ETH_RSS_NONFRAG_IPV6_TCP | RTE_ETH_RSS_IPV6_TCP_EX;
 
-struct Spreading {
-    std::string_view driver;
-    std::string_view how;
-};
-constexpr std::array kBySelf = {
-    Spreading{"net_af_packet", "PACKET_FANOUT_HASH of the packet sockets"},
-    Spreading{"net_af_xdp", "the interface's own receive queues"},
-    Spreading{"net_tap", "the kernel's flow hash over the tap's queues"},
-    Spreading{"net_ring", "one ring for each queue"},
-    Spreading{"net_null", "the same empty frames on each queue"},
-    Spreading{"net_memif", "one ring of the far side for each queue"},
-    Spreading{"net_vhost", "the guest's choice of queue"},
-    Spreading{"net_virtio", "the host's choice of queue"},
-    Spreading{"net_virtio_user", "the host's choice of queue"},
-    Spreading{"net_pcap", "one file or interface for each queue"},
-};
+// Drivers without RSS whose queues all get frames: by PACKET_FANOUT_HASH (af_packet), the kernel's
+// flow hash (tap), the interface's own queues (af_xdp), a ring or file each, the far side's choice.
+constexpr std::array<std::string_view, 10> kSpreadBySelf = {
+    "net_af_packet", "net_af_xdp", "net_tap",    "net_ring",        "net_null",
+    "net_memif",     "net_vhost",  "net_virtio", "net_virtio_user", "net_pcap"};
 
 std::vector<std::uint8_t> symmetric_key(std::size_t bytes) {
     std::vector<std::uint8_t> key(bytes);
@@ -41,43 +29,6 @@ std::vector<std::uint8_t> symmetric_key(std::size_t bytes) {
         key[at] = at % 2 == 0 ? 0x6d : 0x5a;
     }
     return key;
-}
-
-std::string describe(std::uint64_t functions) {
-    std::vector<std::string_view> parts;
-    if ((functions & RTE_ETH_RSS_LEVEL_MASK) == RTE_ETH_RSS_LEVEL_INNERMOST) {
-        parts.push_back("innermost headers");
-    }
-    if ((functions & kAddresses) != 0) {
-        parts.push_back("IP addresses");
-    }
-    if ((functions & kUdpPorts) != 0) {
-        parts.push_back("UDP ports");
-    }
-    if ((functions & kTcpPorts) != 0) {
-        parts.push_back("TCP ports");
-    }
-    return fmt::format("RSS over {}", fmt::join(parts, ", "));
-}
-
-Result<std::uint64_t> level_of(const PortConfig& config, std::uint64_t offered) {
-    if (config.rss_level == RssLevel::kOutermost) {
-        return offered & RTE_ETH_RSS_LEVEL_OUTERMOST;  // where it is a choice at all
-    }
-    if ((offered & RTE_ETH_RSS_LEVEL_INNERMOST) == 0) {
-        return fail(ErrorCode::kNotSupported,
-                    "port {} ({}) hashes outer headers only: let the envelopes' source ports "
-                    "differ, as VTEPs do (RFC 7348 section 5), instead of asking for the inner "
-                    "headers",
-                    config.name, config.device);
-    }
-    return RTE_ETH_RSS_LEVEL_INNERMOST;
-}
-
-// How a driver without RSS feeds several queues, as a sentence; empty: it does not.
-std::string_view own_spreading(std::string_view driver) {
-    const auto* found = std::ranges::find(kBySelf, driver, &Spreading::driver);
-    return found == kBySelf.end() ? std::string_view() : found->how;
 }
 
 }  // namespace
@@ -89,19 +40,18 @@ Result<RssSetup> choose_rss(const PortConfig& config, const rte_eth_dev_info& de
     const std::uint64_t offered = device.flow_type_rss_offloads;
     const std::uint64_t functions = offered & (kAddresses | kUdpPorts | kTcpPorts);
     if (functions == 0) {
-        const std::string_view how = own_spreading(device.driver_name);
-        if (how.empty()) {
-            return fail(ErrorCode::kNotSupported,
-                        "port {} ({}, driver {}) cannot spread frames over {} receive queues: it "
-                        "offers no RSS. Open one queue, and more ports or a faster core instead",
-                        config.name, config.device, device.driver_name, config.rx_queues);
+        if (std::ranges::find(kSpreadBySelf, std::string_view(device.driver_name)) !=
+            kSpreadBySelf.end()) {
+            return RssSetup{};
         }
-        return RssSetup{.hash_functions = 0, .key = {}, .description = std::string(how)};
+        return fail(ErrorCode::kNotSupported,
+                    "port {} ({}, driver {}) cannot spread frames over {} receive queues: it "
+                    "offers no RSS. Open one queue, and more ports or a faster core instead",
+                    config.name, config.device, device.driver_name, config.rx_queues);
     }
-    const auto level = TRY(level_of(config, offered));
-    return RssSetup{.hash_functions = functions | level,
-                    .key = symmetric_key(device.hash_key_size),
-                    .description = describe(functions | level)};
+    // Of a tunnelled frame the outer headers, where that is a choice at all.
+    return RssSetup{.hash_functions = functions | (offered & RTE_ETH_RSS_LEVEL_OUTERMOST),
+                    .key = symmetric_key(device.hash_key_size)};
 }
 
 }  // namespace pathproof::port

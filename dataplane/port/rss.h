@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <string>
 #include <vector>
 
 #include "dataplane/base/result.h"
@@ -18,12 +17,10 @@ namespace pathproof::port {
 struct RssSetup {
     std::uint64_t hash_functions = 0;  // RTE_ETH_RSS_*; 0: the device is not asked
     std::vector<std::uint8_t> key;     // of the length that the device wants; empty: its own
-    std::string description;           // "IPv4 and IPv6 addresses, UDP and TCP ports"
 };
 
 // Errors: several receive queues on a device that says nothing of RSS and does not spread by itself
-// either (the first queue would get everything); the inner headers asked for where the device
-// hashes outer ones only.
+// either (the first queue would get everything).
 Result<RssSetup> choose_rss(const PortConfig& config, const rte_eth_dev_info& device);
 
 }  // namespace pathproof::port

@@ -39,16 +39,13 @@ std::vector<Target> targets_of(const Goal& goal, const LoadGrid& grid) {
 }
 
 Focus::Focus(const Goal& goal, const LoadGrid& grid, RelevantBounds hints)
-    : expansion_(goal.expansion),
-      top_(grid.top()),
-      targets_(targets_of(goal, grid)),
-      hints_(hints) {
-    limit_step(hints_.lower && hints_.upper ? *hints_.upper - *hints_.lower : 0);
+    : expansion_(goal.expansion), top_(grid.top()), targets_(targets_of(goal, grid)) {
+    look_between(hints);
 }
 
-void Focus::next_target(const RelevantBounds& bounds) {
-    ++at_;
-    hints_ = bounds;
+// The target in hand begins here.
+void Focus::look_between(const RelevantBounds& hints) {
+    hints_ = hints;
     limit_step(hints_.lower && hints_.upper ? *hints_.upper - *hints_.lower : 0);
 }
 
@@ -65,7 +62,8 @@ std::optional<Nomination> Focus::nominate(const LoadBook& book, int common_step)
         if (at_ + 1 == targets_.size()) {
             return {};
         }
-        next_target(bounds);
+        ++at_;
+        look_between(bounds);
     }
 }
 

@@ -51,7 +51,7 @@ class Focus {
     std::optional<int> below(const RelevantBounds& bounds);
     int between(const RelevantBounds& bounds);
     bool worth(int load, const RelevantBounds& bounds) const;
-    void next_target(const RelevantBounds& bounds);
+    void look_between(const RelevantBounds& hints);
     // The next step of a search for a missing bound, after one of `width` had its answer.
     void limit_step(int width) {
         step_ = std::max(width, target().width) * static_cast<int>(expansion_);

@@ -60,12 +60,11 @@ Result<Fault> parse_fault(std::string_view text);
 std::string to_string(const Fault& fault);
 std::string_view mechanism_name(const Fault& fault);  // "STALE_SPORT"
 
-// One row of the fault list: a fault with a name and a meaning.
+// One row of the fault list; what a mechanism does stands where it is made.
 struct FaultModel {
-    std::string_view id;       // "F02"; variants of one row share it
-    std::string_view text;     // parse_fault reads it
-    std::string_view meaning;  // a clause for people
-    std::string_view errata;   // ids of the errata catalogue that it stands for: "E02", "E34,E37"
+    std::string_view id;      // "F02"; variants of one row share it
+    std::string_view text;    // parse_fault reads it
+    std::string_view errata;  // ids of the errata catalogue that it stands for: "E02", "E34,E37"
 };
 std::span<const FaultModel> fault_models();       // F01 to F48, every variant
 std::span<const FaultModel> open_world_models();  // X01 ...: no published defect behaves so

@@ -8,7 +8,6 @@
 #include <cstring>
 #include <iterator>
 
-#include "dataplane/base/counts.h"
 #include "dataplane/softnic/port_loop.h"
 
 namespace pathproof::softnic {
@@ -94,7 +93,7 @@ struct Side {
           to(the_to),
           plan(the_plan),
           way(the_way),
-          nic(plan.limits, faults_on(plan, way), plan.seed) {
+          nic({}, faults_on(plan, way), plan.seed) {
         frame.bytes.reserve(kLongest);
         received.bytes.reserve(kLongest);
     }
@@ -176,10 +175,8 @@ class RunningLink final : public NicLink {
                 const NicLinkPlan& plan)
         : eal_(eal),
           worker_(worker),
-          ports_(ports),
           sides_{Side(ports[0], ports[1], plan, Way::kFromFirst),
-                 Side(ports[1], ports[0], plan, Way::kFromSecond)},
-          before_{ports[0].counters(), ports[1].counters()} {}
+                 Side(ports[1], ports[0], plan, Way::kFromSecond)} {}
     ~RunningLink() override { stop(); }
 
     Status launch() {
@@ -204,9 +201,7 @@ class RunningLink final : public NicLink {
 
     port::Eal& eal_;
     const unsigned worker_;
-    const std::span<port::Port, 2> ports_;
     std::array<Side, 2> sides_;
-    const std::array<port::PortCounters, 2> before_;
     std::atomic<bool> stopping_ = false;
     bool running_ = false;
 };
@@ -228,9 +223,6 @@ int RunningLink::run() noexcept {
 
 NicLinkReport RunningLink::report() {
     NicLinkReport report;
-    for (std::size_t index = 0; index < ports_.size(); ++index) {
-        report.ports.push_back(counts_between(before_[index], ports_[index].counters()));
-    }
     for (std::size_t index = 0; index < sides_.size(); ++index) {
         Side& side = sides_[index];
         side.tally.nic = side.nic.counters();

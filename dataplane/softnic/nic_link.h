@@ -18,7 +18,6 @@
 namespace pathproof::softnic {
 
 struct NicLinkPlan {
-    NicLimits limits;
     // Of the NIC at the first port: tx and wire faults act on what it sends, rx faults on what it
     // receives; the NIC at the second port is healthy.
     std::vector<Fault> faults;
@@ -36,9 +35,7 @@ struct NicLinkTally {
 };
 
 struct NicLinkReport {
-    std::string nic = kSoftwareNicName;
     std::array<NicLinkTally, 2> directions{};  // from the first port, from the second
-    std::vector<port::PortCounters> ports;     // deltas
     // Not empty: why this is no faithful account.
     std::vector<std::string> objections;
 };

@@ -3,7 +3,6 @@
 #include <linux/if_packet.h>
 #include <rte_ethdev.h>
 #include <sys/mman.h>
-#include <unistd.h>
 
 #include <atomic>
 #include <utility>
@@ -35,17 +34,15 @@ std::optional<PacketRing> PacketRing::of(const port::Port& port) {
         return std::nullopt;
     }
     const port::PacketSockets sockets(device.if_index);
-    PacketRing ring;
-    // The defaults are those of rte_eth_af_packet.c.
-    ring.slot_ = port::argument(device, "framesz").value_or(2048);
-    ring.slots_ = port::argument(device, "framecnt").value_or(512);
-    const std::uint32_t block =
-        port::argument(device, "blocksz").value_or(static_cast<std::uint32_t>(getpagesize()));
-    if (sockets.size() != 1 || ring.slot_ == 0 || block < ring.slot_) {
+    const port::PacketRingShape shape = port::packet_ring_shape(device);
+    if (sockets.size() != 1 || shape.slot == 0 || shape.block < shape.slot) {
         return std::nullopt;
     }
+    PacketRing ring;
+    ring.slot_ = shape.slot;
+    ring.slots_ = shape.slots;
     // packet_mmap() maps both rings or none: the receive ring first, the other of the same size.
-    ring.bytes_ = std::size_t{block} * (ring.slots_ / (block / ring.slot_)) * 2;
+    ring.bytes_ = std::size_t{shape.block} * (shape.slots / (shape.block / shape.slot)) * 2;
     void* memory = mmap(nullptr, ring.bytes_, PROT_READ, MAP_SHARED, sockets.first(), 0);
     if (memory == MAP_FAILED) {
         return std::nullopt;

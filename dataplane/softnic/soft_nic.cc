@@ -1,7 +1,6 @@
 #include "dataplane/softnic/soft_nic.h"
 
 #include <algorithm>
-#include <cmath>
 #include <utility>
 
 #include "dataplane/base/random.h"
@@ -21,11 +20,6 @@ std::uint64_t salt_of(const Fault& fault, std::uint64_t seed) {
     return salt;
 }
 
-// Whether the draw lies in the first `rate` of all draws.
-bool within(std::uint64_t draw, double rate) {
-    return std::ldexp(static_cast<double>(draw >> 11), -53) < rate;
-}
-
 bool is_counter(const Fault& fault) {
     return fault.field == FaultField::kCounter;
 }
@@ -35,7 +29,7 @@ bool is_counter(const Fault& fault) {
 // Counts a candidate; true if the fault acts on it.
 bool SoftNic::triggered(const Fault& fault, State& state) {
     const std::uint64_t number = state.candidates++;
-    if (number < fault.after || !within(drawn(state.salt ^ number), fault.rate)) {
+    if (number < fault.after || as_share(drawn(state.salt ^ number)) >= fault.rate) {
         return false;
     }
     ++state.hits;

@@ -19,27 +19,12 @@ constexpr std::uint64_t kOuterFamily = RTE_MBUF_F_TX_OUTER_IPV4 | RTE_MBUF_F_TX_
 constexpr std::uint64_t kFamily = RTE_MBUF_F_TX_IPV4 | RTE_MBUF_F_TX_IPV6;
 constexpr std::uint64_t kSegment = RTE_MBUF_F_TX_TCP_SEG | RTE_MBUF_F_TX_UDP_SEG;
 
-// The transport protocol whose checksum is asked for; 0: none. Segmentation asks for it as well.
-std::uint8_t asked_protocol(std::uint64_t flags) {
-    if ((flags & RTE_MBUF_F_TX_TCP_SEG) != 0) {
-        return IPPROTO_TCP;
-    }
-    if ((flags & RTE_MBUF_F_TX_UDP_SEG) != 0) {
-        return IPPROTO_UDP;
-    }
-    switch (flags & RTE_MBUF_F_TX_L4_MASK) {
-        case RTE_MBUF_F_TX_TCP_CKSUM: return IPPROTO_TCP;
-        case RTE_MBUF_F_TX_UDP_CKSUM: return IPPROTO_UDP;
-        case RTE_MBUF_F_TX_SCTP_CKSUM: return IPPROTO_SCTP;
-        default: return 0;
-    }
-}
-
 bool all_of(std::uint64_t flags, std::uint64_t wanted) {
     return (flags & wanted) == wanted;
 }
 
-bool flags_conflict(std::uint64_t flags) {
+bool flags_conflict(const TxRequest& request) {
+    const std::uint64_t flags = request.offload.mbuf_flags;
     const std::uint64_t l4 = flags & RTE_MBUF_F_TX_L4_MASK;
     const bool tso = (flags & RTE_MBUF_F_TX_TCP_SEG) != 0;
     const bool uso = (flags & RTE_MBUF_F_TX_UDP_SEG) != 0;
@@ -47,7 +32,7 @@ bool flags_conflict(std::uint64_t flags) {
     return all_of(flags, kFamily) || all_of(flags, kOuterFamily) || (tso && uso) ||
            (tso && l4 != 0 && l4 != RTE_MBUF_F_TX_TCP_CKSUM) ||
            (uso && l4 != 0 && l4 != RTE_MBUF_F_TX_UDP_CKSUM) ||
-           (asked_protocol(flags) != 0 && (flags & kFamily) == 0) ||
+           (asked_transport(request) != 0 && (flags & kFamily) == 0) ||
            ((flags & RTE_MBUF_F_TX_IP_CKSUM) != 0 && (flags & RTE_MBUF_F_TX_IPV4) == 0) ||
            ((flags & RTE_MBUF_F_TX_OUTER_IP_CKSUM) != 0 &&
             (flags & RTE_MBUF_F_TX_OUTER_IPV4) == 0) ||
@@ -65,7 +50,7 @@ Refusal check_packet(const PacketPlace& packet, std::uint32_t l3, const TxReques
         packet.l4 != l3 + request.offload.l3_len) {
         return Refusal::kNoNetworkHeader;
     }
-    const std::uint8_t protocol = asked_protocol(flags);
+    const std::uint8_t protocol = asked_transport(request);
     if (protocol == 0) {
         return Refusal::kNone;
     }
@@ -145,7 +130,7 @@ Refusal check_request(Bytes frame, const Places& places, const TxRequest& reques
                       const NicLimits& limits) {
     const frame::OffloadRequest& asked = request.offload;
     const std::uint64_t flags = asked.mbuf_flags;
-    if (flags_conflict(flags)) {
+    if (flags_conflict(request)) {
         return Refusal::kFlagsConflict;
     }
     const auto tunnel = tunnel_of(request);
@@ -159,7 +144,7 @@ Refusal check_request(Bytes frame, const Places& places, const TxRequest& reques
         }
         l3 += asked.outer_l2_len + asked.outer_l3_len;
     }
-    const bool inner_asked = asked_protocol(flags) != 0 || (flags & RTE_MBUF_F_TX_IP_CKSUM) != 0;
+    const bool inner_asked = asked_transport(request) != 0 || (flags & RTE_MBUF_F_TX_IP_CKSUM) != 0;
     if (!inner_asked) {
         return Refusal::kNone;
     }
@@ -223,6 +208,20 @@ void list_buffer_ends(const TxFrame& frame, std::uint32_t inserted,
     }
 }
 
+// All checksums that the request asks for.
+void fill_requested(std::span<std::uint8_t> frame, const Places& places,
+                    const TxRequest& request) noexcept {
+    const std::uint64_t flags = request.offload.mbuf_flags;
+    const PacketPlace& packet = places.innermost();
+    if ((flags & RTE_MBUF_F_TX_IP_CKSUM) != 0) {
+        fill(frame, packet, ip_site(packet));
+    }
+    if (asked_transport(request) != 0) {
+        fill(frame, packet, transport_site(packet));
+    }
+    fill_requested_outer(frame, places, request);
+}
+
 void emit_segment(const HandedOver& handed, const TxRequest& request, const NicLimits& limits,
                   const Cut& cut, std::uint32_t segment, WireFrameBytes& out) {
     const auto header = handed.bytes.begin() + cut.header;
@@ -236,7 +235,19 @@ void emit_segment(const HandedOver& handed, const TxRequest& request, const NicL
 }  // namespace
 
 std::uint8_t asked_transport(const TxRequest& request) noexcept {
-    return asked_protocol(request.offload.mbuf_flags);
+    const std::uint64_t flags = request.offload.mbuf_flags;
+    if ((flags & RTE_MBUF_F_TX_TCP_SEG) != 0) {
+        return IPPROTO_TCP;
+    }
+    if ((flags & RTE_MBUF_F_TX_UDP_SEG) != 0) {
+        return IPPROTO_UDP;
+    }
+    switch (flags & RTE_MBUF_F_TX_L4_MASK) {
+        case RTE_MBUF_F_TX_TCP_CKSUM: return IPPROTO_TCP;
+        case RTE_MBUF_F_TX_UDP_CKSUM: return IPPROTO_UDP;
+        case RTE_MBUF_F_TX_SCTP_CKSUM: return IPPROTO_SCTP;
+        default: return 0;
+    }
 }
 
 bool is_segmented(const TxRequest& request) noexcept {
@@ -288,19 +299,6 @@ void fill_requested_outer(std::span<std::uint8_t> frame, const Places& places,
     if ((flags & RTE_MBUF_F_TX_OUTER_UDP_CKSUM) != 0) {
         fill(frame, places.outer, transport_site(places.outer));
     }
-}
-
-void fill_requested(std::span<std::uint8_t> frame, const Places& places,
-                    const TxRequest& request) noexcept {
-    const std::uint64_t flags = request.offload.mbuf_flags;
-    const PacketPlace& packet = places.innermost();
-    if ((flags & RTE_MBUF_F_TX_IP_CKSUM) != 0) {
-        fill(frame, packet, ip_site(packet));
-    }
-    if (asked_protocol(flags) != 0) {
-        fill(frame, packet, transport_site(packet));
-    }
-    fill_requested_outer(frame, places, request);
 }
 
 }  // namespace pathproof::softnic

@@ -29,10 +29,8 @@ std::uint8_t asked_transport(const TxRequest& request) noexcept;
 void emit(const HandedOver& handed, const TxRequest& request, const NicLimits& limits,
           std::vector<WireFrameBytes>& frames);
 
-// The checksums that the request asks for, written where `places` says.
-void fill_requested(std::span<std::uint8_t> frame, const Places& places,
-                    const TxRequest& request) noexcept;
-// Only those of the outer headers, for when the inner packet was changed since.
+// The checksums of the outer headers that the request asks for, written where `places` says: for
+// when the inner packet was changed since.
 void fill_requested_outer(std::span<std::uint8_t> frame, const Places& places,
                           const TxRequest& request) noexcept;
 

@@ -102,14 +102,14 @@ class RunningWire final : public Wire {
           ports_(ports),
           plan_(plan),
           keeper_(plan.keep_bad_frames),
-          sides_{Side{.from = &ports[plan.port_a],
-                      .to = &ports[plan.port_b],
+          sides_{Side{.from = &ports[0],
+                      .to = &ports[1],
                       .direction = Direction::kAToB,
-                      .ring = PacketRing::of(ports[plan.port_a])},
-                 Side{.from = &ports[plan.port_b],
-                      .to = &ports[plan.port_a],
+                      .ring = PacketRing::of(ports[0])},
+                 Side{.from = &ports[1],
+                      .to = &ports[0],
                       .direction = Direction::kBToA,
-                      .ring = PacketRing::of(ports[plan.port_b])}} {}
+                      .ring = PacketRing::of(ports[1])}} {}
     ~RunningWire() override { stop(); }
 
     Status launch();
@@ -147,8 +147,8 @@ class RunningWire final : public Wire {
 };
 
 bool RunningWire::push_out() noexcept {
-    const bool out_of_a = ports_[plan_.port_a].push_out();
-    return ports_[plan_.port_b].push_out() && out_of_a;
+    const bool out_of_a = ports_[0].push_out();
+    return ports_[1].push_out() && out_of_a;
 }
 
 int RunningWire::run() noexcept {
@@ -265,10 +265,8 @@ void RunningWire::watch() {
 WireReport RunningWire::report() {
     WireReport report{.mode = plan_.mode, .started_unix_ns = started_unix_ns_};
     for (std::size_t index = 0; index < ports_.size(); ++index) {
-        report.ports.push_back(counts_between(before_[index], ports_[index].counters()));
-    }
-    for (const std::size_t index : {plan_.port_a, plan_.port_b}) {
-        const port::PortCounters& counted = report.ports[index];
+        const port::PortCounters counted = counts_between(before_[index], ports_[index].counters());
+        report.ports.push_back(counted);
         const std::uint64_t lost = counted.rx_missed + counted.rx_no_mbuf;
         report.tester_lost += lost;
         if (lost != 0) {
@@ -333,24 +331,22 @@ const char* name(WireMode mode) {
 
 Result<std::unique_ptr<Wire>> Wire::start(port::Eal& eal, unsigned worker,
                                           std::span<port::Port> ports, const WirePlan& plan) {
-    if (plan.port_a >= ports.size() || plan.port_b >= ports.size() || plan.port_a == plan.port_b) {
-        return fail(ErrorCode::kBadInput,
-                    "a wire needs two different ports; {} and {} of {} were named", plan.port_a,
-                    plan.port_b, ports.size());
+    if (ports.size() != 2) {
+        return fail(ErrorCode::kBadInput, "a wire needs two ports; there are {}", ports.size());
     }
     auto wire = std::make_unique<RunningWire>(eal, worker, ports, plan);
     TRY(wire->launch());
     return std::unique_ptr<Wire>(std::move(wire));
 }
 
-Status write_evidence(const std::string& path, const WireReport& report, const WirePlan& plan,
+Status write_evidence(const std::string& path, const WireReport& report,
                       std::span<const port::Port> ports) {
     if (report.kept.empty()) {
         return {};
     }
     std::vector<port::CapturedFrame> frames;
     for (const WireFrame& frame : report.kept) {
-        const std::size_t out = frame.direction == Direction::kAToB ? plan.port_b : plan.port_a;
+        const std::size_t out = frame.direction == Direction::kAToB ? 1 : 0;
         frames.push_back({.port_id = ports[out].id(),
                           .direction = port::CaptureDirection::kOut,
                           .unix_ns = report.started_unix_ns + frame.time_ns,

@@ -27,8 +27,6 @@ enum class WireMode : std::uint8_t {
 const char* name(WireMode mode);
 
 struct WirePlan {
-    std::size_t port_a = 0;  // indices into the ports that the tester opened
-    std::size_t port_b = 1;
     WireMode mode = WireMode::kHealthyNic;
     std::vector<std::uint16_t> tunnel_ports = {4789};
     std::uint32_t keep_bad_frames = 256;
@@ -85,8 +83,7 @@ struct WireReport {
 // CPU is not its own.
 class Wire {
   public:
-    // Errors: a port index that does not exist, both the same, a worker that is busy. `ports` must
-    // outlive it.
+    // `ports`: A and B, which must outlive it. Errors: more or fewer; a worker that is busy.
     static Result<std::unique_ptr<Wire>> start(port::Eal& eal, unsigned worker,
                                                std::span<port::Port> ports, const WirePlan& plan);
     virtual ~Wire() = default;  // ends the forwarding
@@ -99,7 +96,7 @@ class Wire {
 
 // Writes the report's kept frames as a pcapng file, each on the port by which it left. Nothing
 // kept, no file.
-Status write_evidence(const std::string& path, const WireReport& report, const WirePlan& plan,
+Status write_evidence(const std::string& path, const WireReport& report,
                       std::span<const port::Port> ports);
 
 }  // namespace pathproof::softnic

@@ -157,7 +157,6 @@ class Exchange {
             rte_pktmbuf_free(mbuf);
             return;
         }
-        ++report_.sent;
     }
 
     std::uint16_t receive() {
@@ -206,8 +205,11 @@ class Exchange {
     std::uint64_t left_out_ = 0;
 };
 
-void object_to_losses(const port::Port& from, const port::Port& to, ExchangeReport& report) {
-    const std::uint64_t lost = report.to.rx_missed + report.to.rx_no_mbuf;
+// `before`: what `to` had counted when the exchange began.
+void object_to_losses(const port::Port& from, const port::Port& to,
+                      const port::PortCounters& before, ExchangeReport& report) {
+    const port::PortCounters counted = counts_between(before, to.counters());
+    const std::uint64_t lost = counted.rx_missed + counted.rx_no_mbuf;
     if (lost != 0) {
         report.objections.push_back(
             fmt::format("port {}: the tester lost {} frames itself (full ring or no buffer)",
@@ -234,15 +236,12 @@ Result<ExchangeReport> exchange(port::Eal& eal, unsigned worker, std::span<port:
     // What lies in a port's ring from before is no answer to this plan.
     to.empty();
     from.empty();
-    const port::PortCounters from_before = from.counters();
-    const port::PortCounters to_before = to.counters();
+    const port::PortCounters before = to.counters();
     ExchangeReport report;
     Exchange work(plan, from, to, report);
     TRY(eal.launch(worker, [&work] { return work.run(); }));
     eal.join(worker);
-    report.from = counts_between(from_before, from.counters());
-    report.to = counts_between(to_before, to.counters());
-    object_to_losses(from, to, report);
+    object_to_losses(from, to, before, report);
     return report;
 }
 

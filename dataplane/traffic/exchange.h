@@ -48,11 +48,8 @@ struct ArrivedFrame {
 };
 
 struct ExchangeReport {
-    std::uint64_t sent = 0;
     std::vector<FrameRefusal> refusals;
     std::vector<ArrivedFrame> arrived;  // in the order in which they came
-    port::PortCounters from;            // deltas
-    port::PortCounters to;
     // Not empty: why a frame that is missing may be the tester's own loss.
     std::vector<std::string> objections;
     bool operator==(const ExchangeReport&) const = default;

@@ -11,6 +11,13 @@
 #include "dataplane/port/counter_rate.h"
 
 namespace pathproof::traffic {
+namespace {
+
+// What a sleep may overrun its end by on a busy machine; sleeps end this much before the spin
+// begins.
+constexpr Nanoseconds kOversleep{60'000};
+
+}  // namespace
 
 Tsc tsc_now() noexcept {
     return rte_rdtsc();

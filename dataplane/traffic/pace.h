@@ -24,6 +24,8 @@ class TscClock {
     std::int64_t cycles(Nanoseconds time) const noexcept {
         return static_cast<std::int64_t>(static_cast<double>(time.count()) * hz_ / 1e9);
     }
+    // As counts to be added to an instant; a negative time goes back from it.
+    Tsc ticks(Nanoseconds time) const noexcept { return static_cast<Tsc>(cycles(time)); }
     std::int64_t nanoseconds(Tsc from, Tsc to) const noexcept {
         return static_cast<std::int64_t>(static_cast<double>(static_cast<std::int64_t>(to - from)) *
                                          1e9 / hz_);
@@ -40,16 +42,15 @@ struct RunClock {
     Tsc start = 0;
     std::int64_t now_ns() const noexcept { return tsc.nanoseconds(start, tsc_now()); }
     std::int64_t at_ns(Tsc instant) const noexcept { return tsc.nanoseconds(start, instant); }
-    Tsc at(std::int64_t ns) const noexcept {
-        return start + static_cast<Tsc>(tsc.cycles(Nanoseconds(ns)));
+    Tsc at(std::int64_t ns) const noexcept { return start + tsc.ticks(Nanoseconds(ns)); }
+    // What a frame says that leaves at this instant.
+    std::uint64_t stamp_ns(Tsc instant) const noexcept {
+        return static_cast<std::uint64_t>(at_ns(instant));
     }
 };
 
 // The last stretch before a deadline is spun, and no sleep may end inside it.
 inline constexpr Nanoseconds kSpin{50'000};
-// What a sleep may overrun its end by on a busy machine; sleeps end this much before the spin
-// begins.
-inline constexpr Nanoseconds kOversleep{60'000};
 
 // Returns at the deadline, or at once when it has passed, and says when it returned.
 Tsc spin_until(Tsc deadline) noexcept;

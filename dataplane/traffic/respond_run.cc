@@ -31,7 +31,7 @@ void serve(RespondWorker& worker, const RunClock& clock, const End& end) noexcep
             napper.found_work();
             continue;
         }
-        const Tsc look_again = tsc_now() + static_cast<Tsc>(clock.tsc.cycles(kLookAgain));
+        const Tsc look_again = tsc_now() + clock.tsc.ticks(kLookAgain);
         napper.nap(std::min(look_again, worker.next_due(clock, look_again)));
     }
 }

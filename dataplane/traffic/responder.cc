@@ -156,8 +156,7 @@ void Responder::note_arrival(const frame::DnsQuestion& question,
 }
 
 bool Responder::lose(double share) noexcept {
-    // 53 bits: what a double holds exactly.
-    return share > 0 && static_cast<double>(random_() >> 11) * 0x1p-53 < share;
+    return share > 0 && as_share(random_()) < share;
 }
 
 void Responder::answer(Bytes frame, const FrameView& view, const frame::DnsQuestion& question,

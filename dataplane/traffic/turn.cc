@@ -17,6 +17,9 @@ namespace {
 using frame::PacketView;
 using frame::PartialSum;
 
+// What every packet written here has left to live: Linux's own default.
+constexpr std::uint8_t kHops = 64;
+
 bool is_v4(const PacketView& packet) {
     return packet.network == frame::Network::kIpv4;
 }

@@ -10,9 +10,6 @@
 
 namespace pathproof::traffic {
 
-// What every packet written here has left to live: Linux's own default.
-inline constexpr std::uint8_t kHops = 64;
-
 // True if the frame's headers are those that a reply written anew would have too, but for their
 // values: UDP datagrams in IPv4 without options or IPv6 without extension headers, plain or in
 // VXLAN.

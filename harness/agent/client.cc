@@ -1,7 +1,5 @@
 #include "harness/agent/client.h"
 
-#include <fmt/ranges.h>
-
 #include <csignal>
 #include <nlohmann/json.hpp>
 
@@ -46,13 +44,6 @@ Result<std::unique_ptr<Client>> Client::start(const std::vector<std::string>& ar
     process::Child child = TRY(process::Child::start(argv, options));
     std::unique_ptr<Client> client(new Client());
     client->impl_ = std::make_unique<Impl>(std::move(child), who);
-    return client;
-}
-
-Result<std::unique_ptr<Client>> Client::greeted(Result<std::unique_ptr<Client>> client) {
-    if (const Status met = client ? (*client)->greet(kStartTime) : Status(); !met) {
-        return fail(met.error(), "start {}", (*client)->who());
-    }
     return client;
 }
 
@@ -119,16 +110,10 @@ const Hello& Client::hello() const {
 Result<std::unique_ptr<Client>> Client::start_in_netns(const std::string& netns) {
     TRY(process::require_netns(netns));
     const std::string who = netns.empty() ? "agent" : "agent in namespace " + netns;
-    return greeted(
+    auto client = TRY(
         start({process::own_binary(), "agent"}, {.netns = netns, .at_our_death = SIGTERM}, who));
-}
-
-Result<std::unique_ptr<Client>> Client::start_command(const std::vector<std::string>& argv) {
-    if (argv.empty()) {
-        return fail(ErrorCode::kBadInput, "no command to start the agent with");
-    }
-    return greeted(start(argv, {.at_our_death = SIGTERM},
-                         fmt::format("agent behind '{}'", fmt::join(argv, " "))));
+    TRY(doing(client->greet(kStartTime), "start {}", who));
+    return client;
 }
 
 Result<std::unique_ptr<Client>> Client::start_behind(const std::vector<std::string>& argv,

@@ -386,8 +386,6 @@ class Client {
     // Starts an agent in a named network namespace. It ends with the calling thread at the latest
     // (process::Child), so call this from one that lives as long as it should.
     static Result<std::unique_ptr<Client>> start_in_netns(const std::string& netns);
-    // Starts `argv` (for example {"ssh", "root@dut", "pathproof", "agent"}).
-    static Result<std::unique_ptr<Client>> start_command(const std::vector<std::string>& argv);
     // Starts `program` on another host over OpenSSH. Where there is none, or not this build of it,
     // our own program is copied there for as long as the agent runs (program_copy.h). Errors: no
     // way in (kNotPermitted, with ssh's words), a host that cannot run it (kNotSupported).
@@ -506,7 +504,6 @@ class Client {
                                                  const std::string& who);
     static Result<std::unique_ptr<Client>> copy_over_ssh(const process::SshHost& host,
                                                          const std::string& why);
-    static Result<std::unique_ptr<Client>> greeted(Result<std::unique_ptr<Client>> client);
     Status greet(milliseconds patience);
     std::unique_ptr<Impl> impl_;
 };

@@ -11,6 +11,7 @@
 #include <span>
 #include <vector>
 
+#include "dataplane/base/join_each.h"
 #include "dataplane/frame/dns.h"
 #include "harness/agent/operations.h"
 #include "harness/agent/socket.h"
@@ -299,28 +300,22 @@ std::string rcode_text(std::uint8_t rcode) {
 
 // "A: NXDOMAIN, AAAA: no address" for answers that do not help; empty when at least one does.
 std::string useless_answers(const Lookup& lookup) {
-    std::string text;
     bool any_address = false;
     bool any_error = false;
-    for (const Question& question : lookup.questions) {
-        const Answer answer = *question.answer;
+    const std::string text = join_each(lookup.questions, [&](const Question& question) {
+        const Answer& answer = *question.answer;
         any_address |= answer.addresses > 0;
         any_error |= answer.rcode != 0;
-        text += fmt::format("{}{}: {}", text.empty() ? "" : ", ", question.type_name,
-                            answer.rcode != 0       ? rcode_text(answer.rcode)
-                            : answer.addresses == 0 ? "no address"
-                                                    : "an address");
-    }
+        return fmt::format("{}: {}", question.type_name,
+                           answer.rcode != 0       ? rcode_text(answer.rcode)
+                           : answer.addresses == 0 ? "no address"
+                                                   : "an address");
+    });
     return any_address && !any_error ? std::string() : text;
 }
 
-std::string missing_answers(const Lookup& lookup, const DnsLookupOptions& options) {
-    std::string missing;
-    for (const Question& question : lookup.questions) {
-        if (!question.answer) {
-            missing += (missing.empty() ? "" : " and ") + std::string(question.type_name);
-        }
-    }
+std::string missing_answers(Lookup& lookup, const DnsLookupOptions& options) {
+    const std::string missing = join_each(open_questions(lookup), &Question::type_name, " and ");
     const std::string attempts =
         options.attempts > 1 ? fmt::format(" in each of {} attempts", options.attempts) : "";
     const std::string text =

@@ -23,7 +23,7 @@ constexpr std::size_t kMostLines = 400;
 constexpr milliseconds kStartsWithin{10'000};
 constexpr milliseconds kSaysWithin{2'000};
 constexpr const char* kInstall = "install the package dnsmasq-base";
-constexpr const char* kWorkers = "child processes for TCP requests: in use ";
+constexpr std::string_view kWorkers = "child processes for TCP requests: in use ";
 // The last line of its answer to SIGUSR1 that every version has.
 constexpr const char* kServer = ": queries sent ";
 
@@ -238,10 +238,9 @@ std::optional<DnsmasqWorkers> workers_said(const std::vector<std::string>& log) 
         const std::size_t at = line->find(kWorkers);
         DnsmasqWorkers said;
         if (at != std::string::npos &&
-            std::sscanf(line->c_str() + at,
-                        "child processes for TCP requests: in use %u, highest since last SIGUSR1 "
-                        "%u, max allowed %u",
-                        &said.in_use, &said.highest, &said.most) == 3) {
+            std::sscanf(line->c_str() + at + kWorkers.size(),
+                        "%u, highest since last SIGUSR1 %u, max allowed %u", &said.in_use,
+                        &said.highest, &said.most) == 3) {
             return said;
         }
     }

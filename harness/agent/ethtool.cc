@@ -163,18 +163,14 @@ Result<FeatureTable> read_table(Device& device) {
     return table;
 }
 
-struct Wish {
-    std::size_t index;
-    bool on;
-};
-
-Status write_features(Device& device, const FeatureTable& table, const std::vector<Wish>& wishes) {
+Status write_features(Device& device, const FeatureTable& table,
+                      const std::vector<FeatureRequest>& wishes) {
     const auto count = static_cast<std::uint32_t>(table.blocks.size());
     Command<ethtool_sfeatures> command(ETHTOOL_SFEATURES,
                                        count * sizeof(ethtool_set_features_block));
     command->size = count;
     auto* blocks = command.tail<ethtool_set_features_block>();
-    for (const Wish& wish : wishes) {
+    for (const FeatureRequest& wish : wishes) {
         const std::uint32_t bit = 1u << (wish.index % 32);
         blocks[wish.index / 32].valid |= bit;
         blocks[wish.index / 32].requested |= wish.on ? bit : 0;
@@ -261,7 +257,7 @@ std::vector<Feature> features_of(const FeatureTable& table) {
 
 // Asks for the wishes that stood before, for every feature that may be asked for.
 Status put_back(Device& device, const FeatureTable& before) {
-    std::vector<Wish> wishes;
+    std::vector<FeatureRequest> wishes;
     for (std::size_t index = 0; index < before.names.size(); ++index) {
         if (!before.fixed(index)) {
             wishes.push_back({index, before.requested(index)});
@@ -392,12 +388,10 @@ Result<std::vector<FeatureChange>> change_features(
     const std::vector<FeatureRequest> requests =
         TRY(doing(expand_features(before.names, wanted), "device {}", name));
     TRY(refuse_fixed(device, before, requests));
-    std::vector<Wish> wishes;
-    for (const FeatureRequest& request : requests) {
-        if (!before.fixed(request.index)) {
-            wishes.push_back({request.index, request.on});
-        }
-    }
+    std::vector<FeatureRequest> wishes;
+    std::ranges::copy_if(requests, std::back_inserter(wishes), [&](const FeatureRequest& request) {
+        return !before.fixed(request.index);
+    });
     if (!wishes.empty()) {
         TRY(write_features(device, before, wishes));
     }
@@ -424,7 +418,7 @@ Status request_features(const std::string& name,
                         const std::vector<std::pair<std::string, bool>>& wanted) {
     Device device = TRY(Device::open(name));
     const FeatureTable table = TRY(read_table(device));
-    std::vector<Wish> wishes;
+    std::vector<FeatureRequest> wishes;
     for (const auto& [feature, on] : wanted) {
         const auto found = std::ranges::find(table.names, feature);
         const auto index = static_cast<std::size_t>(found - table.names.begin());

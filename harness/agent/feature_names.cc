@@ -33,6 +33,17 @@ constexpr std::array<Group, 12> kGroups{{
     {"rxhash", "receive-hashing", "rx-hashing"},
 }};
 
+// The pattern of single names behind a word of `ethtool -K` ("tx" or "tx-checksumming":
+// "tx-checksum-*"); empty when the word is none of ethtool's.
+std::string_view group_pattern(std::string_view word) {
+    for (const Group& group : kGroups) {
+        if (word == group.short_word || word == group.long_word) {
+            return group.pattern;
+        }
+    }
+    return {};
+}
+
 bool matches(const std::string& name, std::string_view pattern) {
     return !name.empty() && fnmatch(std::string(pattern).c_str(), name.c_str(), 0) == 0;
 }
@@ -89,24 +100,6 @@ Status expand_group(const std::vector<std::string>& names, const std::string& wo
 }
 
 }  // namespace
-
-std::string_view group_pattern(std::string_view word) {
-    for (const Group& group : kGroups) {
-        if (word == group.short_word || word == group.long_word) {
-            return group.pattern;
-        }
-    }
-    return {};
-}
-
-std::string_view group_of(const std::string& feature) {
-    for (const Group& group : kGroups) {
-        if (matches(feature, group.pattern)) {
-            return group.long_word;
-        }
-    }
-    return {};
-}
 
 Result<std::vector<FeatureRequest>> expand_features(
     const std::vector<std::string>& names,

@@ -25,13 +25,6 @@ struct FeatureRequest {
     bool operator==(const FeatureRequest&) const = default;
 };
 
-// The pattern of single names behind a word of `ethtool -K` ("tx" or "tx-checksumming":
-// "tx-checksum-*"); empty when the word is none of ethtool's.
-std::string_view group_pattern(std::string_view word);
-
-// The long word under which `ethtool -k` sums up this feature; empty when it stands for itself.
-std::string_view group_of(const std::string& feature);
-
 // Expands single names and group words, each feature at most once; of two wishes the later one
 // counts, as with ethtool -K. `names` has one entry for each feature bit, empty where the kernel
 // has none. A word that is neither a feature nor a group is kNotFound, with close matches; nothing

@@ -149,11 +149,12 @@ struct CoreDnsForwarder final : Forwarder {
     }
 
     void dial(std::size_t index) {
-        auto socket = open_socket(socket_family(options.upstream.address),
-                                  options.prefer_udp ? SOCK_DGRAM : SOCK_STREAM, 0);
         const SocketAddress upstream = to_socket_address(options.upstream);
-        if (!socket || (connect(socket->get(), upstream.raw(), upstream.length) != 0 &&
-                        errno != EINPROGRESS)) {
+        const int type = options.prefer_udp ? SOCK_DGRAM : SOCK_STREAM;
+        Fd socket(::socket(socket_family(options.upstream.address),
+                           type | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+        if (!socket ||
+            (connect(socket.get(), upstream.raw(), upstream.length) != 0 && errno != EINPROGRESS)) {
             const int reason = errno;
             const std::int64_t now = realtime_ns();
             report.tries.push_back({.query = static_cast<std::uint32_t>(index),
@@ -165,10 +166,10 @@ struct CoreDnsForwarder final : Forwarder {
             again_after(kAfterRefusal, index);
             return;
         }
-        const int descriptor = socket->get();
+        const int descriptor = socket.get();
         const auto local = local_endpoint(descriptor);
         Connection& connection = connections[descriptor];
-        connection.socket = std::move(*socket);
+        connection.socket = std::move(socket);
         connection.port = local ? local->port : std::uint16_t{0};
         begin_try(index, connection);
         ++report.dials;

@@ -4,35 +4,25 @@
 
 #include <nlohmann/json.hpp>
 
+#include "dataplane/base/owned.h"
 #include "harness/agent/feature_names.h"
 #include "harness/agent/operations.h"
 #include "harness/process/json_text.h"
 #include "harness/process/program.h"
 
 namespace pathproof::agent {
+namespace {
 
 std::vector<std::string> interface_names() {
     std::vector<std::string> names;
-    struct if_nameindex* list = if_nameindex();
-    for (const struct if_nameindex* entry = list; entry != nullptr && entry->if_index != 0;
-         ++entry) {
+    const Owned<struct if_nameindex, if_freenameindex> list(if_nameindex());
+    for (const auto* entry = list.get(); entry != nullptr && entry->if_index != 0; ++entry) {
         names.emplace_back(entry->if_name);
-    }
-    if (list != nullptr) {
-        if_freenameindex(list);
     }
     return names;
 }
 
-Status require_interface(const std::string& name) {
-    if (name.size() < IFNAMSIZ && if_nametoindex(name.c_str()) != 0) {
-        return {};
-    }
-    return fail(ErrorCode::kNotFound,
-                "network device '{}' does not exist here; 'ip link' lists the devices{}", name,
-                did_you_mean(name, interface_names()));
-}
-
+// "prog 12 (xdp_drop)", as `ip link` shows it; empty: none is attached.
 Result<std::string> read_xdp_program(const std::string& name) {
     const std::string text =
         TRY(process::run_checked({"ip", "-details", "-json", "link", "show", "dev", name}));
@@ -43,6 +33,17 @@ Result<std::string> read_xdp_program(const std::string& name) {
     return prog.is_object() ? fmt::format("prog {} ({})", prog.value("id", 0),
                                           prog.value("name", "without a name"))
                             : "";
+}
+
+}  // namespace
+
+Status require_interface(const std::string& name) {
+    if (name.size() < IFNAMSIZ && if_nametoindex(name.c_str()) != 0) {
+        return {};
+    }
+    return fail(ErrorCode::kNotFound,
+                "network device '{}' does not exist here; 'ip link' lists the devices{}", name,
+                did_you_mean(name, interface_names()));
 }
 
 Result<std::string> Client::xdp_program(const std::string& device) {

@@ -11,22 +11,8 @@ constexpr int kBacklog = 1024;
 constexpr int kUdpBufferBytes = 4 << 20;
 constexpr std::chrono::milliseconds kPause{50};
 
-Result<Fd> bind_socket(int type, const frame::Endpoint& at) {
-    const int family = socket_family(at.address);
-    Fd socket = TRY(open_socket(family, type, 0));
-    const int on = 1;
-    if (type == SOCK_STREAM) {
-        setsockopt(socket.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
-    }
-    if (family == AF_INET6) {
-        setsockopt(socket.get(), IPPROTO_IPV6, IPV6_V6ONLY, &on, sizeof on);
-    }
-    const SocketAddress address = to_socket_address(at);
-    if (bind(socket.get(), address.raw(), address.length) == 0) {
-        return socket;
-    }
-    const int reason = errno;
-    const char* protocol = type == SOCK_STREAM ? "TCP" : "UDP";
+// Why a socket does not get this address, by the errno of bind(2) or listen(2).
+Failure cannot_listen(const char* protocol, const frame::Endpoint& at, int reason) {
     if (reason == EADDRNOTAVAIL) {
         return fail(ErrorCode::kNotFound,
                     "{} is no address of this namespace (or not ready yet); see 'ip address'",
@@ -38,6 +24,23 @@ Result<Fd> bind_socket(int type, const frame::Endpoint& at) {
                     frame::to_string(at));
     }
     return system_failure(fmt::format("listen on {} {}", protocol, frame::to_string(at)), reason);
+}
+
+Result<Fd> bind_socket(int type, const frame::Endpoint& at) {
+    const int family = socket_family(at.address);
+    Fd socket = TRY(open_socket(family, type, 0));
+    const int on = 1;
+    if (type == SOCK_STREAM) {
+        setsockopt(socket.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+    }
+    if (family == AF_INET6) {
+        setsockopt(socket.get(), IPPROTO_IPV6, IPV6_V6ONLY, &on, sizeof on);
+    }
+    const SocketAddress address = to_socket_address(at);
+    if (bind(socket.get(), address.raw(), address.length) != 0) {
+        return cannot_listen(type == SOCK_STREAM ? "TCP" : "UDP", at, errno);
+    }
+    return socket;
 }
 
 // accept(2): errors of the network that was already gone; the listener itself is well.
@@ -98,13 +101,7 @@ Result<Fd> bind_udp(const frame::Endpoint& at) {
 Result<Fd> listen_tcp(const frame::Endpoint& at) {
     Result<Fd> socket = bind_socket(SOCK_STREAM, at);
     if (socket && listen(socket->get(), kBacklog) != 0) {
-        const int reason = errno;
-        if (reason == EADDRINUSE) {
-            return fail(ErrorCode::kUnavailable,
-                        "TCP port {} is already in use; 'ss -lnp' shows by whom",
-                        frame::to_string(at));
-        }
-        return system_failure(fmt::format("listen on TCP {}", frame::to_string(at)), reason);
+        return cannot_listen("TCP", at, errno);
     }
     return socket;
 }

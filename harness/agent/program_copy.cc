@@ -1,6 +1,7 @@
 #include "harness/agent/program_copy.h"
 
 #include <elf.h>
+#include <fmt/ranges.h>
 #include <link.h>
 #include <sys/auxv.h>
 #include <sys/utsname.h>
@@ -29,11 +30,8 @@ std::string build_id_in(const char* notes, std::size_t size) {
         }
         if (head.n_type == NT_GNU_BUILD_ID && head.n_namesz == sizeof ELF_NOTE_GNU &&
             std::memcmp(notes + sizeof head, ELF_NOTE_GNU, sizeof ELF_NOTE_GNU) == 0) {
-            std::string id;
-            for (std::size_t at = begin; at < begin + head.n_descsz; ++at) {
-                id += fmt::format("{:02x}", static_cast<unsigned char>(notes[at]));
-            }
-            return id;
+            const auto* const id = reinterpret_cast<const unsigned char*>(notes) + begin;
+            return fmt::format("{:02x}", fmt::join(id, id + head.n_descsz, ""));
         }
         notes += end;
         size -= end;

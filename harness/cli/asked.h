@@ -31,6 +31,7 @@ void add_run_options(CLI::App& command, verdict::RunOptions& asked);
 // result where no view takes standard output.
 template <typename Options, typename Print>
 Result<int> run_to_end(Result<SessionOptions> asked, const Options& options, const Print& print) {
+    TRY(options.views.check());
     // What is wrong with a file is said before what is wrong with a device.
     const auto expected = TRY(Expected::read(options.baseline));
     const auto session = TRY(std::move(asked));

@@ -7,6 +7,7 @@
 
 #include "dataplane/base/clock.h"
 #include "dataplane/base/new_file.h"
+#include "dataplane/base/plural.h"
 #include "harness/cli/commands.h"
 #include "harness/compare/read.h"
 #include "harness/report/text.h"
@@ -75,8 +76,8 @@ int Expected::judge(verdict::RunResult& result, int exit_code) const {
             ? fmt::format("Each failure of this run ({}) is known to the baseline {}.",
                           found.known.size(), baseline->file)
             : fmt::format("By the baseline {}: {} known, {} not expected, {} past their date.",
-                          baseline->file, report::plural(found.known.size(), "failure"),
-                          found.fresh.size(), found.expired.size()));
+                          baseline->file, plural(found.known.size(), "failure"), found.fresh.size(),
+                          found.expired.size()));
     return found.exit_code(result.verdict);
 }
 

@@ -2,6 +2,7 @@
 #include "harness/cli/compare.h"
 
 #include <CLI/CLI.hpp>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "dataplane/base/clock.h"
@@ -23,7 +24,8 @@ Result<std::vector<compare::Report>> read_reports(const std::vector<std::string>
     for (const std::string& path : paths) {
         auto report = TRY(compare::read_report(path));
         for (const compare::Report& other : reports) {
-            if (compare::same_file(other.file, report.file)) {
+            std::error_code gone;
+            if (std::filesystem::equivalent(other.file, report.file, gone)) {
                 return fail(ErrorCode::kBadInput, "{} and {} are one file", other.file,
                             report.file);
             }

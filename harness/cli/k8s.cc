@@ -130,7 +130,7 @@ struct ClientOptions {
 };
 
 std::chrono::milliseconds milliseconds_of(double seconds) {
-    return std::chrono::duration_cast<std::chrono::milliseconds>(nanoseconds_of(seconds));
+    return std::chrono::round<std::chrono::milliseconds>(nanoseconds_of(seconds));
 }
 
 // Until one query is answered.

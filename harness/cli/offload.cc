@@ -124,9 +124,10 @@ void add_check(CLI::App& app, Command& chosen) {
     command->add_option("--seed", options->seed, "Repeats a run's frames")->capture_default_str();
     command->add_option("--frames", options->frames, "Of each row of the matrix (DPDK ports)")
         ->check(CLI::Range(3, 1000))
-        ->capture_default_str();
+        ->capture_default_str()
+        ->excludes(command->get_option("DEV"));
     command->add_flag("--quick", options->quick, "All pairs of the matrix in place of all triples");
-    command->add_flag("--json", options->json, "Print the whole result as one JSON document");
+    command->add_flag("--json", options->views.json, "Print the whole result as one JSON document");
     add_view_options(*command, options->views);
 }
 

@@ -215,20 +215,21 @@ Status choose_device(SessionOptions& session) {
 Result<int> run_device_check(const OffloadCheckOptions& options) {
     verdict::RunOptions asked = options;
     asked.scenarios = {"offload-truth"};
-    const auto print = [&](const verdict::RunResult& result, const std::string& report) {
-        options.json ? print_document(result) : print_check(result);
-        fmt::print("{}", options.json || report.empty() ? "" : "report: " + report + "\n");
+    const auto print = [](const verdict::RunResult& result, const std::string& report) {
+        print_check(result);
+        fmt::print("{}", report.empty() ? "" : "report: " + report + "\n");
     };
     return run_to_end(session_of(asked, options.seed, options.out), options, print);
 }
 
 void declare_device_check(CLI::App& check, OffloadCheckOptions& options) {
-    check.add_option("DEV", options.device,
-                     "Network device of the kernel, in use for nothing else");
+    CLI::Option* device = check.add_option("DEV", options.device,
+                                           "Network device of the kernel, in use for nothing else");
     CLI::Option* tester = check.add_option(
         "--tester", options.tester,
         "With DEV: the tester's port at the other end of its cable: network interface, "
         "PCI address or DPDK virtual device (default: the peer of a veth device)");
+    tester->needs(device);
     check
         .add_option("--tester-netns", options.tester_netns,
                     "Network namespace of --tester (default: that of DEV)")

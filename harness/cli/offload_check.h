@@ -32,7 +32,6 @@ struct OffloadCheckOptions : verdict::RunOptions {
     std::string baseline;  // file of expected failures; empty: none
     Views views;
     std::uint64_t seed = 1;
-    bool json = false;
 };
 
 // A device of the kernel that may be touched, the tester's port at the other end of its cable, and

@@ -231,7 +231,8 @@ void declare_port_check(CLI::App& check, OffloadCheckOptions& options) {
     check
         .add_option("--mtu", options.mtu,
                     "longest IP packet that the ports carry (1500; the software NIC 9216)")
-        ->check(CLI::Range(1280, 9728));
+        ->check(CLI::Range(1280, 9728))
+        ->excludes(check.get_option("DEV"));
 }
 
 bool is_port_check(const OffloadCheckOptions& options) {
@@ -241,13 +242,14 @@ bool is_port_check(const OffloadCheckOptions& options) {
 
 Result<int> run_port_check(const OffloadCheckOptions& options) {
     TRY(check_options(options));
+    TRY(options.views.check());
     const auto expected = TRY(Expected::read(options.baseline));
     auto run = TRY(run_on_ports(options));
     const int exit_code =
         options.views.write(run, expected.judge(run, verdict::exit_code(run.verdict)));
     return conclude(run, options.out, exit_code, [&](const std::string&) {
         if (!options.views.print(run, exit_code)) {
-            options.json ? print_document(run) : print_run(run);
+            print_run(run);
         }
     });
 }

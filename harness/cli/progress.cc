@@ -59,4 +59,8 @@ void StderrProgress::step(const std::string& what) {
                     done_, steps_, what.substr(0, 44)));
 }
 
+void StderrProgress::leave_out(std::size_t steps) {
+    steps_ = std::max<std::size_t>(steps_ - std::min(steps, steps_), 1);
+}
+
 }  // namespace pathproof::cli

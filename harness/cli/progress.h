@@ -16,6 +16,7 @@ class StderrProgress : public scenario::Progress {
     ~StderrProgress() override;
     void begin(const std::string& scenario, std::size_t steps) override;
     void step(const std::string& what) override;
+    void leave_out(std::size_t steps) override;
     // Says nothing more from then on. From any thread; what is being said is waited for, but not
     // for long: nobody may read it.
     void silence();

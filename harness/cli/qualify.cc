@@ -66,6 +66,9 @@ int run_bisect(QualifyOptions options) {
         return verdict::kBisectSkip;
     };
     options.only = scenario;
+    if (!cell.empty() && !options.cells.empty()) {
+        return skip({ErrorCode::kBadInput, "--bisect names the cell: leave --cells out"});
+    }
     const scenario::Scenario* known = scenario::find_scenario(scenario);
     if (!cell.empty() && (known == nullptr || known->cells != nullptr)) {
         options.cells = {options.bisect};
@@ -100,22 +103,24 @@ void add_qualify(CLI::App& app, Command& chosen) {
     add_lab_option(*command, options->lab);
     command->add_option("--profile", options->profile,
                         "what the device under test is expected to do (default: by its driver)");
-    CLI::Option* only = command->add_option(
+    command->add_option(
         "--only", options->only,
         "scenarios to run, separated by commas (default: all that the lab can, but for those "
         "that take longer than a minute)");
     command->add_option("--out", options->out, "folder of the report")->capture_default_str();
-    command
-        ->add_option("--bisect", options->bisect,
-                     "SCENARIO or SCENARIO/CELL, for 'git bisect run': exit code 0 where the "
-                     "failure is absent, 1 where it is present, 125 where this cannot be told")
-        ->excludes(only);
+    CLI::Option* bisect = command->add_option(
+        "--bisect", options->bisect,
+        "SCENARIO or SCENARIO/CELL, for 'git bisect run': exit code 0 where the failure is absent, "
+        "1 where it is present, 125 where this cannot be told");
     command->add_flag(
         "--prices", options->prices,
         "afterwards run every cure on the probes of all scenarios: what else it cures, breaks and "
         "costs (at most 20 minutes); kept for later runs on this kernel");
     add_baseline_option(*command, options->baseline);
     add_view_options(*command, options->views);
+    for (const char* other : {"--only", "--baseline", "--ktap", "--summary-md", "--netdev-json"}) {
+        bisect->excludes(command->get_option(other));
+    }
     command->add_option("--seed", options->seed, "repeats a run's random choices (0: draw one)");
     add_run_options(*command, *options);
 }

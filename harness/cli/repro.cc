@@ -19,7 +19,6 @@ struct ReproOptions : verdict::RunOptions {
     std::string baseline;
     Views views;
     std::uint64_t seed = 0;
-    bool json = false;
 };
 
 Result<int> run_repro(const ReproOptions& options) {
@@ -29,8 +28,8 @@ Result<int> run_repro(const ReproOptions& options) {
     }
     verdict::RunOptions asked = options;
     asked.scenarios = ids;
-    const auto print = [&](const verdict::RunResult& result, const std::string&) {
-        options.json ? print_document(result) : print_summary(result);
+    const auto print = [](const verdict::RunResult& result, const std::string&) {
+        print_summary(result);
     };
     return run_to_end(session_of(asked, options.seed, options.out), options, print);
 }
@@ -51,7 +50,7 @@ void add_repro(CLI::App& app, Command& chosen) {
     add_baseline_option(*command, options->baseline);
     command->add_option("--seed", options->seed, "repeats a run's random choices (0: draw one)");
     add_run_options(*command, *options);
-    command->add_flag("--json", options->json, "print the whole result as one JSON document");
+    command->add_flag("--json", options->views.json, "print the whole result as one JSON document");
     add_view_options(*command, options->views);
 }
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <iterator>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "dataplane/base/number.h"
 #include "dataplane/frame/dns.h"
@@ -108,10 +109,14 @@ Status set(AnswerRule& rule, const std::string& key, const std::string& value) {
 
 Result<AnswerRule> parse_rule(const std::string& text) {
     AnswerRule rule;
+    std::set<std::string> given;
     for (const std::string& part : CLI::detail::split(text, ',')) {
         const std::size_t equals = std::min(part.find('='), part.size());
-        const std::string value = part.substr(std::min(equals + 1, part.size()));
-        TRY(set(rule, part.substr(0, equals), value));
+        const std::string key = part.substr(0, equals);
+        TRY(set(rule, key, part.substr(std::min(equals + 1, part.size()))));
+        if (!given.insert(key).second && key != "address") {
+            return fail(ErrorCode::kBadInput, "it has '{}' twice", key);
+        }
     }
     const frame::Family family =
         rule.qtype == frame::kDnsTypeA ? frame::Family::kIpv4 : frame::Family::kIpv6;

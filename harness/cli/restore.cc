@@ -112,11 +112,10 @@ void add_restore(CLI::App& app, Command& chosen) {
     auto form = std::make_shared<Form>(Form::kShort);
     CLI::Option* verbose = command->add_flag_callback(
         "--verbose", [form] { *form = Form::kVerbose; }, "a line for each thing put back");
-    command
-        ->add_flag_callback(
-            "--json", [form] { *form = Form::kJson; },
-            "the same as JSON, an object each ('lab list --json' tells what goes on)")
-        ->excludes(verbose);
+    CLI::Option* as_json = command->add_flag_callback(
+        "--json", [form] { *form = Form::kJson; },
+        "the same as JSON, an object each ('lab list --json' tells what goes on)");
+    as_json->excludes(verbose);
     auto forgotten = std::make_shared<std::string>();
     const CLI::Option* forgets =
         command
@@ -124,7 +123,9 @@ void add_restore(CLI::App& app, Command& chosen) {
                          "Put back what can be of this killed run (of all), and forget the rest")
             ->expected(0, 1)
             ->default_str("all")
-            ->type_name("RUN");
+            ->type_name("RUN")
+            ->excludes(verbose)
+            ->excludes(as_json);
     command->callback([&chosen, form, forgotten, forgets] {
         const bool forget_it = forgets->count() > 0;
         chosen = [form, forgotten, forget_it] {

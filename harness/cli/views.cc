@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 
 #include "dataplane/base/new_file.h"
 #include "harness/cli/commands.h"
@@ -12,6 +13,15 @@
 #include "harness/report/report.h"
 
 namespace pathproof::cli {
+
+Status Views::check() const {
+    const auto on_stdout = {json, ktap, summary_md == "-", netdev_json == "-"};
+    return std::ranges::count(on_stdout, true) < 2
+               ? Status()
+               : fail(ErrorCode::kBadInput,
+                      "standard output takes one of --json, --ktap, --summary-md - and "
+                      "--netdev-json -: name files for the others");
+}
 
 int Views::write(const verdict::RunResult& result, int exit_code) const {
     int code = exit_code;
@@ -30,18 +40,18 @@ int Views::write(const verdict::RunResult& result, int exit_code) const {
 }
 
 bool Views::print(const verdict::RunResult& result, int exit_code) const {
-    if (ktap) {
+    if (json) {
+        fmt::print("{}\n", process::to_text(report::to_json(result)));
+    } else if (ktap) {
         fmt::print("{}", report::ktap(result, exit_code));
     } else if (summary_md == "-") {
         fmt::print("{}", report::summary_markdown(result, exit_code));
     } else if (netdev_json == "-") {
         fmt::print("{}", report::netdev_json(result, exit_code, netdev));
+    } else {
+        return false;
     }
-    return ktap || summary_md == "-" || netdev_json == "-";
-}
-
-void print_document(const verdict::RunResult& result) {
-    fmt::print("{}\n", process::to_text(report::to_json(result)));
+    return true;
 }
 
 void print_summary(const verdict::RunResult& result) {
@@ -51,8 +61,7 @@ void print_summary(const verdict::RunResult& result) {
 }
 
 void add_view_options(CLI::App& command, Views& views) {
-    CLI::Option* ktap =
-        command.add_flag("--ktap", views.ktap, "print KTAP, as the kernel's selftests do");
+    command.add_flag("--ktap", views.ktap, "print KTAP, as the kernel's selftests do");
     command
         .add_option("--summary-md", views.summary_md,
                     "write a summary in Markdown, for the page of a CI job (-: standard output)")
@@ -69,9 +78,6 @@ void add_view_options(CLI::App& command, Views& views) {
     name("--netdev-executor", views.netdev.executor, "name of this executor (pathproof)");
     name("--netdev-branch", views.netdev.branch, "branch that is tested (the kernel's release)");
     name("--netdev-link", views.netdev.link, "URL of the folder that the report will be in");
-    if (CLI::Option* other = command.get_option_no_throw("--json"); other != nullptr) {
-        ktap->excludes(other);
-    }
 }
 
 }  // namespace pathproof::cli

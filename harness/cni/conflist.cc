@@ -54,6 +54,13 @@ bool is_on(const json& list, const char* key) {
     return value == json(true) || value == json("true");
 }
 
+// Of a plug-in that takes a daemon beside it, which one: "cilium-agent". Empty: it takes none.
+std::string daemon_of(std::string_view type) {
+    const auto found =
+        std::ranges::find(kDaemons, type, [](const auto& each) { return each.first; });
+    return found == kDaemons.end() ? "" : std::string(found->second);
+}
+
 class Reader {
   public:
     Reader(const std::string& source, const std::string& data_dir)
@@ -179,12 +186,6 @@ bool Plugin::can(std::string_view capability) const {
 
 bool Conflist::has(std::string_view type) const {
     return std::ranges::find(plugins, type, &Plugin::type) != plugins.end();
-}
-
-std::string daemon_of(std::string_view type) {
-    const auto found =
-        std::ranges::find(kDaemons, type, [](const auto& each) { return each.first; });
-    return found == kDaemons.end() ? "" : std::string(found->second);
 }
 
 std::string outside_plan(const frame::IpAddress& address) {

@@ -38,7 +38,4 @@ Result<Conflist> parse_conflist(std::string_view text, const std::string& source
 // Empty, or why an address cannot be a pod's: nothing in the lab leads to it, or it is another's.
 std::string outside_plan(const frame::IpAddress& address);
 
-// Of a plug-in that takes a daemon beside it, which one: "cilium-agent". Empty: it takes none.
-std::string daemon_of(std::string_view type);
-
 }  // namespace pathproof::cni

@@ -45,7 +45,7 @@ json arguments_of(const std::string& args) {
 
 // What it wrote, in one line.
 std::string words(const std::string& text) {
-    std::string line = process::without_controls(process::last_words(text));
+    std::string line = process::last_words(text);
     std::ranges::replace(line, '\n', ' ');
     line.erase(line.find_last_not_of(' ') + 1);
     return line;

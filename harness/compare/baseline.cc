@@ -186,8 +186,9 @@ std::vector<std::string> lint(const Baseline& baseline, const std::string& today
                                                 fmt::join(scenarios, ", "))));
         }
         const auto twin = std::ranges::find_if(baseline.known, [&](const Known& other) {
-            return other.id == known.id && other.kernel == known.kernel &&
-                   other.driver == known.driver && other.nic == known.nic;
+            return other.id == known.id && other.verdict == known.verdict &&
+                   other.kernel == known.kernel && other.driver == known.driver &&
+                   other.nic == known.nic;
         });
         if (&*twin != &known) {
             wrong.push_back(

@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include "dataplane/base/plural.h"
 #include "harness/compare/text.h"
 #include "harness/report/html.h"
 #include "harness/report/html_parts.h"
@@ -65,8 +66,8 @@ std::string run_html(const Compared& now) {
         "and have no interval to judge them by.</p></section>",
         escape_markup(now.report->file),
         report::badge_html(report::badge_of(now.report->run.verdict)), headline,
-        verdict_text(comparison), report::plural(comparison.same_cells, "cell"),
-        comparison.failing_in_both, changes_html(comparison),
+        verdict_text(comparison), plural(comparison.same_cells, "cell"), comparison.failing_in_both,
+        changes_html(comparison),
         section_html("What is not the same", {"of", "what", "before", "now"},
                      comparison.differences),
         section_html("Figures whose intervals do not touch", {"cell", "figure", "before", "now"},

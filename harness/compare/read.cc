@@ -66,9 +66,4 @@ Result<Report> read_report(const std::string& path) {
     return report;
 }
 
-bool same_file(const std::string& one, const std::string& other) {
-    std::error_code problem;
-    return fs::equivalent(one, other, problem);
-}
-
 }  // namespace pathproof::compare

@@ -17,7 +17,4 @@ struct Report {
 // wrong with it: none there, no regular file, too large, damaged, of a newer version.
 Result<Report> read_report(const std::string& path);
 
-// Whether two paths lead to one file.
-bool same_file(const std::string& one, const std::string& other);
-
 }  // namespace pathproof::compare

@@ -4,13 +4,13 @@
 
 #include <nlohmann/json.hpp>
 
+#include "dataplane/base/plural.h"
 #include "harness/report/text.h"
 
 namespace pathproof::compare {
 namespace {
 
 using json = nlohmann::ordered_json;
-using report::plural;
 using report::wrap;
 
 constexpr std::size_t kWidth = 100;

@@ -16,7 +16,6 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
 #include <functional>
 #include <map>
 #include <memory>
@@ -350,13 +349,6 @@ Fact spreading_fact(const std::string& device) {
     return fact_of("receive side scaling", "ETHTOOL_GRSSH", error, std::move(value));
 }
 
-std::string line_of(const std::string& path) {
-    std::ifstream file(path);
-    std::string line;
-    std::getline(file, line);
-    return line;
-}
-
 // Of the device itself, or of what its bus stands on (virtio).
 Fact interrupts_fact(const std::string& device) {
     const std::string own = "/sys/class/net/" + device + "/device/";
@@ -370,9 +362,9 @@ Fact interrupts_fact(const std::string& device) {
         std::ranges::sort(numbers);
         for (const int irq : numbers) {
             const std::string place = fmt::format("/proc/irq/{}/", irq);
-            const std::string there = line_of(place + "effective_affinity_list");
+            const std::string there = first_word(place + "effective_affinity_list");
             all.push_back(fmt::format(
-                "{}: {}", irq, there.empty() ? line_of(place + "smp_affinity_list") : there));
+                "{}: {}", irq, there.empty() ? first_word(place + "smp_affinity_list") : there));
         }
         if (!all.empty()) {
             break;

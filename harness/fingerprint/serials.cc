@@ -1,6 +1,6 @@
 #include "harness/fingerprint/serials.h"
 
-#include <fmt/format.h>
+#include <fmt/ranges.h>
 
 namespace pathproof::fingerprint {
 namespace {
@@ -55,6 +55,7 @@ std::string vpd_serial(Bytes vpd) {
 
 std::string device_serial_number(Bytes config) {
     constexpr std::size_t kFirst = 0x100;
+    constexpr std::size_t kHead = 4;
     constexpr std::size_t kBytes = 12;
     constexpr std::uint32_t kSerialNumber = 3;
     constexpr int kMost = 960 / 2;  // of capabilities in the extended space; a circle ends there
@@ -62,11 +63,8 @@ std::string device_serial_number(Bytes config) {
     for (int seen = 0; seen < kMost && at >= kFirst && at + kBytes <= config.size(); ++seen) {
         const std::uint32_t head = word_at(config, at);
         if ((head & 0xffff) == kSerialNumber) {
-            std::string text;
-            for (std::size_t i = kBytes; i-- > 4;) {
-                text += fmt::format("{}{:02x}", text.empty() ? "" : "-", config[at + i]);
-            }
-            return text;
+            const Bytes number = config.subspan(at + kHead, kBytes - kHead);
+            return fmt::format("{:02x}", fmt::join(number.rbegin(), number.rend(), "-"));
         }
         at = head >> 20 & 0xffc;
     }

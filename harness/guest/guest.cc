@@ -87,8 +87,8 @@ Status check_qemu() {
     const auto version = process::run_program({kQemu, "--version"});
     return version && version->exit_status == 0
                ? Status()
-               : fail(ErrorCode::kNotFound,
-                      "the lab qemu takes {}: install the package qemu-system-x86", kQemu);
+               : fail(ErrorCode::kNotFound, "a guest takes {}: install the package qemu-system-x86",
+                      kQemu);
 }
 
 Status check_replacement(const Kernel& kernel, const Nic& nic, const std::string& file) {

@@ -18,10 +18,8 @@
 namespace pathproof::guest {
 
 inline constexpr const char* kQemu = "qemu-system-x86_64";
-inline constexpr const char* kTap = "tap0";     // the tester's end of the first cable
-inline constexpr const char* kDevice = "eth0";  // the guest's
-std::string tap_of(unsigned cable);             // "tap1"
-std::string device_of(unsigned cable);          // "eth1"
+std::string tap_of(unsigned cable);     // "tap0": the tester's end of the first cable
+std::string device_of(unsigned cable);  // "eth0": the guest's
 // What all guests have: QEMU without a device that is not asked for, its virtio-serial bus among them.
 struct Machine {
     std::string kernel, image, console;  // files; the console's is written

@@ -177,14 +177,12 @@ Result<std::string> add_init(CpioWriter& image) {
 
 }  // namespace
 
-Result<std::vector<std::string>> lacking_modules(const Kernel& kernel, Work work) {
+Result<std::vector<std::string>> lacking_for_nat(const Kernel& kernel) {
     const auto index = TRY(ModuleIndex::read(kernel.modules));
     std::vector<std::string> lacking;
-    if (work == Work::kNatBox) {
-        add_lacking(index, kForNat, lacking);
-        if (!has_all(index, kLegacyTables)) {
-            add_lacking(index, kNftTables, lacking);
-        }
+    add_lacking(index, kForNat, lacking);
+    if (!has_all(index, kLegacyTables)) {
+        add_lacking(index, kNftTables, lacking);
     }
     return lacking;
 }
@@ -240,7 +238,7 @@ Result<Image> make_image(const Kernel& kernel, const ImagePlan& plan) {
     add_lacking(index, kWanted, made.without);
     TRY(modules.add_there(kWanted));
     if (plan.work == Work::kNatBox) {
-        const auto lacking = TRY(lacking_modules(kernel, plan.work));
+        const auto lacking = TRY(lacking_for_nat(kernel));
         if (!lacking.empty()) {
             return fail(ErrorCode::kNotSupported, "{} ({}) is no NAT box: it has no {}",
                         kernel.release, kernel.origin, fmt::join(lacking, ", "));

@@ -34,8 +34,8 @@ struct Image {
 // is no module of this NIC's driver.
 Result<Image> make_image(const Kernel& kernel, const ImagePlan& plan);
 
-// The modules that this kernel lacks for that work; empty: none.
-Result<std::vector<std::string>> lacking_modules(const Kernel& kernel, Work work);
+// The modules that this kernel lacks for the work of a NAT box; empty: none.
+Result<std::vector<std::string>> lacking_for_nat(const Kernel& kernel);
 // Whether this machine has the programs that a NAT box takes along.
 bool has_nat_programs();
 

@@ -23,6 +23,14 @@ constexpr const char* kRemedy =
     "give one with --kernel bzImage --modules DIR, or have apt find Debian's package "
     "linux-image-amd64 ('apt-get update')";
 
+// Whether it can be the name of a package of Debian's with a kernel: "linux-image-6.12-amd64".
+bool is_kernel_package(std::string_view name) {
+    return name.starts_with(kPackagePrefix) && std::ranges::all_of(name, [](char each) {
+               return (each >= 'a' && each <= 'z') || (each >= '0' && each <= '9') ||
+                      std::string_view(".+-").find(each) != std::string_view::npos;
+           });
+}
+
 bool is_there(const std::string& path) {
     return access(path.c_str(), R_OK) == 0;
 }
@@ -163,13 +171,6 @@ Result<std::string> release_of_image(std::string_view image, const std::string& 
         return fail(ErrorCode::kBadInput, "{} does not say which kernel it is", path);
     }
     return std::string(text.substr(0, end));
-}
-
-bool is_kernel_package(std::string_view name) {
-    return name.starts_with(kPackagePrefix) && std::ranges::all_of(name, [](char each) {
-               return (each >= 'a' && each <= 'z') || (each >= '0' && each <= '9') ||
-                      std::string_view(".+-").find(each) != std::string_view::npos;
-           });
 }
 
 Result<Kernel> find_kernel(const std::string& image, const std::string& modules) {

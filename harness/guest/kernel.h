@@ -19,9 +19,6 @@ struct Kernel {
 // kBadInput: it is none.
 Result<std::string> release_of_image(std::string_view image, const std::string& path);
 
-// Whether it can be the name of a package of Debian's with a kernel: "linux-image-6.12-amd64".
-bool is_kernel_package(std::string_view name);
-
 // `image` and `modules` (its folder, or one that has lib/modules/RELEASE) are given together, or `image`
 // names a package of Debian's, which is had as the default one is. Neither:
 // this host's own where image and modules can be read, else Debian's package linux-image-amd64, which

@@ -1,9 +1,9 @@
 #include "harness/guest/nics.h"
 
-#include <fmt/ranges.h>
-
 #include <algorithm>
 #include <sstream>
+
+#include "dataplane/base/join_each.h"
 
 namespace pathproof::guest {
 
@@ -28,10 +28,8 @@ Result<std::vector<Nic>> parse_nics(const std::string& list) {
     for (std::string word; std::getline(words, word, ',');) {
         const auto found = std::ranges::find(all_nics(), word, &Nic::name);
         if (found == all_nics().end()) {
-            std::vector<std::string> names;
-            std::ranges::transform(all_nics(), std::back_inserter(names), &Nic::name);
             return fail(ErrorCode::kBadInput, "unknown --nic '{}'; there are: all, {}", word,
-                        fmt::join(names, ", "));
+                        join_each(all_nics(), &Nic::name));
         }
         chosen.push_back(*found);
     }

@@ -19,6 +19,7 @@
 #include "harness/message/archive.h"
 #include "harness/process/children.h"
 #include "harness/process/json_text.h"
+#include "harness/process/streams.h"
 
 namespace pathproof::guest {
 
@@ -115,13 +116,8 @@ Running start(const Program& program) {
 }
 
 void send(const Fd& port, Relayed kind, std::string_view bytes) {
-    const std::string frame = relay_frame(kind, bytes);
-    for (std::size_t sent = 0; sent < frame.size();) {
-        const ssize_t part = write(port.get(), frame.data() + sent, frame.size() - sent);
-        if (part <= 0 && errno != EINTR && errno != EAGAIN) {
-            go_off(fmt::format("the port of the program's output: {}", std::strerror(errno)));
-        }
-        sent += part > 0 ? static_cast<std::size_t>(part) : 0;
+    if (!process::write_whole(port.get(), relay_frame(kind, bytes))) {
+        go_off(fmt::format("the port of the program's output: {}", std::strerror(errno)));
     }
 }
 

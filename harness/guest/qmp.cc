@@ -40,11 +40,16 @@ std::optional<Result<json>> qmp_answer(const std::string& line) {
 }
 
 Result<Qmp> Qmp::connect(const std::string& netns, const std::string& name) {
+    constexpr std::size_t kLongestName = sizeof sockaddr_un::sun_path - 1;  // behind a zero byte
+    if (name.size() > kLongestName) {
+        return fail(ErrorCode::kBadInput,
+                    "QEMU's monitor: the name of its socket may have {} bytes, and '{}' has {}",
+                    kLongestName, name, name.size());
+    }
     Fd made = TRY(process::in_netns(netns, [&]() -> Result<Fd> {
         Fd socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
         sockaddr_un address{.sun_family = AF_UNIX, .sun_path = {}};
-        std::memcpy(address.sun_path + 1, name.data(),
-                    std::min(name.size(), sizeof address.sun_path - 1));
+        name.copy(address.sun_path + 1, kLongestName);
         const auto length =
             static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + name.size());
         if (!socket ||

@@ -17,7 +17,7 @@ std::optional<Result<nlohmann::json>> qmp_answer(const std::string& line);
 
 class Qmp {
   public:
-    // An abstract socket of a named network namespace.
+    // An abstract socket of a named network namespace. kBadInput: a name that is too long for one.
     static Result<Qmp> connect(const std::string& netns, const std::string& name);
     // kUnavailable: it does not answer within `patience`.
     Result<nlohmann::json> execute(const std::string& command,

@@ -40,8 +40,7 @@ std::set<frame::IpAddress> pods(const Host& host) {
     for (const Rule* rule : host.leaving) {
         for (const Condition& condition : rule->conditions) {
             if (condition.field == Field::kSource && !condition.negated &&
-                condition.addresses.size() == 1 &&
-                condition.addresses[0].first == condition.addresses[0].last) {
+                condition.addresses.size() == 1 && condition.addresses[0].is_one_address()) {
                 addresses.insert(condition.addresses[0].first);
             }
         }

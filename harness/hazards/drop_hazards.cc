@@ -5,6 +5,7 @@
 #include <map>
 #include <set>
 
+#include "dataplane/base/contains.h"
 #include "harness/hazards/kinds.h"
 
 namespace pathproof::hazards {
@@ -105,7 +106,7 @@ Hazard strict_reverse_path(Host& host) {
         }
         auto& devices = ways[{route.to.first, route.to.last}];
         for (const std::string& device : route.devices) {
-            if (std::ranges::find(devices, device) == devices.end()) {
+            if (!contains(devices, device)) {
                 devices.push_back(device);
             }
         }
@@ -121,7 +122,7 @@ Hazard strict_reverse_path(Host& host) {
             continue;
         }
         for (const auto& [to, devices] : ways) {
-            if (devices.size() > 1 && std::ranges::find(devices, device) != devices.end()) {
+            if (devices.size() > 1 && contains(devices, device)) {
                 const std::string others = fmt::format("{}", fmt::join(devices, ", "));
                 hazard.evidence.push_back(
                     {"sysctl net.ipv4.conf." + device + ".rp_filter",

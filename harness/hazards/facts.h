@@ -40,7 +40,6 @@ struct Route {
     AddressRange to;
     std::vector<std::string> devices;  // several: one of them is taken, flow by flow
     std::string table = "main";
-    bool is_default = false;
 };
 
 struct Unread {

@@ -6,6 +6,8 @@
 #include <iterator>
 #include <utility>
 
+#include "dataplane/base/contains.h"
+
 namespace pathproof::hazards {
 
 Host::Host(const Facts& of) : facts(of), walker(of.rules), unread(of.unread) {
@@ -88,16 +90,14 @@ bool is_masquerade(const Rule& rule) {
 
 bool has(const Rule& rule, Field field, const std::string& word) {
     return std::ranges::any_of(rule.conditions, [&](const Condition& condition) {
-        return condition.field == field && !condition.negated &&
-               std::ranges::find(condition.words, word) != condition.words.end();
+        return condition.field == field && !condition.negated && contains(condition.words, word);
     });
 }
 
 bool takes(const Rule& rule, const std::string& protocol) {
     return std::ranges::all_of(rule.conditions, [&](const Condition& condition) {
         return condition.field != Field::kProtocol ||
-               (std::ranges::find(condition.words, protocol) != condition.words.end()) !=
-                   condition.negated;
+               contains(condition.words, protocol) != condition.negated;
     });
 }
 

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "dataplane/base/contains.h"
 #include "harness/hazards/facts.h"
 #include "harness/process/json_text.h"
 
@@ -106,14 +107,14 @@ Result<std::vector<Route>> parse_routes(std::string_view text) {
     for (const json& one : list) {
         const std::string type = text_of(part(one, "type"));
         const std::string to = text_of(part(one, "dst"));
-        Route route{.is_default = to == "default"};
+        Route route;
         if (const std::string table = text_of(part(one, "table")); !table.empty()) {
             route.table = table;
         }
         if (!type.empty() && type != "unicast") {
             continue;
         }
-        if (const auto range = parse_range(route.is_default ? "0.0.0.0/0" : to); range) {
+        if (const auto range = parse_range(to == "default" ? "0.0.0.0/0" : to); range) {
             route.to = *range;
         } else {
             continue;
@@ -124,8 +125,7 @@ Result<std::vector<Route>> parse_routes(std::string_view text) {
         const json& hops = part(one, "nexthops");
         for (const json& hop : hops.is_array() ? hops : json::array()) {
             const std::string device = text_of(part(hop, "dev"));
-            if (!device.empty() &&
-                std::ranges::find(route.devices, device) == route.devices.end()) {
+            if (!device.empty() && !contains(route.devices, device)) {
                 route.devices.push_back(device);
             }
         }

@@ -8,6 +8,7 @@
 #include <tuple>
 #include <unordered_map>
 
+#include "dataplane/base/contains.h"
 #include "dataplane/base/number.h"
 #include "harness/hazards/ruleset.h"
 #include "harness/process/foreign.h"
@@ -148,7 +149,7 @@ struct Reader {
         }
         if (option == "-m") {
             const std::string match = next();
-            if (std::ranges::find(kSilent, match) == std::end(kSilent)) {
+            if (!contains(kSilent, match)) {
                 rule.conditions.push_back({});
             }
         } else if (option == "--match-set") {
@@ -226,7 +227,7 @@ struct Reader {
 
 std::string hook_of(const std::string& chain) {
     static const char* const kHooks[] = {"PREROUTING", "INPUT", "FORWARD", "OUTPUT", "POSTROUTING"};
-    return std::ranges::find(kHooks, chain) != std::end(kHooks) ? boost::to_lower_copy(chain) : "";
+    return contains(kHooks, chain) ? boost::to_lower_copy(chain) : "";
 }
 
 class SaveReader {

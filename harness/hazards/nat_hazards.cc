@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 
+#include "dataplane/base/contains.h"
 #include "harness/hazards/kinds.h"
 
 namespace pathproof::hazards {
@@ -39,7 +40,7 @@ bool is_untracked(const Host& host, const Packet& packet, const std::string& fam
 // tracked.
 bool is_untracked(const Host& host, const Rule& drawing) {
     for (const Rule* rule : host.arriving) {
-        const bool leads = std::ranges::find(rule->targets, drawing.chain) != rule->targets.end();
+        const bool leads = contains(rule->targets, drawing.chain);
         Packet packet = packet_of(*rule);
         packet.protocol = "udp";
         if (leads && packet.destination && packet.destination_port &&
@@ -128,7 +129,7 @@ Hazard drawn_udp(Host& host) {
             "single-request-reopen doubles the time of a lookup, musl knows none of "
             "these options, and with use-vc glibc waits without end for an answer that "
             "is lost; NOTRACK takes rules that ACCEPT what is not tracked"};
-    std::set<std::string> chains;
+    std::set<const Chain*> chains;
     for (const Rule* rule : host.arriving) {
         const bool by_chance =
             rule->draws || std::ranges::any_of(rule->conditions, [](const Condition& each) {
@@ -138,15 +139,14 @@ Hazard drawn_udp(Host& host) {
         if (!by_chance || !jumps) {
             continue;
         }
-        const std::string key = fmt::format("{} {} {} {}", static_cast<int>(rule->origin),
-                                            rule->family, rule->table, rule->chain);
+        const Chain* chain = host.walker.find(*rule, rule->chain);
         std::set<frame::IpAddress> endpoints;
         endpoints_behind(host, *rule, endpoints);
-        if (endpoints.empty() || !chains.insert(key).second) {
+        if (endpoints.empty() || !chains.insert(chain).second) {
             continue;
         }
         // In iptables each endpoint has a rule, and the last has no chance in it.
-        for (const Rule& other : host.walker.find(*rule, rule->chain)->rules) {
+        for (const Rule& other : chain->rules) {
             endpoints_behind(host, other, endpoints);
         }
         if (endpoints.size() > 1 && !is_untracked(host, *rule)) {

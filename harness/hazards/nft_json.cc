@@ -285,7 +285,7 @@ class NftReader {
         static const std::pair<const char*, Action> kKinds[] = {
             {"masquerade", Action::kMasquerade}, {"snat", Action::kSnat}, {"dnat", Action::kDnat}};
         for (const auto& [word, action] : kKinds) {
-            if (!expression.is_object() || !expression.contains(word)) {
+            if (!expression.contains(word)) {
                 continue;
             }
             rule.action = action;
@@ -308,7 +308,7 @@ class NftReader {
             {"goto", Action::kGoto}};
         static const char* const kNoVerdicts[] = {"counter", "log", "comment", "quota"};
         for (const auto& [word, action] : kVerdicts) {
-            if (expression.is_object() && expression.contains(word)) {
+            if (expression.contains(word)) {
                 rule.action = action;
                 if (action == Action::kJump || action == Action::kGoto) {
                     rule.targets = {text_of(part(part(expression, word), "target"))};
@@ -316,9 +316,8 @@ class NftReader {
                 return;
             }
         }
-        const bool is_silent = std::ranges::any_of(kNoVerdicts, [&](const char* word) {
-            return expression.is_object() && expression.contains(word);
-        });
+        const bool is_silent = std::ranges::any_of(
+            kNoVerdicts, [&](const char* word) { return expression.contains(word); });
         if (!is_silent) {
             rule.conditions.push_back({});
         }

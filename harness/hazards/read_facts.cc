@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "dataplane/base/contains.h"
 #include "dataplane/base/file.h"
 #include "harness/agent/counters.h"
 #include "harness/agent/ethtool.h"
@@ -105,8 +106,7 @@ class FactReader {
         const std::vector<std::string> incompatible = facts_.rules.incompatible;
         for (const auto& [family, name] : *tables) {
             const std::string table = family + " " + name;
-            if (std::ranges::find(known, table) == known.end() ||
-                std::ranges::find(incompatible, table) != incompatible.end()) {
+            if (!contains(known, table) || contains(incompatible, table)) {
                 read_table(family, name);
             }
         }

@@ -25,6 +25,7 @@ struct AddressRange {
     bool contains(const frame::IpAddress& address) const {
         return first <= address && address <= last;
     }
+    bool is_one_address() const { return first == last; }
     bool operator==(const AddressRange&) const = default;
 };
 // "10.244.0.0/16", "10.244.1.2", "10.0.0.1-10.0.0.9", and the same of IPv6.

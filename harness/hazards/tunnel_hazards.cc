@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 
+#include "dataplane/base/contains.h"
 #include "harness/hazards/kinds.h"
 
 namespace pathproof::hazards {
@@ -22,14 +23,14 @@ constexpr std::uint32_t kMoreOfIpv6 = 20;
 void larger_than(const Host& host, const Device& tunnel, std::uint32_t leaves,
                  const Device* underlay, Hazard& hazard) {
     const bool is_used = std::ranges::any_of(host.facts.routes, [&](const Route& route) {
-        return std::ranges::find(route.devices, tunnel.name) != route.devices.end();
+        return contains(route.devices, tunnel.name);
     });
     for (const Device& device : host.facts.devices) {
         const bool is_bridge = device.kind == "bridge" && !host.ports_of(device).empty();
         // A route to one address through a veth device: a pod's, without a bridge.
         const bool is_pod = device.kind == "veth" && device.master.empty() &&
                             std::ranges::any_of(host.facts.routes, [&](const Route& route) {
-                                return route.to.first == route.to.last &&
+                                return route.to.is_one_address() &&
                                        route.devices == std::vector<std::string>{device.name};
                             });
         if (is_used && &device != underlay && (is_bridge || is_pod) && device.mtu > leaves) {
@@ -66,7 +67,7 @@ std::set<std::uint32_t> marks_into(const Host& host, const Device& tunnel,
                     ending.kind == Ending::Kind::kNat && ending.rule != nullptr && ending.rule->to;
                 const auto devices =
                     translates ? devices_to(host, *ending.rule->to) : std::vector<std::string>();
-                if (std::ranges::find(devices, tunnel.name) != devices.end()) {
+                if (contains(devices, tunnel.name)) {
                     inner.insert(ending.packet.mark);
                 }
             }

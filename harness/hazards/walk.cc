@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <unordered_set>
 
+#include "dataplane/base/contains.h"
+
 namespace pathproof::hazards {
 namespace {
 
@@ -35,7 +37,7 @@ Match within(const std::optional<Known>& value, const auto& ranges, const auto& 
 }
 
 Match of_words(const std::string& value, const std::vector<std::string>& words) {
-    return value.empty() ? Match::kMaybe : of(std::ranges::find(words, value) != words.end());
+    return value.empty() ? Match::kMaybe : of(contains(words, value));
 }
 
 Match without_negation(const Condition& condition, const Packet& packet) {
@@ -90,8 +92,8 @@ void learn(const Rule& rule, Packet& packet) {
         if (condition.negated) {
             continue;
         }
-        const bool one_address = condition.addresses.size() == 1 &&
-                                 condition.addresses[0].first == condition.addresses[0].last;
+        const bool one_address =
+            condition.addresses.size() == 1 && condition.addresses[0].is_one_address();
         const bool one_port =
             condition.ports.size() == 1 && condition.ports[0].first == condition.ports[0].second;
         if (condition.field == Field::kProtocol && condition.words.size() == 1) {
@@ -132,7 +134,7 @@ class Walk {
     }
 
     static void keep(std::vector<State>& states, State state) {
-        if (std::ranges::find(states, state) == states.end()) {
+        if (!contains(states, state)) {
             states.push_back(std::move(state));
         }
     }
@@ -209,7 +211,7 @@ class Walk {
                     std::vector<State>& onward = rule.action == Action::kGoto ? returned : next;
                     // None: a target of another kind, that ends nothing we know. The kernel has no
                     // chain that leads to itself.
-                    if (chain == nullptr || std::ranges::find(within_, chain) != within_.end()) {
+                    if (chain == nullptr || contains(within_, chain)) {
                         keep(next, state);
                         continue;
                     }

@@ -9,6 +9,7 @@
 #include <optional>
 #include <thread>
 
+#include "dataplane/base/exit_code.h"
 #include "harness/agent/ethtool.h"
 #include "harness/agent/feature_trial.h"
 #include "harness/agent/server.h"
@@ -28,7 +29,6 @@ using std::chrono::steady_clock;
 using Wanted = std::vector<std::pair<std::string, bool>>;
 
 constexpr std::chrono::seconds kLongestSilence{20};
-constexpr int kStopped = 3;
 
 // The journal is there from the first change until all is put back.
 class Host {
@@ -80,7 +80,7 @@ class Host {
         if (lock.try_lock_for(std::chrono::seconds(10))) {
             static_cast<void>(undo());
         }
-        _exit(kStopped);
+        _exit(kIncomplete);
     }
 
   private:

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <sstream>
 
+#include "harness/process/foreign.h"
+
 namespace pathproof::kubernetes {
 namespace {
 
@@ -59,9 +61,8 @@ void set_value(std::string& line, const std::pair<std::string, std::string>& opt
 }  // namespace
 
 std::string fill_in(const std::string& text, const ManifestOptions& options) {
-    std::istringstream lines(text);
     std::string filled;
-    for (std::string line; std::getline(lines, line);) {
+    for (std::string line : process::lines_of(text)) {
         for (const auto& option : options.values) {
             set_value(line, option);
         }

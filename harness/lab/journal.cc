@@ -303,23 +303,18 @@ Status Journal::remove_netns(const std::vector<std::string>& names) {
     return {};
 }
 
-Status Journal::set_sysctl(const std::string& name, const std::string& value) {
+Status Journal::set_sysctl(const std::string& name, const std::string& value,
+                           const std::string& place) {
     const std::lock_guard lock(impl_->mutex);
     const auto old = TRY(read_sysctl(name, impl_->files));
-    return change({{.kind = Kind::kSysctl, .name = name, .value = old, .set = value}},
-                  [&] { return write_sysctl(name, value, impl_->files); });
+    return change(
+        {{.kind = Kind::kSysctl, .name = name, .value = old, .set = value, .place = place}},
+        [&] { return write_sysctl(name, value, impl_->files); });
 }
 
 Status Journal::set_net_sysctl(const std::string& name, const std::string& value) {
-    const std::lock_guard lock(impl_->mutex);
-    const auto old = TRY(read_sysctl(name, impl_->files));
     const auto netns = TRY(current_netns());
-    return change({{.kind = Kind::kSysctl,
-                    .name = name,
-                    .value = old,
-                    .set = value,
-                    .place = to_string(netns)}},
-                  [&] { return write_sysctl(name, value, impl_->files); });
+    return set_sysctl(name, value, to_string(netns));
 }
 
 Status Journal::load_rules(const std::string& table, const std::string& rules) {

@@ -61,8 +61,10 @@ class Journal {
     Status change(const std::vector<UndoAction>& notes, const std::function<Status()>& make);
 
     // What follows does so too; "undo" is what undoing does.
-    Status add_netns(const std::vector<std::string>& names);               // undo: delete them
-    Status set_sysctl(const std::string& name, const std::string& value);  // undo: the old value
+    Status add_netns(const std::vector<std::string>& names);  // undo: delete them
+    // Undo: the old value, in the network namespace `place` (netns_identity.h); empty: in ours.
+    Status set_sysctl(const std::string& name, const std::string& value,
+                      const std::string& place = "");
     // Of the calling thread's network namespace, as the next two.
     Status set_net_sysctl(const std::string& name, const std::string& value);
     // What iptables-restore makes of `rules`, which have the whole table. Undo: the table as it was.

@@ -11,6 +11,12 @@ namespace pathproof::lab {
 namespace {
 
 using nlohmann::json;
+
+// The texts of an action, by their keys.
+constexpr std::pair<const char*, std::string UndoAction::*> kTexts[] = {
+    {"name", &UndoAction::name},   {"value", &UndoAction::value}, {"set", &UndoAction::set},
+    {"place", &UndoAction::place}, {"netns", &UndoAction::netns}, {"device", &UndoAction::device}};
+
 std::string to_line(const json& object) {
     return process::to_text(object) + "\n";
 }
@@ -25,13 +31,11 @@ std::optional<UndoAction> action_in(const json& line, const char* word) {
     if (kind == undo_kinds().end()) {
         return std::nullopt;
     }
-    return UndoAction{.kind = kind->kind,
-                      .name = process::text_in(line, "name"),
-                      .value = process::text_in(line, "value"),
-                      .set = process::text_in(line, "set"),
-                      .place = process::text_in(line, "place"),
-                      .netns = process::text_in(line, "netns"),
-                      .device = process::text_in(line, "device")};
+    UndoAction action{.kind = kind->kind};
+    for (const auto& [key, text] : kTexts) {
+        action.*text = process::text_in(line, key);
+    }
+    return action;
 }
 
 // False: it is no line of a journal.
@@ -70,12 +74,9 @@ std::string header_line(const JournalHeader& header) {
 
 std::string action_line(const UndoAction& action) {
     json line{{"undo", undo_kind(action.kind).name}};
-    for (const auto& [key, value] :
-         {std::pair{"name", &action.name}, std::pair{"value", &action.value},
-          std::pair{"set", &action.set}, std::pair{"place", &action.place},
-          std::pair{"netns", &action.netns}, std::pair{"device", &action.device}}) {
-        if (!value->empty()) {
-            line[key] = *value;
+    for (const auto& [key, text] : kTexts) {
+        if (!(action.*text).empty()) {
+            line[key] = action.*text;
         }
     }
     return to_line(line);

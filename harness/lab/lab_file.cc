@@ -12,6 +12,7 @@
 #include <set>
 #include <utility>
 
+#include "dataplane/base/join_each.h"
 #include "dataplane/base/number.h"
 #include "harness/lab/machine_use.h"
 #include "harness/lab/undo.h"
@@ -322,11 +323,10 @@ DutDevice Reader::device(const toml::table& table, const std::vector<TesterPort>
               device.name);
     }
     device.port = text(table, of, "port");
-    std::vector<std::string> names;
-    std::ranges::transform(ports, std::back_inserter(names), &TesterPort::name);
-    if (!device.port.empty() && std::ranges::find(names, device.port) == names.end()) {
+    if (!device.port.empty() &&
+        std::ranges::find(ports, device.port, &TesterPort::name) == ports.end()) {
         wrong(table.get("port")->source(), "there is no tester port '{}'; there are: {}",
-              device.port, fmt::join(names, ", "));
+              device.port, join_each(ports, &TesterPort::name));
     }
     device.addresses = prefixes(table, of);
     return device;

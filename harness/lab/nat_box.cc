@@ -1,6 +1,7 @@
 #include "harness/lab/plan.h"
 #include "harness/lab/topology.h"
 #include "harness/lab/veth_lab.h"
+#include "harness/netfilter/dump.h"
 
 namespace pathproof::lab {
 namespace {
@@ -67,7 +68,7 @@ Status NamespaceNatBox::set_sysctl(const std::string& name, const std::string& v
 }
 
 Status NamespaceNatBox::flush() {
-    return flush_conntrack(names_.dut);
+    return netfilter::flush(names_.dut);
 }
 
 Result<std::unique_ptr<NatBox>> NatBox::build(Journal& journal) {

@@ -11,6 +11,7 @@
 #include "harness/lab/topology.h"
 #include "harness/lab/undo.h"
 #include "harness/lab/veth_lab.h"
+#include "harness/netfilter/dump.h"
 #include "harness/process/foreign.h"
 #include "harness/process/netns.h"
 #include "harness/process/program.h"
@@ -82,7 +83,8 @@ Status NatPath::configure(const NatPathOptions& asked) {
     TRY(options.tunnel ? make_tunnel(*options.tunnel) : Status());
     TRY(cure_.bridge_filters ? set_sysctls(names_.dut, {{kBridgeFilter, "1"}}) : Status());
     TRY(has_shortcut_ ? run_ip({nat_path_route_of_answers(names_, options)}) : Status());
-    return options.flows == NatPathOptions::Flows::kForget ? flush_conntrack(names_.dut) : Status();
+    return options.flows == NatPathOptions::Flows::kForget ? netfilter::flush(names_.dut)
+                                                           : Status();
 }
 
 Status NatPath::load_proxy_table(const NatPathOptions& options) {

@@ -1,6 +1,5 @@
 #include "harness/lab/netns_names.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <sched.h>
 #include <sys/mount.h>
@@ -33,12 +32,9 @@ std::string netns_path(const std::string& name) {
 // The processes whose network namespace is the one of this inode; never ourselves.
 std::vector<pid_t> processes_in(const struct stat& netns) {
     std::vector<pid_t> found;
-    DIR* processes = opendir("/proc");
-    if (processes == nullptr) {
-        return found;
-    }
-    while (const dirent* entry = readdir(processes)) {
-        const auto pid = whole_number<pid_t>(entry->d_name);
+    std::error_code wrong;
+    for (const auto& entry : std::filesystem::directory_iterator("/proc", wrong)) {
+        const auto pid = whole_number<pid_t>(entry.path().filename().native());
         struct stat theirs {};
         if (pid && *pid != getpid() &&
             stat(fmt::format("/proc/{}/ns/net", *pid).c_str(), &theirs) == 0 &&
@@ -46,7 +42,6 @@ std::vector<pid_t> processes_in(const struct stat& netns) {
             found.push_back(*pid);
         }
     }
-    closedir(processes);
     return found;
 }
 

@@ -1,6 +1,7 @@
 #include "harness/lab/plan.h"
 #include "harness/lab/topology.h"
 #include "harness/lab/veth_lab.h"
+#include "harness/netfilter/dump.h"
 #include "harness/process/at_once.h"
 
 namespace pathproof::lab {
@@ -50,7 +51,7 @@ Status VethOverlay::configure(const OverlayOptions& options) {
     return process::at_once(scripts, [&](const Script& script) -> Status {
         TRY(doing(run_ip(script.netns, script.commands), "make the overlay's vxlan devices"));
         TRY(load_rules(script.netns, rules));
-        return flush_conntrack(script.netns);
+        return netfilter::flush(script.netns);
     });
 }
 

@@ -24,11 +24,8 @@ constexpr auto kWhateverHappens = process::Starts::kWhileStopping;
 constexpr std::chrono::milliseconds kDriverTime{10'000};
 constexpr std::chrono::milliseconds kDriverPause{50};
 
-constexpr std::array<std::pair<UserDriver, const char*>, 3> kUserDrivers{{
-    {UserDriver::kVfio, "vfio-pci"},
-    {UserDriver::kVfioNoIommu, "vfio-noiommu"},
-    {UserDriver::kUioGeneric, "uio_pci_generic"},
-}};
+// By UserDriver.
+constexpr std::array kUserDrivers{"vfio-pci", "vfio-noiommu", "uio_pci_generic"};
 
 fs::path pci_folder(const std::string& address, const KernelFiles& files) {
     return fs::path(files.sys) / "bus/pci/devices" / address;
@@ -189,10 +186,9 @@ Result<std::size_t> give_back_interface(const PciBinding& was, const fs::path& d
 }  // namespace
 
 Result<UserDriver> parse_user_driver(const std::string& text) {
-    for (const auto& [driver, known] : kUserDrivers) {
-        if (text == known) {
-            return driver;
-        }
+    const auto known = std::ranges::find(kUserDrivers, text);
+    if (known != kUserDrivers.end()) {
+        return static_cast<UserDriver>(known - kUserDrivers.begin());
     }
     return fail(ErrorCode::kBadInput,
                 "'{}' gives no device to DPDK; there are vfio-pci, and without the protection of "
@@ -201,7 +197,7 @@ Result<UserDriver> parse_user_driver(const std::string& text) {
 }
 
 const char* user_driver_name(UserDriver driver) {
-    return kUserDrivers[static_cast<std::size_t>(driver)].second;
+    return kUserDrivers[static_cast<std::size_t>(driver)];
 }
 
 const char* kernel_name(UserDriver driver) {

@@ -212,7 +212,7 @@ Status PodNodes::build_nodes() {
 }
 
 Status PodNodes::build_overlay() {
-    if (chain_.overlay != cni::Overlay::kFlannel && chain_.overlay != cni::Overlay::kCalico) {
+    if (!chain_.has_tunnel()) {
         return {};
     }
     for (unsigned node = 0; node < names_.nodes.size(); ++node) {

@@ -31,6 +31,11 @@ struct PodChain {
     std::array<std::string, 2> texts;    // the conflist of each node
     std::array<std::string, 2> sources;  // where each is from
     std::string plugins = cni::kDebianPlugins;
+    bool has_tunnel() const {
+        return overlay == cni::Overlay::kFlannel || overlay == cni::Overlay::kCalico;
+    }
+    // Whether packets of pods pass the node's own rules: not where they are on the nodes' network.
+    bool passes_nodes() const { return overlay != cni::Overlay::kNone; }
 };
 
 struct Pod {
@@ -75,8 +80,6 @@ class PodNodes {
     cni::Runtime& runtime(unsigned node) { return runtimes_.at(node); }
     // UDP port of the tunnel; 0: there is none.
     std::uint16_t tunnel_port() const { return tunnel_port_; }
-    // Whether packets of pods pass the node's own rules: not where they are on the nodes' network.
-    bool passes_nodes() const { return chain_.overlay != cni::Overlay::kNone; }
 
     // A namespace for a pod, and what it will be attached with.
     Result<Pod> make_pod(unsigned node, const std::string& name);

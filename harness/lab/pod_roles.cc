@@ -7,6 +7,7 @@
 #include "harness/lab/front_rules.h"
 #include "harness/lab/plan.h"
 #include "harness/lab/topology.h"
+#include "harness/netfilter/dump.h"
 #include "harness/process/json_text.h"
 #include "harness/process/program.h"
 
@@ -18,10 +19,6 @@ using Snat = NatBoxOptions::Snat;
 
 constexpr const char* kServers = "203.0.113.0/24";
 constexpr const char* kServers6 = "2001:db8:113::/64";
-
-bool has_tunnel(const PodChain& chain) {
-    return chain.overlay == cni::Overlay::kFlannel || chain.overlay == cni::Overlay::kCalico;
-}
 
 Result<Pod> attached(PodNodes& nodes, unsigned node, const std::string& name,
                      const std::string& interface = "eth0") {
@@ -124,7 +121,7 @@ Status PodOverlay::configure(const OverlayOptions& options) {
                                     : std::string()) +
                 "COMMIT\n",
             Family::kIpv4));
-        TRY(flush_conntrack(netns));
+        TRY(netfilter::flush(netns));
     }
     return {};
 }
@@ -322,22 +319,21 @@ Status PodPath::add_ipv6() {
 }  // namespace
 
 std::string lacks_role(const PodChain& chain, Role role) {
-    const bool passes_nodes = chain.overlay != cni::Overlay::kNone;
     switch (role) {
         case Role::kOverlay:
-            return has_tunnel(chain) ? ""
-                   : passes_nodes
+            return chain.has_tunnel() ? ""
+                   : chain.passes_nodes()
                        ? fmt::format("{} has no tunnel: the nodes have routes to each other's pods",
                                      chain.name)
                        : fmt::format("{} has no tunnel: its pods are on the nodes' own network",
                                      chain.name);
         case Role::kNatBox:
         case Role::kNatPath:
-            return passes_nodes ? ""
-                                : fmt::format(
-                                      "{} has its pods on the nodes' own network: no node "
-                                      "translates for them",
-                                      chain.name);
+            return chain.passes_nodes() ? ""
+                                        : fmt::format(
+                                              "{} has its pods on the nodes' own network: no node "
+                                              "translates for them",
+                                              chain.name);
         case Role::kDevice:
         case Role::kPods: return "";
     }

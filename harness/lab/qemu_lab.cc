@@ -102,7 +102,7 @@ class QemuLab final : public Lab {
                 return "a guest of the lab qemu has the tester at the other end of its cables, and "
                        "no hosts of the kernel: 'pathproof guest' runs it on that kernel";
         }
-        const auto lacking = guest::lacking_modules(kernel_, guest::Work::kNatBox);
+        const auto lacking = guest::lacking_for_nat(kernel_);
         return !lacking ? lacking.error().message
                : lacking->empty()
                    ? ""
@@ -135,21 +135,21 @@ class QemuLab final : public Lab {
         const std::string netns = fmt::format("pp-{}-{}", journal.run_id(), name);
         TRY(namespaces->add({netns}));
         // Its tunnels are sent through NAT too, where the kernel has it.
-        const auto lacking = TRY(guest::lacking_modules(kernel_, guest::Work::kNatBox));
+        const auto lacking = TRY(guest::lacking_for_nat(kernel_));
         auto guest = TRY(guest::Guest::boot({kernel_, nic, replacement_, netns,
                                              lacking.empty() && guest::has_nat_programs()
                                                  ? guest::Work::kNatBox
                                                  : guest::Work::kDevice}));
-        TRY(run_ip(netns, fmt::format("link set {} up\n", guest::kTap)));
+        TRY(run_ip(netns, fmt::format("link set {} up\n", guest::tap_of(0))));
         const std::shared_ptr<GuestParts> parts(
             new GuestParts{std::move(namespaces), std::move(guest)});
         return MadeDut{.parts = parts,
                        .agent = parts->dut.agent(),
                        .device = {.netns = "",
                                   .host = "the guest with " + nic.name,
-                                  .name = guest::kDevice,
+                                  .name = guest::device_of(0),
                                   .tester_netns = netns,
-                                  .tester_port = guest::kTap},
+                                  .tester_port = guest::tap_of(0)},
                        .finish = nic.vnet_header ? Finish::kBehindIt : Finish::kByItself,
                        .facts = facts_of(kernel_, nic, *parts->guest),
                        .log = [&guest = *parts->guest] { return guest.console(); }};

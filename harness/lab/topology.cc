@@ -2,7 +2,6 @@
 
 #include "harness/agent/ethtool.h"
 #include "harness/lab/undo.h"
-#include "harness/netfilter/dump.h"
 #include "harness/process/netns.h"
 #include "harness/process/program.h"
 
@@ -96,10 +95,6 @@ Status load_nft(const std::string& netns, const std::string& text) {
         }
     }
     return fail(ErrorCode::kFailed, "'nft -f -' in namespace '{}' failed: {}", netns, ran->err);
-}
-
-Status flush_conntrack(const std::string& netns) {
-    return netfilter::flush(netns);
 }
 
 Status make_watchable(const std::string& netns) {

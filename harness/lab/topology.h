@@ -43,9 +43,6 @@ Status load_rules(const std::string& netns, const std::string& rules,
 // lacks what it needs, and without nft.
 Status load_nft(const std::string& netns, const std::string& text);
 
-// Forgets all connections of a namespace, the hidden entries of resolved clashes too.
-Status flush_conntrack(const std::string& netns);
-
 // Has conntrack of a namespace tell of its entries: packet counts, times of birth, events (1, or 2
 // since Linux 5.19: as long as somebody listens).
 Status make_watchable(const std::string& netns);

@@ -7,17 +7,14 @@
 #include <optional>
 #include <vector>
 
+#include "dataplane/base/counts.h"
+
 namespace pathproof::monitor {
 
 struct FlowCounts {
     std::uint64_t judged = 0;
     std::uint64_t unanswered = 0;
     std::uint64_t refused = 0;
-    void add(const FlowCounts& other) {
-        judged += other.judged;
-        unanswered += other.unanswered;
-        refused += other.refused;
-    }
 };
 
 // Counts that fade out: a window of kSlots pieces, the oldest of which is dropped as time goes on.
@@ -32,14 +29,14 @@ class WindowCounts {
         if (slot.epoch != epoch) {
             slot = {.epoch = epoch};
         }
-        slot.counts.add(counts);
+        add_counts(slot.counts, counts);
     }
 
     FlowCounts sum(std::int64_t now_ns) const {
         FlowCounts all;
         for (const Slot& slot : slots_) {
             if (slot.epoch + static_cast<std::int64_t>(kSlots) > now_ns / slot_ns_) {
-                all.add(slot.counts);
+                add_counts(all, slot.counts);
             }
         }
         return all;

@@ -282,7 +282,7 @@ struct BackendTable::Impl {
 
     BackendHealth health(const frame::Endpoint& address, const Backend& backend, FlowCounts counts,
                          std::int64_t now_ns) const {
-        counts.add(backend.window.sum(now_ns));
+        add_counts(counts, backend.window.sum(now_ns));
         BackendHealth value{.address = address,
                             .flows = backend.flows,
                             .in_table = std::max<std::int64_t>(backend.in_table, 0),
@@ -303,7 +303,7 @@ struct BackendTable::Impl {
              slot = waiting.younger_than(slot)) {
             const Flow& flow = waiting.at(slot);
             if (is_ripe(flow, now_ns)) {
-                counts[flow.note.backend].add(unanswered_counts(flow));
+                add_counts(counts[flow.note.backend], unanswered_counts(flow));
             }
         }
         return counts;

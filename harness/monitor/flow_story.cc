@@ -9,6 +9,7 @@
 #include <cstdlib>
 #include <utility>
 
+#include "dataplane/base/plural.h"
 #include "harness/netfilter/names.h"
 #include "harness/netfilter/text.h"
 
@@ -38,10 +39,6 @@ std::string line_of(const Entry& entry) {
     std::string text;
     append_text(text, entry);
     return text;
-}
-
-std::string plural(std::uint64_t count, const char* word) {
-    return fmt::format("{} {}{}", count, word, count == 1 ? "" : "s");
 }
 
 bool same_way(const Tuple& one, const Tuple& other) {
@@ -126,7 +123,6 @@ void FlowStory::note_end(std::int64_t time_ns, const Event* event) {
     end.heard = event != nullptr;
     end.cause_port = event ? event->cause_port : 0;
     if (entry_ && entry_->timeout_s) {
-        end.left_known = true;
         end.left_s = *entry_->timeout_s - seconds(time_ns - entry_time_ns_);
     }
     if (event && entry_) {
@@ -254,8 +250,8 @@ FlowConclusion FlowStory::conclude_end() const {
     const End& end = *end_;
     const bool assured = (end.entry.status & netfilter::status::kAssured) != 0;
     const std::string left =
-        end.left_known ? fmt::format("{:.0f} s before its time-out", std::max(0.0, end.left_s))
-                       : "its time-out is not known";
+        end.left_s ? fmt::format("{:.0f} s before its time-out", std::max(0.0, *end.left_s))
+                   : "its time-out is not known";
     if (end.cause_port != 0) {
         std::string text =
             fmt::format("A netlink request of port {} removed the entry, {}", end.cause_port, left);
@@ -265,7 +261,7 @@ FlowConclusion FlowStory::conclude_end() const {
                                   plural(deletions_.flows, "other flow"));
         return {FlowAnswer::kDeleted, text, {}};
     }
-    if (end.left_known && end.left_s <= kExpiryTolerance_s) {
+    if (end.left_s && *end.left_s <= kExpiryTolerance_s) {
         return {FlowAnswer::kExpired,
                 last_packet_
                     ? fmt::format("The entry's time ran out: the last packet of the flow passed "

@@ -92,8 +92,7 @@ class FlowStory {
         netfilter::Entry entry;        // as last known
         std::uint32_t cause_port = 0;  // netlink's
         bool heard = false;            // by an event
-        double left_s = 0;             // of its time-out
-        bool left_known = false;
+        std::optional<double> left_s;  // of its time-out
     };
     struct Packets {
         std::uint64_t in = 0;

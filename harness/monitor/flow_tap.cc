@@ -6,6 +6,7 @@
 #include <array>
 
 #include "dataplane/base/clock.h"
+#include "dataplane/base/owned.h"
 
 namespace pathproof::monitor {
 namespace {
@@ -44,8 +45,7 @@ std::string tcp_flags(std::span<const std::byte> packet, const frame::PacketView
 }  // namespace
 
 Result<FlowTap> FlowTap::start(const std::string& netns, const netfilter::Tuple& tuple) {
-    const std::unique_ptr<pcap_t, decltype(&pcap_close)> capture(
-        pcap_open_dead(DLT_RAW, kFlowSnapBytes), &pcap_close);
+    const Owned<pcap_t, pcap_close> capture(pcap_open_dead(DLT_RAW, kFlowSnapBytes));
     bpf_program program{};
     const std::string words = expression(tuple);
     if (pcap_compile(capture.get(), &program, words.c_str(), 1, PCAP_NETMASK_UNKNOWN) != 0) {

@@ -161,7 +161,6 @@ struct ClashTracker::Impl {
 
     void begin_flow(const Event& event) {
         const Late late = judge_late(event);
-        forgotten += flows.full() ? 1 : 0;
         flows.add(flow_of(event.entry, event.time_ns), late);
     }
 
@@ -307,7 +306,6 @@ struct ClashTracker::Impl {
     // The ends from which backends answer, of all translated flows.
     std::set<std::pair<frame::Endpoint, std::uint8_t>> backends;
     ClashCounts counts;
-    std::uint64_t forgotten = 0;
 };
 
 ClashTracker::ClashTracker(ClashSink sink, ClashLimits limits, Filter filter)
@@ -319,9 +317,6 @@ void ClashTracker::take(const Event& event) {
 }
 const ClashCounts& ClashTracker::counts() const {
     return impl_->counts;
-}
-std::uint64_t ClashTracker::forgotten_flows() const {
-    return impl_->forgotten;
 }
 
 std::uint64_t ClashReport::count(Clash::Fate fate) const {

@@ -69,7 +69,8 @@ struct ClashSink {
 // How much a tracker keeps. What is beyond is forgotten, oldest first.
 struct ClashLimits {
     // Flows that may turn out to be winners or late answers; about 160 bytes each. A hidden entry
-    // is heard of up to a minute after its winner.
+    // is heard of up to a minute after its winner. Of those forgotten winners are unknown, and late
+    // answers that are heard of before their clash unjoined.
     std::size_t flows = std::size_t{1} << 18;
     std::size_t clashes = std::size_t{1} << 14;      // that late answers may still come for
     std::size_t undestroyed = std::size_t{1} << 20;  // hidden entries heard of and not gone yet
@@ -88,9 +89,6 @@ class ClashTracker {
     void take(const Event& event);
 
     const ClashCounts& counts() const;
-    // Flows forgotten because of ClashLimits::flows: winners may then be unknown, and late answers
-    // that are heard of before their clash unjoined.
-    std::uint64_t forgotten_flows() const;
 
   private:
     struct Impl;

@@ -39,9 +39,8 @@ void put_translation(nlmsghdr& message, const frame::IpAddress& to) {
 
 // Writes the request that makes the entry; gives its length.
 std::size_t put_entry(void* at, const NewEntry& entry) {
-    const std::uint8_t family =
-        entry.source.address.family == frame::Family::kIpv4 ? AF_INET : AF_INET6;
-    nlmsghdr& message = begin_request(at, IPCTNL_MSG_CT_NEW, NLM_F_CREATE | NLM_F_EXCL, family);
+    nlmsghdr& message = begin_request(at, IPCTNL_MSG_CT_NEW, NLM_F_CREATE | NLM_F_EXCL,
+                                      kernel_family(entry.source.address.family));
     const Tuple there{entry.source, entry.destination, entry.protocol, {}};
     put_tuple(message, CTA_TUPLE_ORIG, there, all_parts(there));
     put_tuple(message, CTA_TUPLE_REPLY, turned(there), all_parts(there));
@@ -111,10 +110,9 @@ Status create_entries(const std::string& netns, std::uint64_t count,
 
 Status create_entry(Socket& socket, const Entry& entry) {
     alignas(nlmsghdr) char buffer[4096];
-    const bool ipv4 = entry.original.source.address.family == frame::Family::kIpv4;
     nlmsghdr& request =
         begin_request(buffer, IPCTNL_MSG_CT_NEW, NLM_F_CREATE | NLM_F_EXCL | NLM_F_ACK,
-                      ipv4 ? AF_INET : AF_INET6);
+                      kernel_family(entry.original.source.address.family));
     put_tuple(request, CTA_TUPLE_ORIG, entry.original, all_parts(entry.original));
     put_tuple(request, CTA_TUPLE_REPLY, entry.reply, all_parts(entry.reply));
     mnl_attr_put_u32(&request, CTA_TIMEOUT, htonl(600));

@@ -38,7 +38,6 @@ Tuple turned(Tuple tuple);
 // kernel sets kConfirmed on everything it reports: a status of zero means that the message carried
 // none.
 namespace status {
-inline constexpr std::uint32_t kExpected = 1u << 0;
 inline constexpr std::uint32_t kSeenReply = 1u << 1;
 inline constexpr std::uint32_t kAssured = 1u << 2;
 inline constexpr std::uint32_t kConfirmed = 1u << 3;

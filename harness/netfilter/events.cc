@@ -385,9 +385,7 @@ class SocketListener final : public EventListener {
 Result<std::unique_ptr<EventListener>> EventListener::start(const ListenOptions& options) {
     auto socket = TRY(Socket::open(options.netns));
     const auto granted = TRY(socket.set_receive_buffer(options.receive_buffer_bytes));
-    if (options.kernel_filter == ListenOptions::KernelFilter::kUse) {
-        TRY(attach_event_filter(socket.fd(), options.filter));
-    }
+    TRY(attach_event_filter(socket.fd(), options.filter));
     for (const unsigned group :
          {NFNLGRP_CONNTRACK_NEW, NFNLGRP_CONNTRACK_UPDATE, NFNLGRP_CONNTRACK_DESTROY}) {
         TRY(socket.join(group));

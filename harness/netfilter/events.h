@@ -16,14 +16,12 @@ namespace pathproof::netfilter {
 
 struct ListenOptions {
     std::string netns;  // empty: the caller's
-    Filter filter;
+    Filter filter;      // protocol and IPv4 addresses are filtered in the kernel too
     // Asked of the kernel with SO_RCVBUFFORCE; events wait here while the reader is not scheduled.
     std::size_t receive_buffer_bytes = 64u << 20;
     // What the reader keeps for the consumer. When it is full the reader waits, and the kernel's
     // buffer may overrun: counted, never hidden.
     std::size_t backlog_bytes = 1u << 30;
-    // Also filter protocol and IPv4 addresses in the kernel (socket BPF by libnetfilter_conntrack).
-    enum class KernelFilter { kUse, kLeave } kernel_filter = KernelFilter::kUse;
 };
 
 // The socket's buffer overran (ENOBUFS): an unknown number of events is missing at this place of

@@ -160,14 +160,8 @@ const char* name(Behaviour behaviour) {
 }
 
 bool KernelFilterSupport::use(Clause clause) const {
-    switch (of(clause)) {
-        case Behaviour::kSelects: return true;
-        case Behaviour::kIgnores:
-        case Behaviour::kRefuses:
-        case Behaviour::kInverts: return false;
-        case Behaviour::kNotTried: return clause != Clause::kIpv6Address;
-    }
-    return false;
+    return of(clause) == Behaviour::kSelects ||
+           (of(clause) == Behaviour::kNotTried && clause != Clause::kIpv6Address);
 }
 
 FilterShares filter_shares(const Filter& filter, const KernelFilterSupport& support) {

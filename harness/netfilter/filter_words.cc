@@ -75,7 +75,7 @@ Status read_mark(std::string_view word, std::string_view text, Filter& filter) {
 }
 
 std::string allowed_status_words() {
-    return boost::to_lower_copy(join_each(status_bits(), &StatusBit::name));
+    return boost::to_lower_copy(fmt::format("{}", fmt::join(status_bits(), ", ")));
 }
 
 Status read_status_bit(std::string_view word, std::string_view text, Filter& filter) {

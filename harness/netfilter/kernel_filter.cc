@@ -9,8 +9,8 @@
 
 #include <cerrno>
 #include <cstring>
-#include <memory>
 
+#include "dataplane/base/owned.h"
 #include "harness/netfilter/tuple_message.h"
 
 namespace pathproof::netfilter {
@@ -119,17 +119,14 @@ std::uint32_t tuple_parts(const Filter& filter, const TupleFilter& tuple,
 }
 
 std::uint8_t kernel_family(const Filter& filter) {
-    const auto number = [](frame::Family family) -> std::uint8_t {
-        return family == frame::Family::kIpv4 ? AF_INET : AF_INET6;
-    };
     if (filter.family) {
-        return number(*filter.family);
+        return kernel_family(*filter.family);
     }
     for (const auto* range :
          {&filter.original.source, &filter.original.destination, &filter.reply.source,
           &filter.reply.destination, &filter.any_address}) {
         if (*range) {
-            return number((*range)->address.family);
+            return kernel_family((*range)->address.family);
         }
     }
     return AF_UNSPEC;
@@ -177,8 +174,7 @@ Status attach_event_filter(int socket, const Filter& filter) {
         !is_ipv4(filter.original.destination)) {
         return {};
     }
-    const std::unique_ptr<nfct_filter, void (*)(nfct_filter*)> bpf(nfct_filter_create(),
-                                                                   nfct_filter_destroy);
+    const Owned<nfct_filter, nfct_filter_destroy> bpf(nfct_filter_create());
     if (!bpf) {
         return fail(ErrorCode::kFailed, "event filter: {}", std::strerror(ENOMEM));
     }

@@ -95,10 +95,9 @@ Result<Lookup> Lookup::open(const std::string& netns) {
 }
 
 Result<std::optional<Entry>> Lookup::find(const Tuple& tuple, std::uint16_t zone) {
-    const bool ipv4 = tuple.source.address.family == frame::Family::kIpv4;
     alignas(nlmsghdr) char buffer[4096];
-    nlmsghdr& request =
-        begin_request(buffer, IPCTNL_MSG_CT_GET, NLM_F_ACK, ipv4 ? AF_INET : AF_INET6);
+    nlmsghdr& request = begin_request(buffer, IPCTNL_MSG_CT_GET, NLM_F_ACK,
+                                      kernel_family(tuple.source.address.family));
     put_tuple(request, CTA_TUPLE_ORIG, tuple, all_parts(tuple));
     if (zone != 0) {
         mnl_attr_put_u16(&request, CTA_ZONE, htons(zone));

@@ -39,20 +39,11 @@ constexpr States kSctpStates{
 constexpr States kDccpStates{"NONE",     "REQUEST", "RESPOND",  "PARTOPEN", "OPEN",
                              "CLOSEREQ", "CLOSING", "TIMEWAIT", "IGNORE",   "INVALID"};
 
-constexpr std::array kStatusBits{
-    StatusBit{"EXPECTED", 1u << 0},       StatusBit{"SEEN_REPLY", 1u << 1},
-    StatusBit{"ASSURED", 1u << 2},        StatusBit{"CONFIRMED", 1u << 3},
-    StatusBit{"SRC_NAT", 1u << 4},        StatusBit{"DST_NAT", 1u << 5},
-    StatusBit{"SEQ_ADJUST", 1u << 6},     StatusBit{"SRC_NAT_DONE", 1u << 7},
-    StatusBit{"DST_NAT_DONE", 1u << 8},   StatusBit{"DYING", 1u << 9},
-    StatusBit{"FIXED_TIMEOUT", 1u << 10}, StatusBit{"TEMPLATE", 1u << 11},
-    StatusBit{"NAT_CLASH", 1u << 12},     StatusBit{"HELPER", 1u << 13},
-    StatusBit{"OFFLOAD", 1u << 14},       StatusBit{"HW_OFFLOAD", 1u << 15},
-};
-
-std::string_view state_name(const States& names, std::uint8_t state) {
-    return state < names.size() ? names[state] : names[0];
-}
+// enum ip_conntrack_status.
+constexpr std::array<std::string_view, 16> kStatusBits{
+    "EXPECTED",   "SEEN_REPLY",   "ASSURED",      "CONFIRMED", "SRC_NAT",       "DST_NAT",
+    "SEQ_ADJUST", "SRC_NAT_DONE", "DST_NAT_DONE", "DYING",     "FIXED_TIMEOUT", "TEMPLATE",
+    "NAT_CLASH",  "HELPER",       "OFFLOAD",      "HW_OFFLOAD"};
 
 std::string canonical(std::string_view word) {
     std::string upper = boost::to_upper_copy(std::string(word));
@@ -83,14 +74,11 @@ std::vector<std::string_view> protocol_names() {
     return words;
 }
 
-std::string_view tcp_state_name(std::uint8_t state) {
-    return state_name(kTcpStates, state);
-}
-std::string_view sctp_state_name(std::uint8_t state) {
-    return state_name(kSctpStates, state);
-}
-std::string_view dccp_state_name(std::uint8_t state) {
-    return state_name(kDccpStates, state);
+std::string_view state_name(std::uint8_t protocol, std::uint8_t state) {
+    const States& names = protocol == IPPROTO_TCP    ? kTcpStates
+                          : protocol == IPPROTO_SCTP ? kSctpStates
+                                                     : kDccpStates;
+    return state < names.size() ? names[state] : names[0];
 }
 
 std::vector<std::string_view> protocol_state_names() {
@@ -111,7 +99,7 @@ std::optional<std::string_view> protocol_state_name(std::string_view word) {
     return found == names.end() ? std::nullopt : std::optional(*found);
 }
 
-std::span<const StatusBit> status_bits() {
+std::span<const std::string_view> status_bits() {
     return kStatusBits;
 }
 
@@ -121,15 +109,16 @@ std::vector<std::string> status_names(std::uint32_t status) {
         if ((status >> position & 1) == 0) {
             continue;
         }
-        names.push_back(position < kStatusBits.size() ? std::string(kStatusBits[position].name)
+        names.push_back(position < kStatusBits.size() ? std::string(kStatusBits[position])
                                                       : fmt::format("BIT_{}", position));
     }
     return names;
 }
 
 std::optional<std::uint32_t> status_bit(std::string_view word) {
-    const auto* known = std::ranges::find(kStatusBits, canonical(word), &StatusBit::name);
-    return known == kStatusBits.end() ? std::nullopt : std::optional(known->bit);
+    const auto* known = std::ranges::find(kStatusBits, canonical(word));
+    return known == kStatusBits.end() ? std::nullopt
+                                      : std::optional(1u << (known - kStatusBits.begin()));
 }
 
 std::string_view name(ZoneDirection direction) {

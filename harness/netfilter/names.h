@@ -19,21 +19,16 @@ bool has_ports(std::uint8_t protocol);
 // All words that protocol_number knows.
 std::vector<std::string_view> protocol_names();
 
-// States as conntrack(8) prints them; a value that is out of range reads "NONE", as there.
-std::string_view tcp_state_name(std::uint8_t state);
-std::string_view sctp_state_name(std::uint8_t state);
-std::string_view dccp_state_name(std::uint8_t state);
+// A state of TCP, SCTP or DCCP (IPPROTO_*) as conntrack(8) prints it; a value that is out of range
+// reads "NONE", as there.
+std::string_view state_name(std::uint8_t protocol, std::uint8_t state);
 
 // All of them, each once, and the one that a word stands for in any case.
 std::vector<std::string_view> protocol_state_names();
 std::optional<std::string_view> protocol_state_name(std::string_view word);
 
-// A status bit by its name in the kernel without IPS_: {"NAT_CLASH", 0x1000}.
-struct StatusBit {
-    std::string_view name;
-    std::uint32_t bit;
-};
-std::span<const StatusBit> status_bits();
+// The names of the status bits from the lowest on, those of the kernel without IPS_: "EXPECTED", ...
+std::span<const std::string_view> status_bits();
 // {"SEEN_REPLY", "CONFIRMED"}; bits without a name are given as "BIT_21".
 std::vector<std::string> status_names(std::uint32_t status);
 // Any case; "seen-reply" is "SEEN_REPLY".

@@ -93,12 +93,12 @@ bool read_tuple(const nlattr& parent, ZoneDirection direction, Tuple& tuple, Ent
 struct ProtocolInfo {
     std::uint16_t type;
     std::uint16_t state;
-    std::string_view (*name)(std::uint8_t);
+    std::uint8_t protocol;
 };
 constexpr ProtocolInfo kProtocolInfos[] = {
-    {CTA_PROTOINFO_TCP, CTA_PROTOINFO_TCP_STATE, tcp_state_name},
-    {CTA_PROTOINFO_SCTP, CTA_PROTOINFO_SCTP_STATE, sctp_state_name},
-    {CTA_PROTOINFO_DCCP, CTA_PROTOINFO_DCCP_STATE, dccp_state_name}};
+    {CTA_PROTOINFO_TCP, CTA_PROTOINFO_TCP_STATE, IPPROTO_TCP},
+    {CTA_PROTOINFO_SCTP, CTA_PROTOINFO_SCTP_STATE, IPPROTO_SCTP},
+    {CTA_PROTOINFO_DCCP, CTA_PROTOINFO_DCCP_STATE, IPPROTO_DCCP}};
 
 void read_protocol_info(const nlattr& parent, std::string& out) {
     each_nested(parent, [&](std::uint16_t type, const nlattr& info) {
@@ -109,7 +109,7 @@ void read_protocol_info(const nlattr& parent, std::string& out) {
         each_nested(info, [&](std::uint16_t inner, const nlattr& attribute) {
             const auto state = load_be<std::uint8_t>(attribute);
             if (inner == known->state && state) {
-                out = known->name(*state);
+                out = state_name(known->protocol, *state);
             }
         });
     });

@@ -12,9 +12,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
-#include <fstream>
 #include <functional>
-#include <iterator>
 #include <thread>
 
 #include "dataplane/base/file.h"
@@ -133,9 +131,7 @@ bool needs_no_module(std::string_view proc_modules) {
 }
 
 Result<Planted> plant_packets() {
-    std::ifstream file("/proc/modules");
-    const std::string modules{std::istreambuf_iterator<char>(file), {}};
-    if (!needs_no_module(modules)) {
+    if (!needs_no_module(read_file("/proc/modules").value_or(""))) {
         return fail(ErrorCode::kKernelLacks,
                     "it takes nf_tables and nft_ct, and no module is loaded for it");
     }

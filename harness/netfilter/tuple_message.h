@@ -32,6 +32,10 @@ inline constexpr std::uint32_t kIcmp = kIcmpType | kIcmpCode | kIcmpId;
 inline constexpr std::uint32_t kIcmpv6 = kIcmpv6Type | kIcmpv6Code | kIcmpv6Id;
 }  // namespace part
 
+inline std::uint8_t kernel_family(frame::Family family) {
+    return family == frame::Family::kIpv4 ? AF_INET : AF_INET6;
+}
+
 // All of them that a tuple of its protocol has.
 inline std::uint32_t all_parts(const Tuple& tuple) {
     const std::uint32_t rest = !tuple.icmp                        ? part::kPorts

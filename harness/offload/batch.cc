@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "dataplane/base/contains.h"
 #include "dataplane/frame/view.h"
 
 namespace pathproof::offload {
@@ -52,7 +53,7 @@ class Sorting {
             Unreadable unreadable)
         : maker_(maker), probes_(probes), unreadable_(unreadable) {
         for (const matrix::Probe& probe : probes) {
-            if (std::ranges::find(readings_, probe.tunnels) == readings_.end()) {
+            if (!contains(readings_, probe.tunnels)) {
                 readings_.push_back(probe.tunnels);
             }
         }
@@ -172,15 +173,17 @@ TagType tag_type_at(const port::PortInfo& port) {
     return port.driver == "net_af_packet" ? TagType::kLost : TagType::kKept;
 }
 
+bool is_put_together(const matrix::Row& row, const port::PortInfo& receiver) {
+    return receiver.driver == "net_af_packet" && is_ipv4(row) &&
+           row.encap == matrix::Encap::kNone && row.fragmentation != matrix::Fragmentation::kNone;
+}
+
 matrix::FrameBytes as_on_the_wire(const traffic::ArrivedFrame& arrived,
                                   const matrix::FrameBytes& intended, TagType tag) {
     matrix::FrameBytes bytes = arrived.bytes;
     const bool stripped = (arrived.mbuf_flags & RTE_MBUF_F_RX_VLAN_STRIPPED) != 0;
     if (stripped && bytes.size() >= kMacs) {
-        const std::array<std::uint8_t, 4> put_back = {
-            0x81, 0x00, static_cast<std::uint8_t>(arrived.vlan_tci >> 8),
-            static_cast<std::uint8_t>(arrived.vlan_tci)};
-        bytes.insert(bytes.begin() + kMacs, put_back.begin(), put_back.end());
+        bytes = matrix::with_tag(std::move(bytes), arrived.vlan_tci);
     }
     if ((stripped || tag == TagType::kLost) && type_of(bytes) == kCustomerTag &&
         type_of(intended) == kServiceTag) {

@@ -44,6 +44,11 @@ Result<BatchOutcome> exchange_batch(const Exchange& exchange, std::size_t from, 
 enum class TagType : std::uint8_t { kKept, kLost };
 TagType tag_type_at(const port::PortInfo& port);
 
+// Whether the frames of a row do not come at a port as they are sent: net_af_packet joins a fanout
+// group with PACKET_FANOUT_FLAG_DEFRAG, and the kernel puts IPv4 fragments together before the port
+// sees them.
+bool is_put_together(const matrix::Row& row, const port::PortInfo& receiver);
+
 // The frame without Ethernet's zeros up to 60 bytes, where less was intended, and with the tag that
 // the driver took out put back. A type that is not known is the intended one.
 matrix::FrameBytes as_on_the_wire(const traffic::ArrivedFrame& arrived,

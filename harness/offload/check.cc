@@ -6,6 +6,7 @@
 #include <chrono>
 
 #include "dataplane/base/join_each.h"
+#include "dataplane/base/plural.h"
 #include "harness/offload/evidence.h"
 
 namespace pathproof::offload {
@@ -198,9 +199,9 @@ void conclude(verdict::ScenarioResult& result, const Findings& findings, const R
     } else if (findings.defects.empty()) {
         result.headline = fmt::format("No defect in {} frames.", frames);
     } else {
-        result.headline = fmt::format("{} {} in {} frames: {}.", findings.defects.size(),
-                                      findings.defects.size() == 1 ? "defect" : "defects", frames,
-                                      join_each(findings.defects, &Defect::signature, "; "));
+        result.headline =
+            fmt::format("{} in {} frames: {}.", plural(findings.defects.size(), "defect"), frames,
+                        join_each(findings.defects, &Defect::signature, "; "));
     }
     for (const Defect& defect : findings.defects) {
         result.explanation.push_back(sentence(defect));
@@ -217,18 +218,23 @@ Result<std::string> path_objection(tester::Client& tester, const PortPair& ports
     plain.plain = true;
     plain.probes = 1;
     const auto run = TRY(run_rows(tester, ports, plain, [](std::size_t, std::size_t) {}));
-    std::uint64_t sent[2] = {};
-    std::uint64_t right[2] = {};
-    std::string example[2];
-    for (const TxRow& row : run.sent) {
-        sent[0] += row.result.intended;
-        right[0] += row.result.exact;
-        if (example[0].empty() && row.result.exact < row.result.intended) {
-            example[0] = matrix::describe(row.row);
+    struct Way {
+        const std::string& from;
+        std::uint64_t sent = 0;
+        std::uint64_t right = 0;
+        std::string example = {};
+
+        void add(const matrix::Row& row, std::uint64_t frames, std::uint64_t arrived) {
+            sent += frames;
+            right += arrived;
+            example = example.empty() && arrived < frames ? matrix::describe(row) : example;
         }
+    };
+    Way ways[] = {{tester.ports()[ports.device].name}, {tester.ports()[ports.far].name}};
+    for (const TxRow& row : run.sent) {
+        ways[0].add(row.row, row.result.intended, row.result.exact);
     }
     for (const RxRow& row : run.received) {
-        sent[1] += row.result.frames;
         const bool changed = std::ranges::any_of(row.result.findings, [](const auto& finding) {
             return finding.kind == matrix::RxFindingKind::kChanged ||
                    finding.kind == matrix::RxFindingKind::kHealed;
@@ -237,18 +243,14 @@ Result<std::string> path_objection(tester::Client& tester, const PortPair& ports
         const matrix::Deliveries& came = row.result.deliveries;
         const std::uint64_t arrived =
             changed ? 0 : row.result.frames - came.good_lost - came.bad_lost;
-        right[1] += arrived;
-        if (example[1].empty() && arrived < row.result.frames) {
-            example[1] = matrix::describe(row.row);
-        }
+        ways[1].add(row.row, row.result.frames, arrived);
     }
     std::string text;
-    for (std::size_t way = 0; way < 2; ++way) {
-        if (right[way] < sent[way]) {
-            const std::string& from = tester.ports()[way == 0 ? ports.device : ports.far].name;
+    for (const Way& way : ways) {
+        if (way.right < way.sent) {
             text += fmt::format(
                 "{}{} of {} plain frames from {} did not arrive byte for byte, for example {}",
-                text.empty() ? "" : "; ", sent[way] - right[way], sent[way], from, example[way]);
+                text.empty() ? "" : "; ", way.sent - way.right, way.sent, way.from, way.example);
         }
     }
     return text;

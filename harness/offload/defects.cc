@@ -6,9 +6,10 @@
 #include <map>
 #include <set>
 
+#include "dataplane/base/contains.h"
+#include "dataplane/base/counts.h"
 #include "dataplane/calibration/row_run.h"
 #include "harness/offload/locate.h"
-#include "harness/offload/names_in.h"
 
 namespace pathproof::offload {
 namespace {
@@ -16,7 +17,6 @@ namespace {
 using matrix::FindingKind;
 using matrix::RxFindingKind;
 
-constexpr std::size_t kMostErrata = 3;
 // A receiver that judges a layer has spoken of it by then.
 constexpr std::uint64_t kEnoughFrames = 24;
 
@@ -89,13 +89,13 @@ std::map<std::string, std::set<std::string>> names_by_place(const RowsRun& run) 
 std::vector<matrix::Row> passing_rows(const RowsRun& run, const Defect& defect) {
     const std::string layer = layer_of(defect.place);
     const bool was_asked = std::ranges::any_of(
-        defect.rows, [&](std::size_t row) { return has(run.sent[row].asked, layer); });
+        defect.rows, [&](std::size_t row) { return contains(run.sent[row].asked, layer); });
     std::vector<matrix::Row> rows;
     for (std::size_t i = 0; i < run.sent.size(); ++i) {
         const TxRow& row = run.sent[i];
         const bool ran = row.lacking.empty() && row.result.probes > 0;
-        const bool failed = std::ranges::find(defect.rows, i) != defect.rows.end();
-        if (ran && !failed && (!was_asked || has(row.asked, layer))) {
+        const bool failed = contains(defect.rows, i);
+        if (ran && !failed && (!was_asked || contains(row.asked, layer))) {
             rows.push_back(row.row);
         }
     }
@@ -191,7 +191,7 @@ std::vector<matrix::Row> clean_rows(const RowsRun& run, const Defect& defect) {
     std::vector<matrix::Row> rows;
     for (std::size_t i = 0; i < run.received.size(); ++i) {
         const RxRow& row = run.received[i];
-        const bool failed = std::ranges::find(defect.rows, i) != defect.rows.end();
+        const bool failed = contains(defect.rows, i);
         const bool same = !of_claim || place_of(row.row, defect.layer, run) == defect.place;
         const bool ran = row.result.frames > 0;
         if (ran && !failed && same && (!needs_bad || is_bad_at(row.row, defect.place))) {
@@ -204,7 +204,7 @@ std::vector<matrix::Row> clean_rows(const RowsRun& run, const Defect& defect) {
 matrix::Deliveries deliveries_of(const RowsRun& run) {
     matrix::Deliveries all;
     for (const RxRow& row : run.received) {
-        all.add(row.result.deliveries);
+        add_counts(all, row.result.deliveries);
     }
     return all;
 }
@@ -254,7 +254,7 @@ void find_silence(const RowsRun& run, const port::PortInfo& device, Findings& fi
                     silence.rows.push_back(i);
                 }
             }
-            if (!has(device.rx_offloads, offload) || claimed != 0 ||
+            if (!contains(device.rx_offloads, offload) || claimed != 0 ||
                 silence.frames < kEnoughFrames) {
                 continue;
             }
@@ -275,7 +275,7 @@ void hold_counters(const RowsRun& run, const std::vector<CounterDelta>& counters
         if (counter.delta == run.called_bad || counter.delta == run.seen_bad) {
             continue;
         }
-        const auto lie = judge::counter_lie({counter.name, counter.delta, run.seen_bad, 0});
+        const auto lie = judge::counter_lie(counter.name, counter.delta, run.seen_bad);
         findings.defects.push_back({.direction = profile::Direction::kPath,
                                     .place = "counter",
                                     .title = judge::name(judge::RxFault::kCounterLies),
@@ -290,13 +290,12 @@ void hold_counters(const RowsRun& run, const std::vector<CounterDelta>& counters
 profile::Sighting sighting_of(const Defect& defect, const RowsRun& run,
                               const port::PortInfo& device, const std::string& dpdk_version) {
     const bool lost = defect.place == "frame";
-    profile::Sighting sighting;
-    sighting.signature = {
-        lost ? profile::Direction::kPath : defect.direction,
-        lost || defect.place == "counter" ? "plain." + defect.place : layer_of(defect.place),
-        defect.title};
-    sighting.driver = device.evidence == port::Evidence::kSimulated ? "" : device.driver;
-    sighting.dpdk = dpdk_version.substr(dpdk_version.find(' ') + 1);
+    const bool no_layer = lost || defect.place == "counter";
+    profile::Sighting sighting{
+        .signature = {lost ? profile::Direction::kPath : defect.direction,
+                      no_layer ? "plain." + defect.place : layer_of(defect.place), defect.title},
+        .driver = device.evidence == port::Evidence::kSimulated ? "" : device.driver,
+        .dpdk = dpdk_version.substr(dpdk_version.find(' ') + 1)};
     std::set<std::uint16_t> ports;
     for (const std::size_t row : defect.rows) {
         if (defect.direction == profile::Direction::kTransmit) {
@@ -307,19 +306,6 @@ profile::Sighting sighting_of(const Defect& defect, const RowsRun& run,
         sighting.tunnel_port = *ports.begin();
     }
     return sighting;
-}
-
-verdict::KnownErratum known(const profile::ErratumMatch& match) {
-    verdict::KnownErratum erratum{
-        .id = match.id, .title = match.title, .certainty = profile::name(match.certainty)};
-    erratum.workaround = match.workaround.empty()
-                             ? match.advice
-                             : fmt::format("{}", fmt::join(match.workaround, "; "));
-    if (!match.sources.empty()) {
-        const profile::Source& source = match.sources.front();
-        erratum.source = source.url.empty() ? source.reference : source.url;
-    }
-    return erratum;
 }
 
 }  // namespace
@@ -405,6 +391,19 @@ std::vector<Defect> take_silences(Findings& findings) {
     return silences;
 }
 
+verdict::KnownErratum known_erratum(const profile::ErratumMatch& match) {
+    verdict::KnownErratum erratum{
+        .id = match.id, .title = match.title, .certainty = profile::name(match.certainty)};
+    erratum.workaround = match.workaround.empty()
+                             ? match.advice
+                             : fmt::format("`{}`", fmt::join(match.workaround, "`; `"));
+    if (!match.sources.empty()) {
+        const profile::Source& source = match.sources.front();
+        erratum.source = source.url.empty() ? source.reference : source.url;
+    }
+    return erratum;
+}
+
 void explain_by_errata(Findings& findings, const RowsRun& run,
                        const std::vector<profile::Erratum>& errata, const port::PortInfo& device,
                        const std::string& dpdk_version) {
@@ -412,7 +411,7 @@ void explain_by_errata(Findings& findings, const RowsRun& run,
         const auto matches =
             profile::match_errata(errata, sighting_of(defect, run, device, dpdk_version));
         for (std::size_t i = 0; i < std::min(matches.size(), kMostErrata); ++i) {
-            defect.errata.push_back(known(matches[i]));
+            defect.errata.push_back(known_erratum(matches[i]));
         }
     }
 }

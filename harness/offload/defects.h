@@ -70,7 +70,13 @@ std::vector<Defect> take_silences(Findings& findings);
 // does.
 std::string rx_offload_for(judge::RxLayer layer, judge::Protocol protocol);
 
-// Fills in what the catalogue knows of each defect, the surest three.
+// So many are told of a defect, or of a row of a truth table.
+inline constexpr std::size_t kMostErrata = 3;
+// As reports word it: all commands of the workaround, or the advice where there are none; of the
+// first source the address, or what it is called where it has none.
+verdict::KnownErratum known_erratum(const profile::ErratumMatch& match);
+
+// Fills in what the catalogue knows of each defect, the surest of it.
 void explain_by_errata(Findings& findings, const RowsRun& run,
                        const std::vector<profile::Erratum>& errata, const port::PortInfo& device,
                        const std::string& dpdk_version);

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 
+#include "dataplane/base/contains.h"
 #include "dataplane/port/emulated.h"
 
 namespace pathproof::offload {
@@ -17,7 +18,7 @@ constexpr std::array<std::string_view, 8> kParavirtual = {
 }  // namespace
 
 port::Evidence class_of_device(const agent::DeviceInfo& info) {
-    if (info.bus.empty() || std::ranges::find(kParavirtual, info.driver) != kParavirtual.end()) {
+    if (info.bus.empty() || contains(kParavirtual, info.driver)) {
         return port::Evidence::kVirtual;
     }
     // usb_make_path() words it "usb-0000:00:14.0-1".

@@ -7,6 +7,8 @@
 #include <array>
 #include <vector>
 
+#include "dataplane/base/join_each.h"
+#include "dataplane/base/plural.h"
 #include "dataplane/matrix/covering.h"
 
 namespace pathproof::offload {
@@ -89,11 +91,11 @@ std::string one_of(std::vector<Constraint> constraints) {
     std::string text = std::move(plainest->text);
     constraints.erase(plainest);
     if (!constraints.empty()) {
-        std::vector<const char*> names;
-        for (const Constraint& other : constraints) {
-            names.push_back(matrix::name(static_cast<Dimension>(other.dimension)));
-        }
-        text += fmt::format(" (these rows do not tell it from {})", fmt::join(names, ", "));
+        const auto name_of = [](const Constraint& other) {
+            return matrix::name(static_cast<Dimension>(other.dimension));
+        };
+        text +=
+            fmt::format(" (these rows do not tell it from {})", join_each(constraints, name_of));
     }
     return text;
 }
@@ -125,8 +127,8 @@ std::string locate(std::span<const Row> failing, std::span<const Row> passing) {
     std::string text =
         constraints.empty() ? "everywhere" : fmt::format("{}", fmt::join(constraints, ", "));
     if (!standing.empty()) {
-        text += fmt::format(" ({} row{} with such values pass{})", standing.size(),
-                            standing.size() == 1 ? "" : "s", standing.size() == 1 ? "es" : "");
+        text += fmt::format(" ({} with such values pass{})", plural(standing.size(), "row"),
+                            standing.size() == 1 ? "es" : "");
     }
     return text;
 }

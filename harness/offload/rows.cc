@@ -5,10 +5,10 @@
 
 #include <algorithm>
 
+#include "dataplane/base/contains.h"
 #include "dataplane/port/device.h"
 #include "dataplane/softnic/engine.h"
 #include "harness/offload/batch.h"
-#include "harness/offload/names_in.h"
 
 namespace pathproof::offload {
 namespace {
@@ -22,7 +22,8 @@ constexpr std::uint16_t kMostBuffers = 16;
 constexpr frame::TunnelPorts kNoTunnels(frame::IpTunnels::kIgnored);
 
 matrix::DutLimits limits_of(const port::PortInfo& port, std::uint32_t mtu) {
-    return matrix::dpdk_port_limits(mtu, has(port.tx_offloads, "MULTI_SEGS") ? kMostBuffers : 1);
+    return matrix::dpdk_port_limits(mtu,
+                                    contains(port.tx_offloads, "MULTI_SEGS") ? kMostBuffers : 1);
 }
 
 // The checksums that the port is asked to make.
@@ -63,7 +64,7 @@ std::vector<std::string> lacking_for(const frame::OffloadRequest& request,
                                      const port::PortInfo& device) {
     std::vector<std::string> lacking;
     for (const std::string& offload : port::tx_names(request.port_offloads)) {
-        if (!has(device.tx_offloads, offload)) {
+        if (!contains(device.tx_offloads, offload)) {
             lacking.push_back(offload);
         }
     }
@@ -72,7 +73,7 @@ std::vector<std::string> lacking_for(const frame::OffloadRequest& request,
 
 // In the terms that the port understands.
 void suit(Probe& probe, const port::PortInfo& device, std::vector<std::string>& lacking) {
-    const bool knows_tunnels = has(device.tx_offloads, "OUTER_IPV4_CKSUM");
+    const bool knows_tunnels = contains(device.tx_offloads, "OUTER_IPV4_CKSUM");
     for (matrix::HandedFrame& handed : probe.handed) {
         const bool tunnelled = handed.request.outer_l3_len != 0;
         if (tunnelled && !knows_tunnels && !ask_without_tunnel(handed.request) && lacking.empty()) {
@@ -81,21 +82,10 @@ void suit(Probe& probe, const port::PortInfo& device, std::vector<std::string>& 
     }
 }
 
-// net_af_packet joins a fanout group with PACKET_FANOUT_FLAG_DEFRAG: the kernel puts IPv4 fragments
-// together before the port sees them.
-bool is_put_together(const matrix::Row& row, const port::PortInfo& receiver) {
-    return receiver.driver == "net_af_packet" && is_ipv4(row) &&
-           row.encap == matrix::Encap::kNone && row.fragmentation != matrix::Fragmentation::kNone;
-}
-
 std::uint16_t tunnel_port_of(const Probe& probe) {
     const frame::FrameView view = frame::parse_frame(probe.intended.front(), probe.tunnels);
     return view.tunnel == frame::Tunnel::kNone ? std::uint16_t{0}
                                                : view.outer.destination_endpoint().port;
-}
-
-judge::RxClaims claims_of(std::uint64_t mbuf_flags) {
-    return matrix::claims_of(softnic::verdict_of(mbuf_flags));
 }
 
 // A plain datagram to a tunnel's port: a receiver that goes by the port calls it an outer packet,
@@ -154,18 +144,22 @@ class Rows {
           tunnels_(tunnels_read_by(path.ports[ports.device])),
           run_(run) {}
 
-    Status send(const matrix::Matrix& matrix, const std::function<void(std::size_t)>& done);
-    Status receive(const matrix::Matrix& matrix, const std::function<void(std::size_t)>& done);
+    // Told after each batch: how many rows are done.
+    using Done = std::function<void(std::size_t)>;
+    Status send(const matrix::Matrix& matrix, const Done& done);
+    Status receive(const matrix::Matrix& matrix, const Done& done);
 
   private:
     Result<std::vector<Probe>> probes_of(const matrix::ProbeMaker& maker, const matrix::Row& row,
                                          std::size_t number) const;
-    // Calls `judged` with each probe and what became of it, by number of its row.
+    // Whether the probes of a row, by its number, go out; it may suit them to the port.
+    using Wanted = std::function<bool(std::size_t, std::vector<Probe>&)>;
+    // Takes each probe and what became of it, by number of its row.
     using Judge = std::function<void(std::size_t, const Probe&, const ProbeOutcome&)>;
-    Status exchange(const matrix::ProbeMaker& maker, std::size_t from, std::size_t to,
-                    std::vector<Probe>& probes, const Judge& judged);
+    Status exchange(const matrix::Matrix& matrix, const Wanted& wanted, const Judge& judged,
+                    const Done& done);
     void object(const std::string& objection) {
-        if (!has(run_.objections, objection)) {
+        if (!contains(run_.objections, objection)) {
             run_.objections.push_back(objection);
         }
     }
@@ -189,21 +183,6 @@ Result<std::vector<Probe>> Rows::probes_of(const matrix::ProbeMaker& maker, cons
     return probes;
 }
 
-Status Rows::exchange(const matrix::ProbeMaker& maker, std::size_t from, std::size_t to,
-                      std::vector<Probe>& probes, const Judge& judged) {
-    if (probes.empty()) {
-        return {};
-    }
-    const auto outcome = TRY(exchange_batch(path_.exchange, from, to, maker, probes));
-    run_.foreign += outcome.foreign;
-    std::ranges::for_each(outcome.objections, [&](const std::string& text) { object(text); });
-    for (std::size_t i = 0; i < probes.size(); ++i) {
-        judged(probes[i].label.row, probes[i], outcome.probes[i]);
-    }
-    probes.clear();
-    return {};
-}
-
 std::size_t bytes_of(const std::vector<Probe>& probes) {
     std::size_t bytes = 0;
     for (const Probe& probe : probes) {
@@ -218,12 +197,39 @@ bool is_full(const std::vector<Probe>& probes) {
     return probes.size() >= kBatchFrames || bytes_of(probes) >= kBatchBytes;
 }
 
-Status Rows::send(const matrix::Matrix& matrix, const std::function<void(std::size_t)>& done) {
-    const matrix::ProbeMaker maker(matrix.limits, Direction::kTransmit, {}, settings_.seed);
+Status Rows::exchange(const matrix::Matrix& matrix, const Wanted& wanted, const Judge& judged,
+                      const Done& done) {
+    const bool sends = matrix.direction == Direction::kTransmit;
+    const matrix::ProbeMaker maker(matrix.limits, matrix.direction, {}, settings_.seed);
+    std::vector<Probe> waiting;
+    for (std::size_t number = 0; number < matrix.rows.size(); ++number) {
+        auto probes = TRY(probes_of(maker, matrix.rows[number], number));
+        if (wanted(number, probes)) {
+            std::ranges::move(probes, std::back_inserter(waiting));
+        }
+        if (!is_full(waiting) && number + 1 < matrix.rows.size()) {
+            continue;
+        }
+        if (!waiting.empty()) {
+            const auto outcome =
+                TRY(exchange_batch(path_.exchange, sends ? ports_.device : ports_.far,
+                                   sends ? ports_.far : ports_.device, maker, waiting));
+            std::ranges::for_each(outcome.objections,
+                                  [&](const std::string& text) { object(text); });
+            for (std::size_t i = 0; i < waiting.size(); ++i) {
+                judged(waiting[i].label.row, waiting[i], outcome.probes[i]);
+            }
+            waiting.clear();
+        }
+        done(number + 1);
+    }
+    return {};
+}
+
+Status Rows::send(const matrix::Matrix& matrix, const Done& done) {
     const port::PortInfo& device = path_.ports[ports_.device];
     const TagType tag = tag_type_at(path_.ports[ports_.far]);
     std::vector<matrix::TxCell> cells;
-    std::vector<Probe> waiting;
     const Judge judge = [&](std::size_t row, const Probe& probe, const ProbeOutcome& outcome) {
         if (!outcome.refusal.empty()) {
             cells[row].refused(probe, outcome.refusal);
@@ -237,10 +243,9 @@ Status Rows::send(const matrix::Matrix& matrix, const std::function<void(std::si
         }
         cells[row].add(probe, wire);
     };
-    for (std::size_t number = 0; number < matrix.rows.size(); ++number) {
+    const Wanted wanted = [&](std::size_t number, std::vector<Probe>& probes) {
         const matrix::Row& row = matrix.rows[number];
         cells.emplace_back(row);
-        auto probes = TRY(probes_of(maker, row, number));
         TxRow sent{.row = row, .tunnel_port = tunnel_port_of(probes.front())};
         const frame::OffloadRequest& request = probes.front().handed.front().request;
         sent.offloads = port::tx_names(request.port_offloads);
@@ -252,16 +257,10 @@ Status Rows::send(const matrix::Matrix& matrix, const std::function<void(std::si
         for (Probe& probe : probes) {
             suit(probe, device, sent.lacking);
         }
-        if (sent.lacking.empty()) {
-            std::ranges::move(probes, std::back_inserter(waiting));
-        }
         run_.sent.push_back(std::move(sent));
-        const bool last = number + 1 == matrix.rows.size();
-        if (is_full(waiting) || last) {
-            TRY(exchange(maker, ports_.device, ports_.far, waiting, judge));
-            done(number + 1);
-        }
-    }
+        return run_.sent.back().lacking.empty();
+    };
+    TRY(exchange(matrix, wanted, judge, done));
     for (std::size_t number = 0; number < cells.size(); ++number) {
         run_.sent[number].result = cells[number].result();
     }
@@ -304,24 +303,21 @@ void Rows::judge_received(RxRow& row, matrix::RxCell& cell, const Probe& probe,
         matrix::Arrival arrival;
         if (arrived[i] != nullptr) {
             arrival.bytes = as_on_the_wire(*arrived[i], sent, tag);
-            arrival.claims = claims_of(arrived[i]->mbuf_flags);
+            arrival.claims = matrix::claims_of(softnic::verdict_of(arrived[i]->mbuf_flags));
             arrival.claims = one_packet ? of_the_only_packet(arrival.claims) : arrival.claims;
-            const auto claimed = by_layer(arrival.claims);
             count_claims(row, verdict, arrival.claims);
-            run_.called_bad += std::ranges::find(claimed, judge::RxClaim::kBad) != claimed.end();
+            run_.called_bad += contains(by_layer(arrival.claims), judge::RxClaim::kBad) ? 1 : 0;
             run_.seen_bad += verdict.any_bad() ? 1 : 0;
         }
         cell.add(probe.label, sent, tunnels, arrival);
     }
 }
 
-Status Rows::receive(const matrix::Matrix& matrix, const std::function<void(std::size_t)>& done) {
-    const matrix::ProbeMaker maker(matrix.limits, Direction::kReceive, {}, settings_.seed);
+Status Rows::receive(const matrix::Matrix& matrix, const Done& done) {
     std::vector<matrix::RxCell> cells(matrix.rows.size());
     for (const matrix::Row& row : matrix.rows) {
         run_.received.push_back({.row = row});
     }
-    std::vector<Probe> waiting;
     const Judge judge = [&](std::size_t row, const Probe& probe, const ProbeOutcome& outcome) {
         if (!outcome.refusal.empty()) {
             object(fmt::format("the far port did not send: {}", outcome.refusal));
@@ -329,18 +325,10 @@ Status Rows::receive(const matrix::Matrix& matrix, const std::function<void(std:
         }
         judge_received(run_.received[row], cells[row], probe, outcome);
     };
-    const port::PortInfo& device = path_.ports[ports_.device];
-    for (std::size_t number = 0; number < matrix.rows.size(); ++number) {
-        auto probes = TRY(probes_of(maker, matrix.rows[number], number));
-        if (!is_put_together(matrix.rows[number], device)) {
-            std::ranges::move(probes, std::back_inserter(waiting));
-        }
-        if (!is_full(waiting) && number + 1 < matrix.rows.size()) {
-            continue;
-        }
-        TRY(exchange(maker, ports_.far, ports_.device, waiting, judge));
-        done(number + 1);
-    }
+    const Wanted wanted = [&](std::size_t number, const std::vector<Probe>&) {
+        return !is_put_together(matrix.rows[number], path_.ports[ports_.device]);
+    };
+    TRY(exchange(matrix, wanted, judge, done));
     for (std::size_t number = 0; number < cells.size(); ++number) {
         run_.received[number].result = cells[number].result();
     }
@@ -364,8 +352,8 @@ frame::TunnelPorts tunnels_read_by(const port::PortInfo& port) {
     if (port.driver == kKernelDriver) {
         return frame::TunnelPorts(frame::IpTunnels::kFollowed);
     }
-    const bool outer =
-        has(port.rx_offloads, "OUTER_IPV4_CKSUM") || has(port.rx_offloads, "OUTER_UDP_CKSUM");
+    const bool outer = contains(port.rx_offloads, "OUTER_IPV4_CKSUM") ||
+                       contains(port.rx_offloads, "OUTER_UDP_CKSUM");
     return outer ? frame::TunnelPorts::well_known() : kNoTunnels;
 }
 
@@ -376,7 +364,7 @@ Result<RowsRun> run_rows(const Path& path, const PortPair& ports, const RowSetti
         matrix::make_matrix(limits, Direction::kTransmit, settings.strength, settings.seed);
     matrix::Matrix received =
         settings.only_also
-            ? matrix::Matrix{.limits = limits}
+            ? matrix::Matrix{.direction = Direction::kReceive, .limits = limits}
             : matrix::make_matrix(limits, Direction::kReceive, settings.strength, settings.seed);
     received.rows.insert(received.rows.end(), settings.also_received.begin(),
                          settings.also_received.end());

@@ -66,7 +66,6 @@ struct RowsRun {
     std::vector<RxRow> received;
     std::uint64_t called_bad = 0;  // received frames of which some layer was called bad
     std::uint64_t seen_bad = 0;    // received frames with a bad checksum where the port looks
-    std::uint64_t foreign = 0;     // frames that nobody here sent
     frame::TunnelPorts tunnels{frame::IpTunnels::kIgnored};  // that the port reads on receipt
     // Why a missing frame may be the tester's own loss; a batch is tried three times.
     std::vector<std::string> objections;

@@ -6,7 +6,9 @@
 #include <map>
 #include <set>
 
-#include "harness/offload/names_in.h"
+#include "dataplane/base/by_frequency.h"
+#include "dataplane/base/contains.h"
+#include "dataplane/base/counts.h"
 
 namespace pathproof::offload {
 namespace {
@@ -142,7 +144,7 @@ void tally_sent(const TxRow& row, const std::string& offload, Tally& tally) {
 }
 
 bool lists(const TxRow& row, const std::string& offload) {
-    return offload == kNoOffload ? row.offloads.empty() : has(row.offloads, offload);
+    return offload == kNoOffload ? row.offloads.empty() : contains(row.offloads, offload);
 }
 
 verdict::TruthRow sent_row(const RowsRun& run, const std::string& offload) {
@@ -173,8 +175,7 @@ ClaimCount claims_of(const RxRow& row, const Wanted& wanted) {
         for (std::size_t protocol = 0; protocol < judge::kProtocolCount; ++protocol) {
             if (wanted(static_cast<judge::RxLayer>(layer),
                        static_cast<judge::Protocol>(protocol))) {
-                all.verifiable += row.claims[layer][protocol].verifiable;
-                all.claimed += row.claims[layer][protocol].claimed;
+                add_counts(all, row.claims[layer][protocol]);
             }
         }
     }
@@ -271,17 +272,6 @@ verdict::TruthRow kernel_row(const RowsRun& run, Side side, const std::string& c
     return truth;
 }
 
-std::string expected_of(const std::vector<profile::OffloadExpectation>& expectations,
-                        const std::string& offload) {
-    const auto at = std::ranges::find(expectations, offload, &profile::OffloadExpectation::name);
-    return at == expectations.end() ? std::string() : profile::name(at->expect);
-}
-
-bool any(const verdict::TruthRow& row, Observed observed) {
-    return std::ranges::any_of(row.observed,
-                               [&](const Observation& seen) { return seen.observed == observed; });
-}
-
 void add_finding(verdict::TruthRow& row, const Findings& findings) {
     std::vector<std::string> parts;
     if (row.expected == "required" && row.advertised == "not there") {
@@ -290,21 +280,22 @@ void add_finding(verdict::TruthRow& row, const Findings& findings) {
     if (row.expected == "absent" && row.advertised == "on") {
         parts.push_back("the profile says that there is none, and the port offers it");
     }
-    if (any(row, Observed::kWrong)) {
-        parts.push_back(row.direction == std::string("Tx")
-                            ? "the port offers it and what leaves is wrong"
-                            : "the port offers it and what it says, or hands on, is wrong");
+    const bool sent = row.direction == "Tx";
+    const bool wrong = contains(row.observed, Observed::kWrong, &Observation::observed);
+    if (wrong) {
+        parts.push_back(sent ? "the port offers it and what leaves is wrong"
+                             : "the port offers it and what it says, or hands on, is wrong");
     }
     row.finding = fmt::format("{}", fmt::join(parts, "; "));
-    if (!any(row, Observed::kWrong)) {
+    if (!wrong) {
         return;
     }
     std::set<std::string> known;
     for (const Defect& defect : findings.defects) {
-        const bool here = std::ranges::any_of(
-            row.observed, [&](const Observation& seen) { return has(seen.names, defect.title); });
-        const bool same_way = (defect.direction == profile::Direction::kTransmit) ==
-                              (row.direction == std::string("Tx"));
+        const bool here = std::ranges::any_of(row.observed, [&](const Observation& seen) {
+            return contains(seen.names, defect.title);
+        });
+        const bool same_way = (defect.direction == profile::Direction::kTransmit) == sent;
         if (!here || !same_way) {
             continue;
         }
@@ -411,7 +402,7 @@ verdict::TruthTable truth_table(const RowsRun& run, const Findings& findings,
     std::vector<std::string> offloads = {kNoOffload};
     for (const TxRow& row : run.sent) {
         for (const std::string& offload : row.offloads) {
-            if (!has(offloads, offload)) {
+            if (!contains(offloads, offload)) {
                 offloads.push_back(offload);
             }
         }
@@ -420,18 +411,18 @@ verdict::TruthTable truth_table(const RowsRun& run, const Findings& findings,
     const auto add = [&](verdict::TruthRow row, bool there,
                          const std::vector<profile::OffloadExpectation>* expectations) {
         row.advertised = there ? "on" : "not there";
-        row.expected = expectations != nullptr ? expected_of(*expectations, row.offload) : "";
+        row.expected = expectations != nullptr ? profile::expected(*expectations, row.offload) : "";
         add_finding(row, findings);
         table.rows.push_back(std::move(row));
     };
     const auto& profile = settings.profile;
     for (const std::string& offload : offloads) {
-        add(sent_row(run, offload), offload == kNoOffload || has(device.tx_offloads, offload),
+        add(sent_row(run, offload), offload == kNoOffload || contains(device.tx_offloads, offload),
             profile ? &profile->dpdk_tx : nullptr);
     }
     for (const char* offload : {"IPV4_CKSUM", "UDP_CKSUM", "TCP_CKSUM", "SCTP_CKSUM",
                                 "OUTER_IPV4_CKSUM", "OUTER_UDP_CKSUM"}) {
-        add(claims_row(run, offload), has(device.rx_offloads, offload),
+        add(claims_row(run, offload), contains(device.rx_offloads, offload),
             profile ? &profile->dpdk_rx : nullptr);
     }
     table.rows.push_back(delivery_row(run));

@@ -9,6 +9,7 @@
 #include <array>
 #include <chrono>
 #include <future>
+#include <optional>
 
 #include "harness/agent/socket.h"
 #include "harness/process/cpu_time.h"
@@ -72,7 +73,7 @@ class Meter {
     }
 
     std::vector<pid_t> processes_;
-    std::unique_ptr<process::CycleCounters> cycles_;
+    std::optional<process::CycleCounters> cycles_;
     double first_ = 0;
     double first_cycle_ = 0;
 };
@@ -112,13 +113,9 @@ Result<LoadRun> look_up(scenario::Context& context, const Load& load, const Cure
                                             {"svc.cluster.local"}, cure.options("ndots:5"))}});
         }
         const auto before = TRY(hosts.packets());
-        const auto trails = TRY(
-            hosts.round(asked,
-                        {{.name = "example.com",
-                          .address = frame::IpAddress::v4(0xcb007105),  // 203.0.113.5
-                          .address6 = frame::parse_ip("2001:db8::5").value_or(frame::IpAddress{})},
-                         {.name = ".", .rcode = 3}},
-                        {}, kRoundTrip));
+        const auto trails =
+            TRY(hosts.round(asked, {scenario::found_rule("example.com"), {.name = ".", .rcode = 3}},
+                            {}, kRoundTrip));
         const auto after = TRY(hosts.packets());
         std::vector<double> times;
         for (const scenario::LookupTrail& trail : trails) {

@@ -20,6 +20,7 @@ class NoProgress : public scenario::Progress {
   public:
     void begin(const std::string& /*scenario*/, std::size_t /*steps*/) override {}
     void step(const std::string& /*what*/) override {}
+    void leave_out(std::size_t /*steps*/) override {}
 };
 
 bool asked_for(const std::vector<std::string>& patterns, const std::string& cure,

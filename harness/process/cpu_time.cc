@@ -20,9 +20,7 @@ std::vector<std::string> softirq_threads() {
     std::vector<std::string> files;
     std::error_code gone;
     for (const auto& entry : std::filesystem::directory_iterator("/proc", gone)) {
-        std::ifstream name(entry.path() / "comm");
-        std::string word;
-        if (name >> word && word.starts_with("ksoftirqd/")) {
+        if (first_word(entry.path() / "comm").starts_with("ksoftirqd/")) {
             files.push_back(entry.path() / "schedstat");
         }
     }
@@ -71,8 +69,8 @@ double softirq_seconds() {
     return stat ? softirq / static_cast<double>(sysconf(_SC_CLK_TCK)) : 0;
 }
 
-Result<std::unique_ptr<CycleCounters>> CycleCounters::start() {
-    std::unique_ptr<CycleCounters> counters(new CycleCounters());
+Result<CycleCounters> CycleCounters::start() {
+    CycleCounters counters;
     perf_event_attr attributes{};
     attributes.size = sizeof attributes;
     attributes.type = PERF_TYPE_HARDWARE;
@@ -86,23 +84,17 @@ Result<std::unique_ptr<CycleCounters>> CycleCounters::start() {
             return fail(ErrorCode::kNotSupported, "CPU {} counts no cycles here ({})", cpu,
                         std::strerror(errno));
         }
-        counters->events_.push_back(static_cast<int>(event));
+        counters.events_.emplace_back(static_cast<int>(event));
     }
     return counters;
 }
 
-CycleCounters::~CycleCounters() {
-    for (const int event : events_) {
-        close(event);
-    }
-}
-
 double CycleCounters::read() const {
     double sum = 0;
-    for (const int event : events_) {
+    for (const Fd& event : events_) {
         std::uint64_t cycles = 0;
-        sum += ::read(event, &cycles, sizeof cycles) == sizeof cycles ? static_cast<double>(cycles)
-                                                                      : 0;
+        const bool told = ::read(event.get(), &cycles, sizeof cycles) == sizeof cycles;
+        sum += told ? static_cast<double>(cycles) : 0;
     }
     return sum;
 }

@@ -3,9 +3,9 @@
 
 #include <sys/types.h>
 
-#include <memory>
 #include <vector>
 
+#include "dataplane/base/file.h"
 #include "dataplane/base/result.h"
 
 namespace pathproof::process {
@@ -27,15 +27,11 @@ double softirq_seconds();
 class CycleCounters {
   public:
     // kNotSupported: these CPUs count none, as in most virtual machines.
-    static Result<std::unique_ptr<CycleCounters>> start();
-    ~CycleCounters();
-    CycleCounters(const CycleCounters&) = delete;
-    CycleCounters& operator=(const CycleCounters&) = delete;
+    static Result<CycleCounters> start();
     double read() const;
 
   private:
-    CycleCounters() = default;
-    std::vector<int> events_;  // one a CPU
+    std::vector<Fd> events_;  // one a CPU
 };
 
 }  // namespace pathproof::process

@@ -8,7 +8,9 @@ namespace {
 
 constexpr std::size_t kMostWords = 2000;
 
-void clean(std::string& text) {
+}  // namespace
+
+std::string without_controls(std::string text) {
     for (std::size_t at = 0; at < text.size(); ++at) {
         const auto byte = static_cast<unsigned char>(text[at]);
         const bool second = byte >= 0x80 && byte < 0xa0 && at > 0 && text[at - 1] == '\xc2';
@@ -17,12 +19,6 @@ void clean(std::string& text) {
             text[at] = '?';
         }
     }
-}
-
-}  // namespace
-
-std::string without_controls(std::string text) {
-    clean(text);
     return text;
 }
 

@@ -13,11 +13,6 @@ namespace {
 using agent::Feature;
 using Kind = Finding::Kind;
 
-// On, or within the user's power to turn on: what ethtool(8) does not mark [fixed] when off.
-bool offered(const Feature& feature) {
-    return feature.active || (feature.available && !feature.never_changed);
-}
-
 std::string state_of(const Feature* feature) {
     if (feature == nullptr) {
         return "not known to this kernel";
@@ -85,10 +80,6 @@ Kind judge(const OffloadExpectation& expectation, Offer offer, Holds in_range) {
     return Kind::kAsExpected;
 }
 
-bool claims_name(const std::vector<OffloadExpectation>& claims, const std::string& feature) {
-    return std::ranges::find(claims, feature, &OffloadExpectation::name) != claims.end();
-}
-
 std::string source_of(const Profile& profile, const std::string& key) {
     const auto found = profile.sources.find(key);
     return found == profile.sources.end() ? "" : found->second;
@@ -117,7 +108,7 @@ void compare_dpdk_side(const Profile& profile, const char* side,
         findings.back().feature = fmt::format("{} {}", side, claim.name);
     }
     for (const std::string& offer : offers) {
-        if (!claims_name(claims, offer)) {
+        if (claim_on(claims, offer) == nullptr) {
             findings.push_back({.kind = Kind::kUnlisted,
                                 .feature = fmt::format("{} {}", side, offer),
                                 .expected = "not listed",
@@ -127,6 +118,10 @@ void compare_dpdk_side(const Profile& profile, const char* side,
 }
 
 }  // namespace
+
+bool offered(const Feature& feature) {
+    return feature.active || (feature.available && !feature.never_changed);
+}
 
 const char* name(Finding::Kind kind) {
     switch (kind) {
@@ -155,7 +150,7 @@ std::vector<Finding> compare(const Profile& profile, const std::vector<Feature>&
         findings.push_back(finding_of(profile, claim, kind, state_of(feature)));
     }
     for (const Feature& feature : features) {
-        if (offered(feature) && !claims_name(profile.offloads, feature.name)) {
+        if (offered(feature) && claim_on(profile.offloads, feature.name) == nullptr) {
             findings.push_back({.kind = Kind::kUnlisted,
                                 .feature = feature.name,
                                 .expected = "not listed",

@@ -42,6 +42,9 @@ struct Running {
     std::string dpdk;    // "22.11.11"
 };
 
+// On, or within the user's power to turn on: what ethtool(8) does not mark [fixed] when off.
+bool offered(const agent::Feature& feature);
+
 // One finding for each feature that the profile lists, in its order, then the unlisted ones.
 std::vector<Finding> compare(const Profile& profile, const std::vector<agent::Feature>& features,
                              const Running& running = {});

@@ -6,6 +6,7 @@
 #include <array>
 #include <string_view>
 
+#include "dataplane/base/contains.h"
 #include "harness/profile/live.h"
 
 namespace pathproof::profile {
@@ -28,13 +29,9 @@ std::string quoted(const std::string& text) {
     return out + '"';
 }
 
-std::string driver_of(const DeviceIdentity& identity) {
-    return identity.kernel_driver.empty() ? identity.pmd : identity.kernel_driver;
-}
-
 // Letters, digits and hyphens, fit for a file's name.
 std::string id_of(const DeviceIdentity& identity) {
-    std::string id = driver_of(identity);
+    std::string id = identity.driver();
     std::ranges::replace_if(
         id, [](char letter) { return !std::isalnum(static_cast<unsigned char>(letter)); }, '-');
     return (id.empty() ? "device" : id) + "-draft";
@@ -44,11 +41,11 @@ bool paravirtual(const std::string& driver) {
     constexpr std::array<std::string_view, 10> kDrivers{
         "virtio_net", "net_virtio", "vmxnet3",    "net_vmxnet3", "ena",
         "net_ena",    "hv_netvsc",  "net_netvsc", "gve",         "net_gve"};
-    return std::ranges::find(kDrivers, driver) != kDrivers.end();
+    return contains(kDrivers, driver);
 }
 
 const char* evidence_of(const DeviceIdentity& identity) {
-    return identity.pci.empty() || paravirtual(driver_of(identity)) ? "virtual" : "physical";
+    return identity.pci.empty() || paravirtual(identity.driver()) ? "virtual" : "physical";
 }
 
 // Those that decide over checksums and segments; the absence of others proves nothing.
@@ -61,8 +58,7 @@ bool matters(const std::string& feature) {
 std::string ethtool_claims(const std::vector<agent::Feature>& features) {
     std::vector<std::string> lines;
     for (const agent::Feature& feature : features) {
-        const bool fixed = !feature.available || feature.never_changed;
-        if (feature.active || !fixed) {
+        if (offered(feature)) {
             lines.push_back(fmt::format(
                 "{} = {{ expect = \"required\", default = \"{}\", source = \"probe\" }}\n",
                 feature.name, feature.active ? "on" : "off"));
@@ -124,7 +120,7 @@ std::string draft(const LiveDevice& device, const std::string& date) {
         "# A draft from one device: what it offers is taken for what it should offer. Review each "
         "line.\nschema = \"nicprofile/1\"\nid = {}\ntitle = {}\nstatus = \"draft\"\n"
         "evidence_class = \"{}\"\n",
-        quoted(id_of(device.identity)), quoted("Devices of driver " + driver_of(device.identity)),
+        quoted(id_of(device.identity)), quoted("Devices of driver " + device.identity.driver()),
         evidence_of(device.identity));
     text += match_of(device.identity);
     text += fmt::format("\n[sources]\nprobe = {}\n", probe);

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <tuple>
 
+#include "dataplane/base/contains.h"
 #include "harness/profile/errata.h"
 #include "harness/profile/lists.h"
 
@@ -53,10 +54,8 @@ bool port_fits(const Affected& affected, const std::optional<std::uint16_t>& por
     if (!port) {
         return true;
     }
-    const auto has = [&](const std::vector<std::uint16_t>& ports) {
-        return std::ranges::find(ports, *port) != ports.end();
-    };
-    return (affected.only_ports.empty() || has(affected.only_ports)) && !has(affected.except_ports);
+    return (affected.only_ports.empty() || contains(affected.only_ports, *port)) &&
+           !contains(affected.except_ports, *port);
 }
 
 // DPDK calls its drivers net_x, and mlx4_pci and mlx5_pci.

@@ -6,6 +6,8 @@
 #include <iterator>
 #include <string_view>
 
+#include "dataplane/base/contains.h"
+#include "dataplane/base/join_each.h"
 #include "harness/profile/errata.h"
 
 namespace pathproof::profile {
@@ -66,11 +68,6 @@ constexpr auto kConditions = std::to_array<Condition>({
     {"received", "coalesced single"},
 });
 
-template <typename Words>
-bool has(const Words& words, std::string_view word) {
-    return std::ranges::find(words, word) != words.end();
-}
-
 // "STALE(sport)": the name and its argument.
 std::pair<std::string, std::string> split_name(const std::string& name) {
     const std::size_t open = name.find('(');
@@ -98,13 +95,13 @@ bool protocol_covers(std::string_view general, std::string_view special) {
     constexpr auto kL4 =
         std::to_array<std::string_view>({"udp", "tcp", "sctp", "icmp", "icmpv6", "udplite"});
     constexpr auto kIp = std::to_array<std::string_view>({"ipv4", "ipv6"});
-    return general == special || (general == "l4" && has(kL4, special)) ||
-           (general == "ip" && has(kIp, special));
+    return general == special || (general == "l4" && contains(kL4, special)) ||
+           (general == "ip" && contains(kIp, special));
 }
 
 Status check_layer(const std::string& layer) {
     const auto [depth, protocol] = split_layer(layer);
-    if (has(kDepths, depth) && has(kProtocols, protocol)) {
+    if (contains(kDepths, depth) && contains(kProtocols, protocol)) {
         return {};
     }
     return fail(ErrorCode::kBadInput,
@@ -168,7 +165,7 @@ Result<Signature> parse_signature(const std::string& text) {
     const Signature signature{*direction, text.substr(first + 1, last - first - 1),
                               text.substr(last + 1)};
     TRY(check_layer(signature.layer));
-    if (!has(kChecksumNames, split_name(signature.name).first)) {
+    if (!contains(kChecksumNames, split_name(signature.name).first)) {
         return fail(ErrorCode::kBadInput, "'{}' is no name of a defect; there are: {}",
                     signature.name, fmt::join(kChecksumNames, ", "));
     }
@@ -184,10 +181,8 @@ Status check_condition(const std::string& word) {
     const std::string key = word.substr(0, equals);
     const auto* condition = std::ranges::find(kConditions, key, &Condition::key);
     if (condition == kConditions.end() || equals == std::string::npos) {
-        std::vector<std::string_view> keys;
-        std::ranges::transform(kConditions, std::back_inserter(keys), &Condition::key);
         return fail(ErrorCode::kBadInput, "'{}' is no condition; write key=value with one of {}",
-                    word, fmt::join(keys, ", "));
+                    word, join_each(kConditions, &Condition::key));
     }
     const std::string value = fmt::format(" {} ", word.substr(equals + 1));
     if (fmt::format(" {} ", condition->values).find(value) == std::string::npos || value == "  ") {

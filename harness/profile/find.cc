@@ -99,8 +99,7 @@ Result<Profile> matching_profile(const std::vector<Profile>& profiles,
     return fail(ErrorCode::kNotFound,
                 "no profile is for driver '{}'{}; choose one of 'pathproof profile list' with "
                 "--profile, or write one: 'pathproof profile probe' makes a draft",
-                device.kernel_driver.empty() ? device.pmd : device.kernel_driver,
-                device.pci.empty() ? "" : ", PCI id " + device.pci);
+                device.driver(), device.pci.empty() ? "" : ", PCI id " + device.pci);
 }
 
 }  // namespace pathproof::profile

@@ -1,10 +1,10 @@
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <filesystem>
 #include <map>
 #include <set>
 
+#include "dataplane/base/contains.h"
 #include "harness/profile/profile.h"
 
 namespace pathproof::profile {
@@ -109,7 +109,7 @@ std::vector<std::string> lint_errata(const std::vector<Profile>& profiles,
             named.push_back(quirk.erratum);
         }
         for (const std::string& id : named) {
-            if (!id.empty() && std::ranges::find(known, id) == known.end()) {
+            if (!id.empty() && !contains(known, id)) {
                 found.push_back(fmt::format("{}: there is no erratum '{}'", profile.file, id));
             }
         }

@@ -1,15 +1,16 @@
 // Whether a list of a profile or erratum names something.
 #pragma once
 
-#include <algorithm>
 #include <string>
 #include <vector>
+
+#include "dataplane/base/contains.h"
 
 namespace pathproof::profile {
 
 // Nothing, which is what stands where a device does not tell, is in no list.
 inline bool lists(const std::vector<std::string>& all, const std::string& one) {
-    return !one.empty() && std::ranges::find(all, one) != all.end();
+    return !one.empty() && contains(all, one);
 }
 
 }  // namespace pathproof::profile

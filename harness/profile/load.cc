@@ -1,5 +1,5 @@
 // Profiles from TOML.
-#include <fmt/ranges.h>
+#include <algorithm>
 
 #include "dataplane/base/join_each.h"
 #include "harness/profile/profile.h"
@@ -250,9 +250,8 @@ Profile ProfileReader::read(const std::string& file) {
     profile_.id = reader_.required_text(root_, "id");
     profile_.title = reader_.required_text(root_, "title");
     profile_.maturity = reader_.one_of(root_, "status", {Maturity::kDraft, Maturity::kVerified});
-    constexpr const char* kClasses[] = {"physical", "virtual", "simulated"};
-    profile_.evidence_class =
-        kClasses[reader_.word(root_, "evidence_class", {"physical", "virtual", "simulated"})];
+    const std::vector<std::string_view> classes = {"physical", "virtual", "simulated"};
+    profile_.evidence_class = classes[reader_.word(root_, "evidence_class", classes)];
     profile_.errata = reader_.texts(root_, "errata");
     read_sources();
     profile_.match = read_match(reader_.section(root_, "match"));
@@ -295,6 +294,17 @@ const char* name(LimitKind kind) {
         case LimitKind::kTsoMaxSegments: return "tso_max_segments";
     }
     return "max_mtu";
+}
+
+const OffloadExpectation* claim_on(const std::vector<OffloadExpectation>& claims,
+                                   const std::string& name) {
+    const auto found = std::ranges::find(claims, name, &OffloadExpectation::name);
+    return found == claims.end() ? nullptr : &*found;
+}
+
+std::string expected(const std::vector<OffloadExpectation>& claims, const std::string& name) {
+    const OffloadExpectation* claim = claim_on(claims, name);
+    return claim == nullptr ? "" : profile::name(claim->expect);
 }
 
 Result<Profile> parse_profile(const std::string& text, const std::string& file) {

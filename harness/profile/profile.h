@@ -39,6 +39,12 @@ struct OffloadExpectation {
     std::string source;   // key in Profile::sources
 };
 
+// What is expected of the offload of that name; null: nothing is.
+const OffloadExpectation* claim_on(const std::vector<OffloadExpectation>& claims,
+                                   const std::string& name);
+// "required", ...; empty: nothing is expected of it.
+std::string expected(const std::vector<OffloadExpectation>& claims, const std::string& name);
+
 // Which devices it speaks of. Each list may be empty, not all of them.
 struct Match {
     std::vector<std::string> kernel_driver;  // "ice": ETHTOOL_GDRVINFO
@@ -146,6 +152,8 @@ struct DeviceIdentity {
     std::string kernel_driver;  // empty: no kernel device
     std::string pmd;            // empty: no DPDK port
     std::string pci;            // "8086:1592"; empty: not on PCI, or not known
+
+    const std::string& driver() const { return kernel_driver.empty() ? pmd : kernel_driver; }
 };
 
 // The profile whose [match] fits best: one that names the PCI id before one that only names the

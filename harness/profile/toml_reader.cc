@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <sstream>
 
+#include "dataplane/base/contains.h"
 #include "dataplane/base/file.h"
 
 namespace pathproof::profile {
@@ -13,7 +14,7 @@ namespace pathproof::profile {
 void TomlReader::allow_only(const toml::table& table,
                             std::initializer_list<std::string_view> allowed) {
     for (const auto& [key, node] : table) {
-        if (std::ranges::find(allowed, key.str()) == allowed.end()) {
+        if (!contains(allowed, key.str())) {
             complain(key.source(), "unknown key '{}'; allowed here: {}", key.str(),
                      fmt::join(allowed.begin(), allowed.end(), ", "));
         }

@@ -1,10 +1,10 @@
 #include "harness/profile/version_range.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 
+#include "dataplane/base/join_each.h"
 #include "dataplane/base/number.h"
 
 namespace pathproof::profile {
@@ -63,11 +63,8 @@ std::string to_text(const VersionRange& range) {
     if (range.backports.empty()) {
         return text;
     }
-    std::vector<std::string> repaired;
-    for (const Version& version : range.backports) {
-        repaired.push_back(to_text(version));
-    }
-    return fmt::format("{} (mended in {} too)", text, fmt::join(repaired, ", "));
+    return fmt::format("{} (mended in {} too)", text,
+                       join_each(range.backports, [](const Version& one) { return to_text(one); }));
 }
 
 }  // namespace pathproof::profile

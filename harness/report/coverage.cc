@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <iterator>
 
+#include "dataplane/base/join_each.h"
 #include "harness/report/html_parts.h"
 #include "harness/report/text.h"
 
@@ -59,10 +60,8 @@ std::string link_html(const ScenarioResult& scenario, const std::string& id) {
 }
 
 std::string part_html(const ScenarioResult& scenario, const Part& part) {
-    std::string cells;
-    for (const std::string& id : part.cells) {
-        cells += (cells.empty() ? "" : ", ") + link_html(scenario, id);
-    }
+    const std::string cells =
+        join_each(part.cells, [&](const std::string& id) { return link_html(scenario, id); });
     return fmt::format(
         "<li><details><summary>{}: {} {}{}</summary><p class=\"id\">{}</p></details></li>",
         escape_markup(scenario.id), part.cells.size(), name(part.became),

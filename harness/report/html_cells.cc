@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <sstream>
 
+#include "dataplane/base/plural.h"
 #include "harness/report/html_parts.h"
 #include "harness/report/matrix.h"
 #include "harness/report/text.h"

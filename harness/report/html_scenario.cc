@@ -5,6 +5,7 @@
 #include <iterator>
 #include <span>
 
+#include "dataplane/base/plural.h"
 #include "harness/report/html_parts.h"
 #include "harness/report/text.h"
 

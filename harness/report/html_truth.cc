@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <iterator>
 
+#include "dataplane/base/plural.h"
 #include "harness/report/html_parts.h"
 #include "harness/report/text.h"
 

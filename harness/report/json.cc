@@ -1,5 +1,6 @@
 #include "harness/report/json.h"
 
+#include "harness/message/fields.h"
 #include "harness/process/json_text.h"
 
 namespace pathproof::report {
@@ -217,18 +218,9 @@ class Reader {
     const ordered_json& from_;
 };
 
-void fields(auto& archive, Interval& all) {
-    archive("low", all.low, "high", all.high);
-}
-
-void fields(auto& archive, EvidenceFile& all) {
-    archive("path", all.path, "description", all.description);
-}
-
-void fields(auto& archive, Measure& all) {
-    archive("value", all.value, "unit", all.unit, "interval", all.interval, "label", all.label,
-            "note", all.note);
-}
+FIELDS(Interval, low, high)
+FIELDS(EvidenceFile, path, description)
+FIELDS(Measure, value, unit, interval, label, note)
 
 void fields(auto& archive, Runs& all) {
     archive("n", all.n, "failed", all.failed);
@@ -245,26 +237,11 @@ void fields(auto& archive, Cell& all) {
     archive("measures", all.measures, "evidence", all.evidence);
 }
 
-void fields(auto& archive, Proof& all) {
-    archive("title", all.title, "columns", all.columns, "rows", all.rows, "conclusion",
-            all.conclusion);
-}
-
-void fields(auto& archive, Bar& all) {
-    archive("label", all.label, "value", all.value, "interval", all.interval, "kind", all.kind);
-}
-
-void fields(auto& archive, Curve::Point& all) {
-    archive("x", all.x, "y", all.y, "interval", all.interval);
-}
-
-void fields(auto& archive, Curve& all) {
-    archive("label", all.label, "points", all.points);
-}
-
-void fields(auto& archive, AxisMark& all) {
-    archive("label", all.label, "low", all.low, "middle", all.middle, "high", all.high);
-}
+FIELDS(Proof, title, columns, rows, conclusion)
+FIELDS(Bar, label, value, interval, kind)
+FIELDS(Curve::Point, x, y, interval)
+FIELDS(Curve, label, points)
+FIELDS(AxisMark, label, low, middle, high)
 
 void fields(auto& archive, Chart& all) {
     archive("title", all.title, "unit", all.unit, "maximum", all.maximum, "bars", all.bars);
@@ -273,48 +250,15 @@ void fields(auto& archive, Chart& all) {
     }
 }
 
-void fields(auto& archive, Observation& all) {
-    archive("observed", all.observed, "frames", all.frames, "wrong", all.wrong, "names", all.names,
-            "cell", all.cell, "note", all.note);
-}
-
-void fields(auto& archive, KnownErratum& all) {
-    archive("id", all.id, "title", all.title, "workaround", all.workaround, "source", all.source,
-            "certainty", all.certainty);
-}
-
-void fields(auto& archive, TruthRow& all) {
-    archive("offload", all.offload, "direction", all.direction, "expected", all.expected,
-            "advertised", all.advertised, "observed", all.observed, "finding", all.finding,
-            "errata", all.errata);
-}
-
-void fields(auto& archive, TruthTable& all) {
-    archive("title", all.title, "device", all.device, "conditions", all.conditions, "rows",
-            all.rows, "excluded", all.excluded);
-}
-
-void fields(auto& archive, CalibrationRow& all) {
-    archive("id", all.id, "fault", all.fault, "detected", all.detected, "named", all.named,
-            "located", all.located, "given_name", all.given_name, "changed", all.changed, "caught",
-            all.caught, "note", all.note);
-}
-
-void fields(auto& archive, Calibration::Confusion& all) {
-    archive("planted", all.planted, "given", all.given, "count", all.count);
-}
-
-void fields(auto& archive, Calibration& all) {
-    archive("instrument", all.instrument, "seed", all.seed, "faults", all.faults, "open_world",
-            all.open_world, "judge_mutants", all.judge_mutants, "healthy_frames",
-            all.healthy_frames, "false_alarms", all.false_alarms, "pairs", all.pairs,
-            "pairs_both_named", all.pairs_both_named, "pairs_masked", all.pairs_masked,
-            "pairs_missed", all.pairs_missed, "confusion", all.confusion);
-}
-
-void fields(auto& archive, Repetition& all) {
-    archive("seed", all.seed, "verdict", all.verdict, "headline", all.headline);
-}
+FIELDS(Observation, observed, frames, wrong, names, cell, note)
+FIELDS(KnownErratum, id, title, workaround, source, certainty)
+FIELDS(TruthRow, offload, direction, expected, advertised, observed, finding, errata)
+FIELDS(TruthTable, title, device, conditions, rows, excluded)
+FIELDS(CalibrationRow, id, fault, detected, named, located, given_name, changed, caught, note)
+FIELDS(Calibration::Confusion, planted, given, count)
+FIELDS(Calibration, instrument, seed, faults, open_world, judge_mutants, healthy_frames,
+       false_alarms, pairs, pairs_both_named, pairs_masked, pairs_missed, confusion)
+FIELDS(Repetition, seed, verdict, headline)
 
 void fields(auto& archive, ScenarioResult& all) {
     archive("id", all.id, "title", all.title, "question", all.question, "verdict", all.verdict,
@@ -348,9 +292,7 @@ void fields(auto& archive, Fact& all) {
     }
 }
 
-void fields(auto& archive, FactGroup& all) {
-    archive("title", all.title, "facts", all.facts);
-}
+FIELDS(FactGroup, title, facts)
 
 void fields(auto& archive, RunOptions& all) {
     archive("command", all.command, "lab", all.lab, "profile", all.profile, "scenarios",
@@ -374,9 +316,7 @@ void fields(auto& archive, RunOptions& all) {
     }
 }
 
-void fields(auto& archive, PriceRow& all) {
-    archive("id", all.id, "text", all.text);
-}
+FIELDS(PriceRow, id, text)
 
 void fields(auto& archive, PriceCell& all) {
     archive.derived("id", all.cure + "/" + all.probe);

@@ -1,6 +1,6 @@
 #include "harness/report/junit.h"
 
-#include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "harness/report/outcome.h"
 #include "harness/report/text.h"
@@ -92,15 +92,11 @@ std::string suite_xml(const RunResult& run, const ScenarioResult& scenario,
 std::string run_suite_xml(const RunResult& run, Outcome outcome) {
     Tally counts;
     counts.add(outcome);
-    std::string said;
-    for (const std::string& reason : run.reasons) {
-        said += (said.empty() ? "" : "; ") + reason;
-    }
     std::string body;
     if (outcome != Outcome::kPassed) {
         body = fmt::format("      <{} type=\"{}\" message=\"{}\"/>\n",
                            outcome == Outcome::kFailure ? "failure" : "error", name(run.verdict),
-                           escape_markup(said));
+                           escape_markup(fmt::format("{}", fmt::join(run.reasons, "; "))));
     }
     return fmt::format(
         "  <testsuite name=\"run\" {} time=\"{:.3f}\" timestamp=\"{}\">\n"

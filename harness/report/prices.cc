@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <map>
 
+#include "dataplane/base/plural.h"
 #include "harness/report/html_parts.h"
 #include "harness/report/text.h"
 

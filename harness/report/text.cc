@@ -163,10 +163,6 @@ std::string format_interval(const verdict::Interval& interval, double value) {
     return fmt::format("{}\u2013{}", format_number(interval.low), format_number(interval.high));
 }
 
-std::string plural(std::size_t count, std::string_view noun) {
-    return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
-}
-
 std::string toggles_text(const verdict::Cell& cell) {
     std::string text;
     for (const auto& [axis, value] : cell.toggles) {

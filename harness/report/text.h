@@ -30,9 +30,6 @@ std::string format_value(const verdict::Measure& measure);
 // "99.93–99.97"; at a zero count "at most 0.015". In the unit of the value.
 std::string format_interval(const verdict::Interval& interval, double value);
 
-// "1 cell", "16 cells".
-std::string plural(std::size_t count, std::string_view noun);
-
 // "outer SNAT: none · underlay tx: off"; the id of a cell that has no toggles.
 std::string toggles_text(const verdict::Cell& cell);
 

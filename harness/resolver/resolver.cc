@@ -8,6 +8,7 @@
 
 #include "dataplane/frame/dns.h"
 #include "harness/process/child.h"
+#include "harness/process/foreign.h"
 #include "harness/process/program.h"
 #include "harness/resolver/systemd_resolved.h"
 
@@ -79,8 +80,7 @@ std::string requests_text(const std::vector<Lookup>& lookups) {
 
 Result<std::vector<Outcome>> read_outcomes(const std::string& said, std::size_t lookups) {
     std::vector<Outcome> outcomes(lookups);
-    std::istringstream lines(said);
-    for (std::string line; std::getline(lines, line);) {
+    for (const std::string& line : process::lines_of(said)) {
         std::istringstream words(line);
         std::size_t index = 0;
         Outcome outcome;
@@ -114,8 +114,7 @@ Result<std::vector<Outcome>> read_outcomes(const std::string& said, std::size_t 
 Redirected redirect(const std::string& resolv_conf, const std::string& instead) {
     static constexpr std::string_view kWord = "nameserver ";
     Redirected redirected;
-    std::istringstream lines(resolv_conf);
-    for (std::string line; std::getline(lines, line);) {
+    for (const std::string& line : process::lines_of(resolv_conf)) {
         if (!line.starts_with(kWord)) {
             redirected.resolv_conf += line + "\n";
         } else if (redirected.nameserver.empty()) {

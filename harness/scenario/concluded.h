@@ -284,6 +284,17 @@ struct TriedCure {
     std::string cell = {};  // with it, where it is shown
 };
 
+// Adds one, on a line of its own after what it cures. The first that is shown stands beside the cell
+// that failed without it.
+inline void add_tried(const std::string& cures, const TriedCure& cure, const verdict::Cell& failed,
+                      verdict::ScenarioResult& result) {
+    result.cure += fmt::format("{}{}: {}", result.cure.empty() ? "" : "\n", cures, cure.text);
+    if (cure.shown && result.before_cell.empty()) {
+        result.before_cell = failed.id;
+        result.after_cell = cure.cell;
+    }
+}
+
 // A cure is shown. The first one stands beside the cell that failed without it.
 template <typename Cell>
 void show_cure(const Cell& failed, const Cell& cure, verdict::ScenarioResult& result) {
@@ -317,6 +328,24 @@ bool tell_cure(const std::string& cure, const Cells& cells, const Text& text, bo
             failed.empty() ? not_shown(after, again) : "not shown: " + in_a_row(failed, "; "));
     }
     return result.cure_shown;
+}
+
+// Sets the cures, a line for each cell with one, and whether one was shown. `text` says one in words,
+// of its cell and why it is not shown (empty: it is).
+template <typename Cells, typename Text>
+void tell_each_cure(const Cells& cells, const typename Cells::value_type& first, bool again,
+                    const Text& text, const std::string& untried, verdict::ScenarioResult& result) {
+    Clauses cures;
+    for (const auto& each : cells) {
+        if (each.is(CellRole::kCure)) {
+            const std::string why = not_shown(&each, again);
+            cures.push_back(text(each, why));
+            if (why.empty()) {
+                show_cure(first, each, result);
+            }
+        }
+    }
+    result.cure = cures.empty() ? untried + " (not tried in this run)" : in_a_row(cures, "\n");
 }
 
 // What the cures that are `wanted` came to, in the words of `text`, and the failure that was seen

@@ -63,6 +63,11 @@ bool asked_for(const Options& options, const std::string& cell) {
                 options.cells, [&](const std::string& pattern) { return matches(pattern, cell); }));
 }
 
+std::size_t count_asked(const Options& options, const std::vector<std::string>& cells) {
+    return static_cast<std::size_t>(std::ranges::count_if(
+        cells, [&](const std::string& cell) { return asked_for(options, cell); }));
+}
+
 std::vector<std::string> patterns_for(const std::string& scenario,
                                       const std::vector<std::string>& patterns) {
     std::vector<std::string> own;

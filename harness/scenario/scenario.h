@@ -85,6 +85,7 @@ bool has_part(const std::string& id, const char* part);
 // Whether that cell is to be run. What is not is neither run nor missed. One of a resolver that is there
 // on demand, "go" or "resolved" in its id, is run with --resolvers alone.
 bool asked_for(const Options& options, const std::string& cell);
+std::size_t count_asked(const Options& options, const std::vector<std::string>& cells);
 
 // Told what is going on, for a bar on a terminal or plain lines.
 class Progress {
@@ -92,6 +93,8 @@ class Progress {
     virtual ~Progress() = default;
     virtual void begin(const std::string& scenario, std::size_t steps) = 0;
     virtual void step(const std::string& what) = 0;
+    // So many of the steps that it began with are not made.
+    virtual void leave_out(std::size_t steps) = 0;
 };
 
 struct Scenario;

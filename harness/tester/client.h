@@ -32,7 +32,7 @@ struct PortRequest {
                          // number is added to the driver's name) or a PCI address
     std::uint64_t tx_offloads = 0;
     PortOffloads offloads = PortOffloads::kListed;
-    std::uint32_t pool_mbufs = 0;  // 0: port::PortConfig's own number, and more for more queues
+    std::uint32_t pool_mbufs = 0;  // 0: as many as its queues and the lcores take
     std::uint16_t queues = 1;      // of each direction; all receive queues are read in turn
 };
 
@@ -49,7 +49,6 @@ struct TesterOptions {
     std::vector<PortRequest> ports;
     std::vector<int> worker_cpus;  // one lcore each; the control thread never polls
     bool hugepages = false;
-    std::uint32_t memory_mib = 256;
     std::optional<SoftwareNic> software_nic;
 };
 

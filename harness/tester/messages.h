@@ -12,13 +12,11 @@
 namespace pathproof::port {
 
 ENUM_VALUES(Evidence, 3)
-ENUM_VALUES(PortInfo::Duplex, 3)
-ENUM_VALUES(PortInfo::Speed, 3)
 
-FIELDS(PortInfo, name, device, driver, evidence, mac, link_mbps, link_up, duplex, speed, numa_node,
-       spreading, tx_offloads, rx_offloads)
+FIELDS(PortInfo, name, device, driver, evidence, mac, link_mbps, numa_node, tx_offloads,
+       rx_offloads)
 FIELDS(PortCounters, rx_packets, tx_packets, rx_missed, rx_no_mbuf, rx_errors, tx_errors,
-       tx_refused, tx_by_interface)
+       tx_by_interface)
 
 }  // namespace pathproof::port
 
@@ -48,7 +46,7 @@ PACKED_FIELDS(ExchangeFrame, bytes, request, vlan_tci, buffers)
 FIELDS(ExchangePlan, from, to, frames, quiet)
 FIELDS(FrameRefusal, index, reason)
 PACKED_FIELDS(ArrivedFrame, bytes, mbuf_flags, packet_type, vlan_tci)
-FIELDS(ExchangeReport, sent, refusals, arrived, from, to, objections)
+FIELDS(ExchangeReport, refusals, arrived, objections)
 FIELDS(RecordPlan, port, most_frames, most_bytes)
 FIELDS(RecordEnd, expected, quiet, longest)
 FIELDS(Recording, frames, received, left_out, cut, tester_lost)
@@ -82,7 +80,7 @@ namespace pathproof::softnic {
 ENUM_VALUES(WireMode, 2)
 ENUM_VALUES(Direction, 2)
 
-FIELDS(WirePlan, port_a, port_b, mode, tunnel_ports, keep_bad_frames)
+FIELDS(WirePlan, mode, tunnel_ports, keep_bad_frames)
 FIELDS(WireFrame, direction, time_ns, bytes, bad)
 FIELDS(WireTally, received, forwarded, not_forwarded, malformed, truncated, too_long,
        handed_partial, completed, completed_by_value, bad_frames, checksums)
@@ -92,7 +90,7 @@ FIELDS(NicCounters, tx_handed_over, tx_refused, tx_frames, tx_super_frames, wire
        rx_dropped, rx_csum_bad, rx_ip_csum_bad, rx_l4_csum_bad, rx_outer_ip_csum_bad,
        rx_outer_l4_csum_bad, refused_by)
 FIELDS(NicLinkTally, taken, delivered, not_taken, no_buffer, nic, fault_hits)
-FIELDS(NicLinkReport, nic, directions, ports, objections)
+FIELDS(NicLinkReport, directions, objections)
 
 }  // namespace pathproof::softnic
 
@@ -102,7 +100,7 @@ ENUM_VALUES(PortOffloads, 2)
 
 FIELDS(SoftwareNic, faults, seed)
 FIELDS(PortRequest, name, device, tx_offloads, offloads, pool_mbufs, queues)
-FIELDS(TesterOptions, netns, ports, worker_cpus, hugepages, memory_mib, software_nic)
+FIELDS(TesterOptions, netns, ports, worker_cpus, hugepages, software_nic)
 FIELDS(Opened, dpdk_version, ports)
 
 }  // namespace pathproof::tester

@@ -7,6 +7,7 @@
 #include <sys/socket.h>
 
 #include <algorithm>
+#include <cctype>
 #include <cstring>
 #include <string_view>
 #include <utility>
@@ -22,6 +23,15 @@ namespace {
 
 bool is_vdev(const std::string& name) {
     return name.starts_with("net_") || name.starts_with("eth_");
+}
+
+// What stands before a device's arguments: "net_af_packet", "net_ring0", "0000:3b:00.0".
+std::string driver_of(const std::string& device) {
+    return device.substr(0, device.find(','));
+}
+
+bool ends_in_digit(const std::string& text) {
+    return !text.empty() && std::isdigit(static_cast<unsigned char>(text.back())) != 0;
 }
 
 // The interface in "net_af_packet,iface=u0"; empty when there is none. net_tap's iface= is one that
@@ -139,18 +149,36 @@ Status choose(const std::string& name, std::uint16_t queues, PortRequest& reques
     if (is_vdev(name)) {
         const std::string interface = interface_behind(name);
         used = named_by(name);
-        request.name = interface.empty() ? name.substr(0, name.find(',')) : interface;
+        request.name = interface.empty() ? driver_of(name) : interface;
         return interface.empty() ? Status() : check_interface(interface);
     }
-    if (lab::pci_address(name).empty()) {
+    const std::string pci = lab::pci_address(name);
+    if (pci.empty()) {
         return fail(ErrorCode::kNotFound,
                     "there is no port '{}': name a network interface ('ip link' lists them), "
                     "af_xdp:INTERFACE, a DPDK virtual device such as net_tap,iface=t0, or a PCI "
                     "address such as 0000:3b:00.0",
                     name);
     }
+    request.device = pci + name.substr(driver_of(name).size());
     used = {name};
     return {};
+}
+
+// The driver's name with the first number from `number` on that no other device has or asks for.
+std::string free_name(const std::string& driver, std::size_t number,
+                      const std::vector<PortRequest>& ports,
+                      const std::vector<std::string>& given) {
+    for (;; ++number) {
+        std::string name = driver + std::to_string(number);
+        const auto asks_for_it = [&](const PortRequest& port) {
+            return driver_of(port.device) == name;
+        };
+        if (std::ranges::none_of(ports, asks_for_it) &&
+            std::ranges::find(given, name) == given.end()) {
+            return name;
+        }
+    }
 }
 
 }  // namespace
@@ -183,8 +211,25 @@ std::vector<std::string> interfaces_with_programs(const std::vector<PortRequest>
 bool is_same_port(const PortRequest& a, const PortRequest& b) {
     const auto behind_a = kernel_port(a.device);
     const auto behind_b = kernel_port(b.device);
-    return a.device == b.device ||
+    const std::string driver = driver_of(a.device);
+    return a.device == b.device || (ends_in_digit(driver) && driver == driver_of(b.device)) ||
            (behind_a && behind_b && behind_a->interface == behind_b->interface);
+}
+
+EalDevices eal_devices(const std::vector<PortRequest>& ports) {
+    EalDevices devices;
+    for (std::size_t index = 0; index < ports.size(); ++index) {
+        const std::string& device = ports[index].device;
+        std::string name = driver_of(device);
+        const std::string arguments = device.substr(name.size());
+        const bool is_pci = name.find(':') != std::string::npos;
+        if (!is_pci && !name.empty() && !ends_in_digit(name)) {
+            name = free_name(name, index, ports, devices.names);
+        }
+        (is_pci ? devices.pci : devices.vdevs).push_back(name + arguments);
+        devices.names.push_back(std::move(name));
+    }
+    return devices;
 }
 
 Result<PortRequest> choose_port(const std::string& name, const std::string& netns,

@@ -27,9 +27,19 @@ std::vector<std::string> interfaces_with_programs(const std::vector<PortRequest>
 // Whether both would be opened on one device.
 bool is_same_port(const PortRequest& a, const PortRequest& b);
 
+// What the EAL is told of devices, and calls them then.
+struct EalDevices {
+    std::vector<std::string> vdevs;  // with their arguments, as the PCI addresses
+    std::vector<std::string> pci;
+    std::vector<std::string> names;  // by port
+};
+// EAL wants a number behind each vdev's driver, and a different one for each: "net_tap,iface=t0"
+// gets its port's, or the next that no other device has or asks for.
+EalDevices eal_devices(const std::vector<PortRequest>& ports);
+
 // What a port may be named: a kernel interface ("u0" or "af_packet:u0": an af_packet port on it;
 // "af_xdp:u0": an AF_XDP one), a DPDK virtual device with its arguments ("net_tap,iface=t0"), or a
-// PCI address ("0000:3b:00.0").
+// PCI address ("0000:3b:00.0", which a request has in this form however it was written).
 //
 // Looks at the interface in network namespace `netns` (empty: the caller's). Errors: a name that is
 // none of these (kNotFound); an interface that is not up; what lab::check_touchable refuses, be it

@@ -1,8 +1,6 @@
 #include "harness/tester/service.h"
 
-#include <algorithm>
 #include <atomic>
-#include <cctype>
 #include <optional>
 #include <thread>
 
@@ -11,91 +9,34 @@
 #include "dataplane/port/capture.h"
 #include "dataplane/port/device.h"
 #include "dataplane/port/eal.h"
+#include "dataplane/port/frame_pool.h"
 #include "dataplane/softnic/nic_stand.h"
 #include "dataplane/traffic/recorder.h"
 #include "harness/message/calls.h"
 #include "harness/tester/messages.h"
+#include "harness/tester/port_choice.h"
 #include "harness/tester/work_queue.h"
 
 namespace pathproof::tester {
 namespace {
 
-struct DeviceList {
-    std::vector<std::string> vdevs;
-    std::vector<std::string> pci;
-    std::vector<std::string> names;  // by port: what EAL calls the device
-};
-
-bool ends_in_digit(const std::string& text) {
-    return !text.empty() && std::isdigit(static_cast<unsigned char>(text.back())) != 0;
-}
-
-// The driver's name with the first number from `number` on that no other device has or asks for.
-std::string free_name(const std::string& driver, std::size_t number,
-                      const std::vector<PortRequest>& requests,
-                      const std::vector<std::string>& given) {
-    for (;; ++number) {
-        const std::string name = driver + std::to_string(number);
-        const bool asked_for =
-            std::any_of(requests.begin(), requests.end(), [&](const PortRequest& other) {
-                return other.device.substr(0, other.device.find(',')) == name;
-            });
-        if (!asked_for && std::find(given.begin(), given.end(), name) == given.end()) {
-            return name;
-        }
-    }
-}
-
-// "0000:3b:00.0" and "3b:00.0" are PCI addresses, everything else a vdev; a vdev without a number
-// gets its port's.
-DeviceList list_devices(const std::vector<PortRequest>& requests) {
-    DeviceList list;
-    for (std::size_t index = 0; index < requests.size(); ++index) {
-        const std::string& device = requests[index].device;
-        std::string driver = device.substr(0, device.find(','));
-        if (driver.find(':') != std::string::npos) {
-            list.pci.push_back(device);
-            list.names.push_back(driver);
-            continue;
-        }
-        const std::string arguments = device.substr(driver.size());
-        if (!driver.empty() && !ends_in_digit(driver)) {
-            driver = free_name(driver, index, requests, list.names);
-        }
-        list.vdevs.push_back(driver + arguments);
-        list.names.push_back(driver);
-    }
-    return list;
-}
-
-// Each queue more holds as many buffers as it has descriptors.
-std::uint32_t buffers_of(const PortRequest& request) {
-    const port::PortConfig fresh;
-    const std::uint32_t more = request.queues - 1U;
-    return request.pool_mbufs != 0
-               ? request.pool_mbufs
-               : fresh.pool_mbufs + 2 * more * (fresh.rx_descriptors + fresh.tx_descriptors);
-}
-
-// TesterOptions::memory_mib, and what more queues take.
-std::uint32_t memory_for(const TesterOptions& options) {
-    constexpr std::uint64_t kMostFrame = 4096;
-    std::uint64_t bytes = 0;
-    for (const PortRequest& request : options.ports) {
-        bytes += request.queues > 1 ? buffers_of(request) * kMostFrame : 0;
-    }
-    return options.memory_mib + static_cast<std::uint32_t>(bytes >> 20);
-}
-
-Result<port::Port> open_port(const PortRequest& request, const std::string& device) {
+port::PortConfig config_of(const PortRequest& request, const std::string& device,
+                           std::size_t lcores) {
     port::PortConfig config{.name = request.name,
                             .device = device,
                             .rx_queues = request.queues,
                             .tx_queues = request.queues,
-                            .pool_mbufs = buffers_of(request),
+                            .pool_mbufs = request.pool_mbufs,
                             .tx_offloads = request.tx_offloads};
-    if (request.offloads == PortOffloads::kAll) {
-        const auto able = TRY(port::capabilities(device));
+    if (config.pool_mbufs == 0) {
+        config.pool_mbufs = port::frame_buffers_for(config, lcores);
+    }
+    return config;
+}
+
+Result<port::Port> open_port(port::PortConfig config, PortOffloads offloads) {
+    if (offloads == PortOffloads::kAll) {
+        const auto able = TRY(port::capabilities(config.device));
         config.tx_offloads = able.tx & port::kFrameTxOffloads;
         config.rx_offloads = able.rx & port::kFrameRxOffloads;
     }
@@ -129,7 +70,6 @@ class Service {
     Status start_wire(const softnic::WirePlan& plan) {
         TRY(check_ready());
         wire_ = TRY(softnic::Wire::start(*eal_, 0, ports_, plan));
-        wire_plan_ = plan;
         return {};
     }
 
@@ -147,9 +87,8 @@ class Service {
         TRY(check_evidence_path(evidence));
         softnic::WireReport report = wire_->stop();
         wire_.reset();
-        const Status written = evidence.empty()
-                                   ? Status()
-                                   : softnic::write_evidence(evidence, report, wire_plan_, ports_);
+        const Status written =
+            evidence.empty() ? Status() : softnic::write_evidence(evidence, report, ports_);
         if (!written) {
             report.objections.push_back(written.error().message);  // the figures stay
         }
@@ -201,15 +140,22 @@ class Service {
 
   private:
     Status start(const TesterOptions& options) {
-        const DeviceList devices = list_devices(options.ports);
+        const EalDevices devices = eal_devices(options.ports);
+        std::vector<port::PortConfig> configs;
+        std::uint64_t buffers = 0;
+        for (std::size_t index = 0; index < options.ports.size(); ++index) {
+            configs.push_back(
+                config_of(options.ports[index], devices.names[index], options.worker_cpus.size()));
+            buffers += configs.back().pool_mbufs;
+        }
         auto eal = TRY(port::Eal::start({.worker_cpus = options.worker_cpus,
-                                         .memory_mib = memory_for(options),
+                                         .memory_mib = port::memory_mib_for(buffers),
                                          .hugepages = options.hugepages,
                                          .vdevs = devices.vdevs,
                                          .pci = devices.pci}));
         eal_.emplace(std::move(eal));
-        for (std::size_t index = 0; index < options.ports.size(); ++index) {
-            auto port = open_port(options.ports[index], devices.names[index]);
+        for (std::size_t index = 0; index < configs.size(); ++index) {
+            auto port = open_port(configs[index], options.ports[index].offloads);
             if (!port) {
                 ports_.clear();
                 return pass_on(port.error());
@@ -283,7 +229,6 @@ class Service {
 
     std::optional<port::Eal> eal_;
     std::vector<port::Port> ports_;
-    softnic::WirePlan wire_plan_;
     std::unique_ptr<softnic::Wire> wire_;  // before the ports in destruction
     std::unique_ptr<traffic::Recorder> recorder_;
     std::optional<softnic::NicStand> stand_;

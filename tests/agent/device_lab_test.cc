@@ -38,9 +38,9 @@ Shown shown_by_us(Client& agent, const std::string& device) {
 // ethtool -k prints a group ("rx-checksumming: on") in place of its only member, and above several
 // members.
 Shown shown_by_ethtool(const std::string& netns, const std::string& device, const Shown& ours) {
-    std::map<std::string, std::vector<std::string>> members;
+    std::vector<std::string> names;
     for (const auto& [name, text] : ours) {
-        members[std::string(group_of(name))].push_back(name);
+        names.push_back(name);
     }
     Shown shown;
     std::istringstream lines(run_in(netns, "ethtool -k " + device));
@@ -51,11 +51,11 @@ Shown shown_by_ethtool(const std::string& netns, const std::string& device, cons
         const std::size_t colon = line.find(": ");
         BOOST_REQUIRE_MESSAGE(colon != std::string::npos, line);
         const std::string name = line.substr(0, colon);
-        const auto group = members.find(name);
-        if (group == members.end()) {
+        const auto members = expand_features(names, {{name, true}});
+        if (!members) {
             shown[name] = line.substr(colon + 2);
-        } else if (group->second.size() == 1) {
-            shown[group->second.front()] = line.substr(colon + 2);
+        } else if (members->size() == 1) {
+            shown[names[members->front().index]] = line.substr(colon + 2);
         }
     }
     return shown;

@@ -11,14 +11,18 @@ using namespace pathproof::agent;
 
 namespace {
 
+Result<std::unique_ptr<Client>> start(const std::vector<std::string>& argv) {
+    return Client::start_behind(argv, "", "the agent", std::chrono::seconds(30));
+}
+
 // Greets as an agent does, and answers `words` to all else.
 std::unique_ptr<Client> agent_that_says(const std::string& words) {
     const std::string hello = R"({"agent":"pathproof","version":"9","build":"b","kernel":"k"})";
-    auto started = Client::start_command(
-        {"sh", "-c",
-         "i=1; read a; printf '{\"id\":1,\"ok\":%s}\\n' \"$0\"; "
-         "while read a; do i=$((i+1)); printf '{\"id\":%d,\"ok\":%s}\\n' $i \"$1\"; done",
-         hello, words});
+    auto started =
+        start({"sh", "-c",
+               "i=1; read a; printf '{\"id\":1,\"ok\":%s}\\n' \"$0\"; "
+               "while read a; do i=$((i+1)); printf '{\"id\":%d,\"ok\":%s}\\n' $i \"$1\"; done",
+               hello, words});
     BOOST_REQUIRE_MESSAGE(started, started.error().message);
     return std::move(*started);
 }
@@ -57,8 +61,8 @@ BOOST_AUTO_TEST_CASE(a_host_is_known_by_what_its_agent_says_first) {
     BOOST_TEST(client->hello().copied == "");
     for (const std::string other :
          {"7", "{}", "{\"agent\":\"another\"}", "[]", "{\"agent\":\"pathproof\",\"version\":{}}"}) {
-        const auto none = Client::start_command(
-            {"sh", "-c", "read a; printf '{\"id\":1,\"ok\":%s}\\n' \"$0\"; read a", other});
+        const auto none =
+            start({"sh", "-c", "read a; printf '{\"id\":1,\"ok\":%s}\\n' \"$0\"; read a", other});
         BOOST_TEST(!none, other);
     }
 }

@@ -262,6 +262,32 @@ BOOST_AUTO_TEST_CASE(options_that_a_replay_would_pass_over_are_refused) {
     refused(whole.replay() + "--queues 8", "3 frames of a capture are too few for 8 senders");
 }
 
+BOOST_AUTO_TEST_CASE(options_that_would_change_nothing_are_refused) {
+    refused("offload check lo --mtu 9000", "DEV excludes --mtu");
+    refused("offload check lo --frames 20", "DEV excludes --frames");
+    refused("offload check --software-nic --tester c0", "--tester requires DEV");
+    for (const std::string command :
+         {"repro dns-race --json --ktap", "offload check --software-nic --json --ktap",
+          "qualify --ktap --summary-md -", "qualify --summary-md - --netdev-json -"}) {
+        refused(command, "standard output takes one of --json, --ktap, --summary-md - and");
+    }
+    for (const std::string view : {"--baseline", "--ktap", "--summary-md", "--netdev-json"}) {
+        refused("qualify --bisect dns-race " + view + (view == "--ktap" ? "" : " x"),
+                "--bisect excludes " + view);
+    }
+    refused("profile errata match tx.outer.udp.NAT0 --kernel newest",
+            "--kernel: 'newest' is not a version");
+    refused("profile errata match tx.outer.udp.NAT0 --dpdk 22", "--dpdk: '22' is not a version");
+    refused("restore --forget --json", "--json excludes --forget");
+    refused("inspect dump --count -o id", "--output excludes --count");
+    refused("inspect export --interval 3", "--interval requires --file");
+    refused("inspect export --format openmetrics", "--format requires --file");
+    refused(kGenerate + "--pairs --type AAAA", "--pairs excludes --type");
+    refused("respond " + kPort + "--rule loss=0.5,address=192.0.2.1,loss=0", "it has 'loss' twice");
+    refused("search mlr net_null0 --goal loss=0,loss=1",
+            "--goal loss=0,loss=1: it has 'loss' twice");
+}
+
 BOOST_AUTO_TEST_CASE(benchmarks_that_were_not_built_are_said_to_be_missing) {
     const std::filesystem::path folder =
         std::filesystem::temp_directory_path() / ("pp-bad-input-" + std::to_string(getpid()));

@@ -201,6 +201,26 @@ BOOST_AUTO_TEST_CASE(an_unstable_cell_is_expected_as_such_or_as_any_failure) {
     BOOST_TEST(exit_of("unstable", CellVerdict::kPass, std::nullopt) == "0");
 }
 
+BOOST_AUTO_TEST_CASE(entries_of_one_id_that_expect_different_verdicts_are_no_twins) {
+    const TempFolder folder;
+    const std::string fails = known("vxlan-checksum/on.udp", "verdict = \"fail\"");
+    const std::string unstable = known("vxlan-checksum/on.udp", "verdict = \"unstable\"");
+    const Baseline both = baseline(folder, fails + unstable);
+    BOOST_TEST(lint(both, kToday, {"vxlan-checksum"}).empty());
+    for (const CellVerdict now : {CellVerdict::kFail, CellVerdict::kUnstable}) {
+        RunResult result = run();
+        auto& cells = result.scenarios[0].cells;
+        cells.resize(1);
+        cells[0].verdict = now;
+        cells[0].runs = now == CellVerdict::kFail ? Runs{3, 3, 1} : Runs{3, 1, 1};
+        BOOST_TEST(apply(both, kToday, result).fresh.empty(), name(now));
+    }
+    const auto wrong =
+        lint(baseline(folder, fails + unstable + unstable), kToday, {"vxlan-checksum"});
+    BOOST_REQUIRE(wrong.size() == 1u);
+    BOOST_TEST(wrong[0].find(":9): the same as in line 5") != std::string::npos, wrong[0]);
+}
+
 BOOST_AUTO_TEST_CASE(a_verdict_that_cannot_be_expected_is_refused) {
     refused(known("vxlan-checksum/*", "verdict = \"pass\""),
             "verdict 'pass' is none that can be expected; there are: fail, unstable");

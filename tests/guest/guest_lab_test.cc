@@ -73,13 +73,13 @@ BOOST_AUTO_TEST_CASE(an_emulated_nic_finishes_what_its_driver_leaves_to_it) {
     Guest& guest = **booted;
     BOOST_TEST_MESSAGE("boot to the agent's answer: " << guest.boot_seconds() << " s");
     BOOST_TEST(contains(guest.agent()->hello().kernel, kernel().release));
-    const auto info = guest.agent()->device(kDevice);
+    const auto info = guest.agent()->device(device_of(0));
     BOOST_REQUIRE_MESSAGE(info, (info ? "" : info.error().message));
     BOOST_TEST(info->driver == "e1000e");
     BOOST_REQUIRE(info->pci);
     BOOST_TEST(info->pci->vendor == "0x8086");
     BOOST_TEST(info->pci->device == "0x10d3");
-    const auto settings = guest.agent()->nic_facts(kDevice);
+    const auto settings = guest.agent()->nic_facts(device_of(0));
     BOOST_REQUIRE_MESSAGE(settings, (settings ? "" : settings.error().message));
     const auto told = [](const std::vector<verdict::Fact>& facts, const char* name) {
         const auto found = std::ranges::find(facts, name, &verdict::Fact::name);
@@ -92,11 +92,11 @@ BOOST_AUTO_TEST_CASE(an_emulated_nic_finishes_what_its_driver_leaves_to_it) {
     BOOST_REQUIRE_MESSAGE(host, (host ? "" : host.error().message));
     BOOST_TEST(contains(told(host->at(1).facts, "system"), "PC"));
     BOOST_TEST(contains(told(host->at(0).facts, "command line"), "net.ifnames=0"));
-    BOOST_REQUIRE(lab::run_ip(kNetns, std::string("link set ") + kTap + " up\n"));
-    lab::RawPort port(kNetns, kTap);
+    BOOST_REQUIRE(lab::run_ip(kNetns, "link set " + tap_of(0) + " up\n"));
+    lab::RawPort port(kNetns, tap_of(0));
     const agent::OffloadFrame frame = half_finished();
     BOOST_TEST(udp_sum(frame.bytes) != 0xffffu);
-    const auto sent = guest.agent()->send_frames(kDevice, {frame});
+    const auto sent = guest.agent()->send_frames(device_of(0), {frame});
     BOOST_REQUIRE_MESSAGE(sent, (sent ? "" : sent.error().message));
     BOOST_TEST(sent->refusals.empty());
     auto frames = port.receive(2000);
@@ -107,11 +107,11 @@ BOOST_AUTO_TEST_CASE(an_emulated_nic_finishes_what_its_driver_leaves_to_it) {
     BOOST_REQUIRE(frames.size() == 1u);
     BOOST_TEST(udp_sum(frames.front()) == 0xffffu);
     // What was asked of the agent's host stands in its own journal.
-    const auto trial = guest.agent()->try_feature(kDevice, "tx-checksum-ip-generic", false,
+    const auto trial = guest.agent()->try_feature(device_of(0), "tx-checksum-ip-generic", false,
                                                   agent::KeptBy::kItsHost);
     BOOST_REQUIRE_MESSAGE(trial, (trial ? "" : trial.error().message));
     const auto is_on = [&] {
-        const auto features = guest.agent()->features(kDevice);
+        const auto features = guest.agent()->features(device_of(0));
         BOOST_REQUIRE(features);
         return std::ranges::find(*features, "tx-checksum-ip-generic", &agent::Feature::name)
             ->active;
@@ -123,12 +123,11 @@ BOOST_AUTO_TEST_CASE(an_emulated_nic_finishes_what_its_driver_leaves_to_it) {
     BOOST_TEST(is_on());
     // A guest that is gone is told of at once.
     BOOST_REQUIRE(kill(guest.agent()->pid(), SIGKILL) == 0);
-    const auto gone = guest.agent()->features(kDevice);
+    const auto gone = guest.agent()->features(device_of(0));
     BOOST_REQUIRE(!gone);
     BOOST_TEST(contains(gone.error().message, "the guest with e1000e"), gone.error().message);
     booted->reset();
-    BOOST_TEST(lab::shell_status(kNetns, std::string("ip link show ") + kTap + " 2>/dev/null") !=
-               0);
+    BOOST_TEST(lab::shell_status(kNetns, "ip link show " + tap_of(0) + " 2>/dev/null") != 0);
 }
 
 BOOST_AUTO_TEST_CASE(a_guest_that_does_not_come_up_says_why_and_is_gone) {

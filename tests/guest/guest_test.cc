@@ -165,8 +165,7 @@ BOOST_AUTO_TEST_CASE(a_kernel_is_taken_with_its_own_modules_only) {
     const auto missing = make_image(*found, {.module = "8139cp", .replacement = ""});
     BOOST_TEST(!missing);
     // Nor is it a NAT box: without conntrack, and without tables of either kind.
-    BOOST_TEST(lacking_modules(*found, Work::kDevice)->empty());
-    const auto lacking = lacking_modules(*found, Work::kNatBox);
+    const auto lacking = lacking_for_nat(*found);
     BOOST_REQUIRE_MESSAGE(lacking, why(lacking));
     for (const char* name : {"nf_conntrack", "xt_MASQUERADE", "nft_chain_nat"}) {
         BOOST_TEST((std::ranges::find(*lacking, name) != lacking->end()), name);
@@ -174,7 +173,7 @@ BOOST_AUTO_TEST_CASE(a_kernel_is_taken_with_its_own_modules_only) {
     folder.write(
         "root/lib/modules/6.1.0-x/modules.builtin",
         "kernel/net/ip_tables.ko\nkernel/net/iptable_nat.ko\nkernel/net/nf_conntrack.ko\n");
-    const auto less = lacking_modules(*found, Work::kNatBox);
+    const auto less = lacking_for_nat(*found);
     BOOST_REQUIRE_MESSAGE(less, why(less));
     BOOST_TEST((std::ranges::find(*less, "nft_chain_nat") == less->end()));
     BOOST_TEST((std::ranges::find(*less, "nf_conntrack") == less->end()));
@@ -254,4 +253,14 @@ BOOST_AUTO_TEST_CASE(events_and_greetings_are_no_answers) {
     BOOST_TEST(contains(why(*qmp_answer(R"({"error": {"class": "x", "desc": "no such device"}})")),
                         "no such device"));
     BOOST_TEST(contains(why(*qmp_answer(R"({"error": 7})")), "no reason given"));
+}
+
+BOOST_AUTO_TEST_CASE(the_name_of_a_monitor_fits_a_socket_or_is_refused) {
+    const auto fits = Qmp::connect("", std::string(107, 'x'));
+    BOOST_TEST((why(fits) == "QEMU's monitor: Connection refused"));
+    const auto longer = Qmp::connect("", std::string(108, 'x'));
+    BOOST_REQUIRE(!longer);
+    BOOST_TEST((longer.error().code == ErrorCode::kBadInput));
+    BOOST_TEST(contains(why(longer), "may have 107 bytes"));
+    BOOST_TEST(contains(why(longer), "has 108"));
 }

@@ -91,7 +91,6 @@ ChecksumName voted(const std::vector<Octets>& frames, const char* layer,
         BOOST_TEST((finding.state == ChecksumState::kBad));
         vote.add(finding, matching_names(frame, finding, original));
     }
-    BOOST_TEST(vote.frames() == frames.size());
     return vote.verdict();
 }
 

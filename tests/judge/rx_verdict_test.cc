@@ -105,12 +105,11 @@ BOOST_AUTO_TEST_CASE(a_receiver_that_knows_no_tunnel_is_judged_on_the_outer_pack
 }
 
 BOOST_AUTO_TEST_CASE(a_counter_is_believed_as_far_as_the_judge_counted_the_same) {
-    BOOST_TEST(!counter_lie({"rx_csum_bad", 5, 5, 0}).has_value());
-    BOOST_TEST(!counter_lie({"rx_csum_bad", 7, 5, 2}).has_value());
-    BOOST_TEST(*counter_lie({"rx_csum_bad", 0, 5, 0}) ==
+    BOOST_TEST(!counter_lie("rx_csum_bad", 5, 5).has_value());
+    BOOST_TEST(*counter_lie("rx_csum_bad", 0, 5) ==
                "rx_csum_bad went up by 0 where 5 frames were to be counted");
-    BOOST_TEST(*counter_lie({"rx_csum_bad", 8, 5, 2}) ==
-               "rx_csum_bad went up by 8 where 5 to 7 frames were to be counted");
+    BOOST_TEST(*counter_lie("rx_csum_bad", 8, 5) ==
+               "rx_csum_bad went up by 8 where 5 frames were to be counted");
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -482,7 +482,9 @@ BOOST_AUTO_TEST_CASE(late_answers_are_lost_lookups_and_count_for_the_pod) {
     const auto run = [&](const char* name, const Namespace& place, const char* variable,
                          const std::string& value, const std::string& more) {
         json pod = pod_of(objects[name]);
-        pod["containers"][0]["args"].push_back(more);
+        if (!more.empty()) {
+            pod["containers"][0]["args"].push_back(more);
+        }
         Variables known = variables;
         known[variable] = value;
         return std::make_unique<Container>(here.folder, pod, pod["containers"][0], place, known);
@@ -492,7 +494,7 @@ BOOST_AUTO_TEST_CASE(late_answers_are_lost_lookups_and_count_for_the_pod) {
     const auto server2 =
         run("Job/pathproof-server", here.server2, "POD_IP", here.at_server2, "--delay-ms=1300");
     const auto exporter =
-        run("DaemonSet/pathproof-exporter", here.node, "NODE_IP", "198.18.1.1", "--interval=15");
+        run("DaemonSet/pathproof-exporter", here.node, "NODE_IP", "198.18.1.1", "");
     scraped(here.node, "198.18.1.1");
     const auto client =
         run("Job/pathproof-client", here.client, "UNUSED", "", "--timeout=4")->finish();

@@ -24,8 +24,8 @@ using nlohmann::json;
 namespace {
 
 std::shared_ptr<agent::Client> agent_there() {
-    auto started =
-        agent::Client::start_command({"ip", "netns", "exec", "site-dut", binary_path(), "agent"});
+    auto started = agent::Client::start_behind({binary_path(), "agent"}, "site-dut", "the agent",
+                                               std::chrono::seconds(30));
     BOOST_REQUIRE_MESSAGE(started, started.error().message);
     return std::move(*started);
 }

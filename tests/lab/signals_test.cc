@@ -105,8 +105,8 @@ BOOST_AUTO_TEST_CASE(no_agent_changes_anything_once_the_run_is_being_stopped) {
                 say(machine);
                 usleep(50'000);
             });
-            const auto agent = agent::Client::start_command(
-                {"ip", "netns", "exec", netns, std::getenv("PATHPROOF"), "agent"});
+            const auto agent = agent::Client::start_behind(
+                {std::getenv("PATHPROOF"), "agent"}, netns, "the agent", std::chrono::seconds(30));
             say(agent ? "begin" : agent.error().message);
             const auto features = (*agent)->features("f0");
             for (bool on = false;; on = !on) {

@@ -53,7 +53,7 @@ std::vector<Departure> together(double units_per_second, unsigned senders, Nanos
     std::vector<Departure> all;
     for (unsigned sender = 0; sender < senders; ++sender) {
         Pacer pacer(rate(units_per_second, sender, senders), clock, kStart);
-        const Tsc end = kStart + static_cast<Tsc>(clock.cycles(time));
+        const Tsc end = kStart + clock.ticks(time);
         const auto own = simulate(pacer, end, 300, 5'000, sender);
         all.insert(all.end(), own.begin(), own.end());
     }
@@ -178,7 +178,7 @@ BOOST_AUTO_TEST_CASE(of_a_count_and_a_duration_the_first_to_end_counts) {
 
 BOOST_AUTO_TEST_CASE(a_stall_is_not_followed_by_a_burst_and_what_it_cost_is_counted) {
     const TscClock clock(kHz);
-    const Tsc stall = static_cast<Tsc>(clock.cycles(50ms));
+    const Tsc stall = clock.ticks(50ms);
     Pacer lasting({.units_per_second = 1e6, .duration = 100ms, .most_behind = 100}, clock, kStart);
     BOOST_TEST(lasting.due(kStart + stall) == 100u);
     BOOST_TEST(lasting.left_out() == 49'901u);
@@ -197,7 +197,7 @@ BOOST_AUTO_TEST_CASE(a_stall_is_not_followed_by_a_burst_and_what_it_cost_is_coun
 
 BOOST_AUTO_TEST_CASE(a_stall_at_the_end_leaves_out_no_more_than_there_was) {
     const TscClock clock(kHz);
-    const Tsc late = kStart + static_cast<Tsc>(clock.cycles(10s));
+    const Tsc late = kStart + clock.ticks(10s);
     for (const Pacing& pacing :
          {Pacing{.units_per_second = 1e6, .units = 1'000, .most_behind = 100},
           Pacing{.units_per_second = 1e6, .duration = 1ms, .most_behind = 100}}) {

@@ -1,5 +1,7 @@
 #include "harness/netfilter/names.h"
 
+#include <netinet/in.h>
+
 #include <boost/test/unit_test.hpp>
 
 using namespace pathproof::netfilter;
@@ -18,11 +20,11 @@ BOOST_AUTO_TEST_CASE(protocols_have_the_words_of_conntrack) {
 }
 
 BOOST_AUTO_TEST_CASE(states_out_of_range_read_none_as_in_conntrack) {
-    BOOST_TEST(tcp_state_name(1) == "SYN_SENT");
-    BOOST_TEST(tcp_state_name(9) == "SYN_SENT2");
-    BOOST_TEST(tcp_state_name(200) == "NONE");
-    BOOST_TEST(sctp_state_name(4) == "ESTABLISHED");
-    BOOST_TEST(dccp_state_name(4) == "OPEN");
+    BOOST_TEST(state_name(IPPROTO_TCP, 1) == "SYN_SENT");
+    BOOST_TEST(state_name(IPPROTO_TCP, 9) == "SYN_SENT2");
+    BOOST_TEST(state_name(IPPROTO_TCP, 200) == "NONE");
+    BOOST_TEST(state_name(IPPROTO_SCTP, 4) == "ESTABLISHED");
+    BOOST_TEST(state_name(IPPROTO_DCCP, 4) == "OPEN");
 }
 
 BOOST_AUTO_TEST_CASE(status_bits_have_names_both_ways) {

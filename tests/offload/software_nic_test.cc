@@ -207,4 +207,27 @@ BOOST_AUTO_TEST_CASE(a_fault_that_is_none_is_refused_with_its_text) {
     BOOST_TEST(client.error().message.find("nonsense") != std::string::npos);
 }
 
+BOOST_AUTO_TEST_CASE(an_erratum_is_told_with_all_its_commands_and_where_to_read_of_it) {
+    const profile::Source named{.reference = "linux 0123456789ab", .url = "", .says = ""};
+    profile::Source linked = named;
+    linked.url = "https://example.org/1";
+    profile::ErratumMatch match{.id = "E99",
+                                .title = "a title",
+                                .certainty = profile::Certainty::kDriver,
+                                .why = "",
+                                .workaround = {"ethtool -K DEV tx off", "ethtool -K DEV rx off"},
+                                .advice = "another driver",
+                                .sources = {linked, named}};
+    const verdict::KnownErratum known = known_erratum(match);
+    BOOST_TEST(known.id == "E99");
+    BOOST_TEST(known.title == "a title");
+    BOOST_TEST(known.certainty == "driver");
+    BOOST_TEST(known.workaround == "`ethtool -K DEV tx off`; `ethtool -K DEV rx off`");
+    BOOST_TEST(known.source == "https://example.org/1");
+    match.workaround.clear();
+    match.sources = {named};
+    BOOST_TEST(known_erratum(match).workaround == "another driver");
+    BOOST_TEST(known_erratum(match).source == "linux 0123456789ab");
+}
+
 BOOST_AUTO_TEST_SUITE_END()

@@ -34,8 +34,8 @@ rte_eth_dev_info device(const char* driver, std::uint64_t rss) {
     return info;
 }
 
-PortConfig queues(std::uint16_t count, RssLevel level = RssLevel::kOutermost) {
-    return {.name = "p", .device = "0000:3b:00.0", .rx_queues = count, .rss_level = level};
+PortConfig queues(std::uint16_t count) {
+    return {.name = "p", .device = "0000:3b:00.0", .rx_queues = count};
 }
 
 using pathproof::test::contains;
@@ -47,7 +47,6 @@ BOOST_AUTO_TEST_CASE(rss_takes_what_the_device_offers_and_no_more) {
     const auto rss = choose_rss(queues(4), device("net_ice", offered));
     BOOST_REQUIRE(rss);
     BOOST_TEST(rss->hash_functions == (kUdp | RTE_ETH_RSS_IPV4));
-    BOOST_TEST(rss->description == "RSS over IP addresses, UDP ports");
     BOOST_REQUIRE(rss->key.size() == 40u);
     BOOST_TEST(rss->key[0] == 0x6d);
     BOOST_TEST(rss->key[39] == 0x5a);
@@ -57,7 +56,7 @@ BOOST_AUTO_TEST_CASE(one_queue_needs_no_rss) {
     const auto rss = choose_rss(queues(1), device("net_unheard_of", 0));
     BOOST_REQUIRE(rss);
     BOOST_TEST(rss->hash_functions == 0u);
-    BOOST_TEST(rss->description.empty());
+    BOOST_TEST(rss->key.empty());
 }
 
 BOOST_AUTO_TEST_CASE(several_queues_without_rss_are_refused_unless_the_driver_spreads_itself) {
@@ -70,19 +69,14 @@ BOOST_AUTO_TEST_CASE(several_queues_without_rss_are_refused_unless_the_driver_sp
     BOOST_TEST(!choose_rss(queues(2), device("net_e1000_em", RTE_ETH_RSS_SCTP)));
     const auto fanout = choose_rss(queues(2), device("net_af_packet", 0));
     BOOST_REQUIRE(fanout);
-    BOOST_TEST(contains(fanout->description, "FANOUT"));
+    BOOST_TEST(fanout->hash_functions == 0u);
 }
 
-BOOST_AUTO_TEST_CASE(inner_headers_are_asked_for_only_where_they_can_be_hashed) {
-    const PortConfig inner = queues(2, RssLevel::kInnermost);
-    const auto refused = choose_rss(inner, device("net_ice", kUdp));
-    BOOST_REQUIRE(!refused);
-    BOOST_TEST(contains(refused.error().message, "outer headers only"));
-    const auto able = choose_rss(inner, device("mlx5_pci", kUdp | RTE_ETH_RSS_LEVEL_INNERMOST |
-                                                               RTE_ETH_RSS_LEVEL_OUTERMOST));
-    BOOST_REQUIRE(able);
-    BOOST_TEST(able->hash_functions == (kUdp | RTE_ETH_RSS_LEVEL_INNERMOST));
-    BOOST_TEST(contains(able->description, "innermost"));
+BOOST_AUTO_TEST_CASE(outer_headers_are_asked_for_where_inner_ones_could_be_hashed_too) {
+    const auto rss = choose_rss(queues(2), device("mlx5_pci", kUdp | RTE_ETH_RSS_LEVEL_INNERMOST |
+                                                                  RTE_ETH_RSS_LEVEL_OUTERMOST));
+    BOOST_REQUIRE(rss);
+    BOOST_TEST(rss->hash_functions == (kUdp | RTE_ETH_RSS_LEVEL_OUTERMOST));
 }
 
 BOOST_AUTO_TEST_CASE(cpus_on_another_node_than_the_port_are_named) {
@@ -134,9 +128,7 @@ BOOST_AUTO_TEST_CASE(a_driver_without_rate_limit_says_so) {
 
 BOOST_AUTO_TEST_CASE(a_ring_spreads_over_its_queues_and_has_no_link_to_wait_for) {
     RingPort ring = RingPort::make("spread", 256, 2);
-    BOOST_TEST(ring.port.info().spreading == "one ring for each queue");
     BOOST_TEST(ring.port.info().link_mbps == 0u);
-    BOOST_TEST((ring.port.info().speed == PortInfo::Speed::kUnknown));
     BOOST_TEST(wait_for_link(ring.port.id(), 0ms));
     rte_eth_dev_set_link_down(ring.port.id());
     BOOST_TEST(!wait_for_link(ring.port.id(), 60ms));

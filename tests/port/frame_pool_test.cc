@@ -28,6 +28,12 @@ struct PagePool {
 
 BOOST_AUTO_TEST_SUITE(frame_pool)
 
+BOOST_AUTO_TEST_CASE(more_queues_and_lcores_have_more_buffers_and_memory) {
+    BOOST_TEST(frame_buffers_for({}, 1) == PortConfig().pool_mbufs);
+    BOOST_TEST(frame_buffers_for({.rx_queues = 3, .tx_queues = 3}, 2) == 2 * 6 * 1024u + 2048u);
+    BOOST_TEST(memory_mib_for(2 * 8192) == 256u + 64u);
+}
+
 BOOST_AUTO_TEST_CASE(buffers_of_a_page_lie_one_behind_the_other_without_gaps) {
     const PagePool pages;
     const auto page = static_cast<std::uintptr_t>(getpagesize());

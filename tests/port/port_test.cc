@@ -73,10 +73,10 @@ BOOST_AUTO_TEST_CASE(options_that_cannot_be_are_refused_before_anything_starts) 
     BOOST_TEST((too_much.error().code == ErrorCode::kBadInput));
     BOOST_TEST(contains(too_much.error().message, "need 2147483648 MiB of memory and "));
     options = unprivileged();
-    options.pci = {"0000:ff:1f.7"};
+    options.pci = {"0000:ff:1f.7,representor=vf0"};
     const auto absent = Eal::start(options);
     BOOST_REQUIRE(!absent);
-    BOOST_TEST(contains(absent.error().message, "no PCI device 0000:ff:1f.7"));
+    BOOST_TEST(contains(absent.error().message, "no PCI device 0000:ff:1f.7;"));
 }
 
 BOOST_AUTO_TEST_CASE(workers_that_share_a_cpu_both_run_and_give_their_results) {
@@ -112,7 +112,7 @@ BOOST_AUTO_TEST_CASE(a_null_port_takes_what_is_sent_and_counts_it) {
     Port port = open({.name = "sink", .device = "net_null0"});
     BOOST_TEST(port.info().driver == "net_null");
     BOOST_TEST((port.info().evidence == Evidence::kSimulated));
-    BOOST_TEST(port.info().link_up);
+    BOOST_TEST((port.link() == Link::kUp));
     BOOST_TEST(port.info().link_mbps == 0u);
     std::array<rte_mbuf*, 32> frames{};
     BOOST_REQUIRE(rte_pktmbuf_alloc_bulk(port.pool(), frames.data(), frames.size()) == 0);
@@ -151,7 +151,7 @@ BOOST_AUTO_TEST_CASE(a_refused_port_can_still_be_opened_rightly) {
     BOOST_TEST(open({.name = "x", .device = "net_null1"}).info().name == "x");
 }
 
-BOOST_AUTO_TEST_CASE(frames_pass_a_ring_port_and_full_rings_are_counted_as_refusals) {
+BOOST_AUTO_TEST_CASE(frames_pass_a_ring_port_until_it_is_full) {
     RingPort ring = RingPort::make("loop");
     ring.end.arrive({1, 2, 3});
     std::array<rte_mbuf*, 64> frames{};
@@ -169,6 +169,5 @@ BOOST_AUTO_TEST_CASE(frames_pass_a_ring_port_and_full_rings_are_counted_as_refus
         rte_pktmbuf_free_bulk(frames.data() + took, static_cast<unsigned>(frames.size() - took));
     }
     BOOST_TEST(sent == 1u + 2047u);
-    BOOST_TEST(ring.port.counters().tx_refused == 40u * 64u - 2047u);
     BOOST_TEST(ring.end.left().size() == 2047u);
 }

@@ -108,6 +108,13 @@ BOOST_AUTO_TEST_CASE(the_fewest_cells_of_a_plain_bridge) {
         const json& cell = cell_named(paths, id);
         BOOST_TEST(cell["verdict"] == "PASS", id << ": " << text_of(cell, "reason"));
     }
+    // The last step of each scenario is the last of as many as there are.
+    for (const char* last :
+         {"pod-paths ([0-9]+)/([0-9]+)  detach", "pod-residue ([0-9]+)/([0-9]+)  netns-gone"}) {
+        const auto step = pathproof::Pattern(last).search(ran.err);
+        BOOST_REQUIRE_MESSAGE(step, last << " in " << ran.err);
+        BOOST_TEST((*step)[1] == (*step)[2], (*step)[0]);
+    }
     // ipMasq knows the subnet of its own node only.
     const json& across = cell_named(paths, "pod-pod.across.udp.ipv4");
     BOOST_TEST(text_of(across, "cause") == "masqueraded", text_of(across, "reason"));

@@ -124,7 +124,6 @@ BOOST_AUTO_TEST_CASE(a_request_is_honoured_and_nothing_of_it_leaks) {
     BOOST_TEST(mbuf->pool == linked.ports[1].pool());
     rte_pktmbuf_free(mbuf);
     const NicLinkReport report = linked.link->stop();
-    BOOST_TEST(report.nic == "software NIC");
     BOOST_TEST(report.directions[0].taken == 1u);
     BOOST_TEST(report.directions[0].delivered == 1u);
     BOOST_TEST(report.directions[0].nic.rx_frames == 1u);

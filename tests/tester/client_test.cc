@@ -16,8 +16,7 @@ namespace {
 TesterOptions two_rings() {
     return {
         .ports = {{.name = "a", .device = "net_ring"}, {.name = "b", .device = "net_null,no-rx=1"}},
-        .worker_cpus = {0},
-        .memory_mib = 128};
+        .worker_cpus = {0}};
 }
 
 std::unique_ptr<Client> start(const TesterOptions& options) {
@@ -58,6 +57,14 @@ BOOST_AUTO_TEST_CASE(a_device_without_a_number_gets_one_that_is_free) {
     BOOST_TEST(client->ports()[2].device == "net_ring2");
 }
 
+BOOST_AUTO_TEST_CASE(devices_are_told_to_the_eal_by_their_bus) {
+    const EalDevices devices = eal_devices(
+        {{.name = "a", .device = "0000:3b:00.0,x=1"}, {.name = "b", .device = "net_tap,iface=t0"}});
+    BOOST_TEST(devices.pci == std::vector<std::string>{"0000:3b:00.0,x=1"});
+    BOOST_TEST(devices.vdevs == std::vector<std::string>{"net_tap1,iface=t0"});
+    BOOST_TEST(devices.names == (std::vector<std::string>{"0000:3b:00.0", "net_tap1"}));
+}
+
 BOOST_AUTO_TEST_CASE(what_cannot_be_opened_is_named) {
     TesterOptions options = two_rings();
     options.ports[1].device = "net_af_packet,iface=pp-none";
@@ -80,7 +87,6 @@ BOOST_AUTO_TEST_CASE(operations_out_of_order_are_refused_and_harm_nothing) {
     BOOST_REQUIRE(!nothing);
     BOOST_TEST(contains(nothing.error().message, "no wire is running"));
     BOOST_TEST(!client->wire_broken());
-    BOOST_TEST(!client->start_wire({.port_a = 0, .port_b = 7}));
     BOOST_REQUIRE(client->start_wire({}));
     BOOST_TEST(!client->start_wire({}));
     const auto pairs = client->run_pairs({}, std::nullopt);
@@ -123,6 +129,12 @@ BOOST_AUTO_TEST_CASE(ports_are_chosen_by_their_usual_names) {
     const auto pci = choose_port("0000:fe:00.0", "");
     BOOST_REQUIRE(pci);
     BOOST_TEST(pci->device == "0000:fe:00.0");
+    const auto short_pci = choose_port("FE:00.0,representor=vf0", "");
+    BOOST_REQUIRE(short_pci);
+    BOOST_TEST(short_pci->name == "FE:00.0,representor=vf0");
+    BOOST_TEST(short_pci->device == "0000:fe:00.0,representor=vf0");
+    BOOST_TEST(is_same_port(*pci, *short_pci));
+    BOOST_TEST(!is_same_port(*vdev, *pci));
     const auto none = choose_port("pp-no-such0", "");
     BOOST_REQUIRE(!none);
     BOOST_TEST((none.error().code == ErrorCode::kNotFound));

@@ -143,11 +143,8 @@ BOOST_AUTO_TEST_CASE(an_exchange_goes_there_and_back) {
                            .buffers = {1, 2}});
     BOOST_TEST((there_and_back(plan) == plan));
     const traffic::ExchangeReport report{
-        .sent = 1,
         .refusals = {{2, "no"}},
         .arrived = {{.bytes = {3}, .mbuf_flags = 4, .packet_type = 5, .vlan_tci = 6}},
-        .from = {.tx_packets = 7},
-        .to = {.rx_packets = 8},
         .objections = {"lost"}};
     BOOST_TEST((there_and_back(report) == report));
 }
@@ -216,9 +213,7 @@ BOOST_AUTO_TEST_CASE(plans_and_options_come_back_as_they_were_sent) {
                   {}},
         .seed = 9};
     BOOST_TEST((there_and_back(responder) == responder));
-    const softnic::WirePlan wire{.port_a = 3,
-                                 .port_b = 2,
-                                 .mode = softnic::WireMode::kPassThrough,
+    const softnic::WirePlan wire{.mode = softnic::WireMode::kPassThrough,
                                  .tunnel_ports = {8472, 4789},
                                  .keep_bad_frames = 1};
     BOOST_TEST((there_and_back(wire) == wire));
@@ -226,8 +221,7 @@ BOOST_AUTO_TEST_CASE(plans_and_options_come_back_as_they_were_sent) {
         .netns = "pp-x",
         .ports = {{.name = "u0", .device = "net_null", .tx_offloads = 1ull << 63}},
         .worker_cpus = {1, 1, 0},
-        .hugepages = true,
-        .memory_mib = 99};
+        .hugepages = true};
     const TesterOptions back = there_and_back(options);
     BOOST_TEST(back.netns == "pp-x");
     BOOST_REQUIRE(back.ports.size() == 1u);
@@ -235,7 +229,6 @@ BOOST_AUTO_TEST_CASE(plans_and_options_come_back_as_they_were_sent) {
     BOOST_TEST(back.ports[0].tx_offloads == 1ull << 63);
     BOOST_TEST(back.worker_cpus == (std::vector<int>{1, 1, 0}));
     BOOST_TEST(back.hugepages);
-    BOOST_TEST(back.memory_mib == 99u);
 }
 
 BOOST_AUTO_TEST_CASE(a_pair_report_comes_back_as_it_was_sent) {
@@ -276,7 +269,6 @@ BOOST_AUTO_TEST_CASE(what_a_tester_says_of_itself_comes_back) {
                                    .evidence = port::Evidence::kVirtual,
                                    .mac = mac("02:00:00:00:00:09"),
                                    .link_mbps = 10,
-                                   .link_up = true,
                                    .tx_offloads = {"MULTI_SEGS"},
                                    .rx_offloads = {"VLAN_STRIP", "X"}}}};
     const Opened back = there_and_back(opened);

@@ -43,7 +43,7 @@ BOOST_AUTO_TEST_CASE(an_outer_checksum_leaves_as_planned_whatever_the_driver_pre
         .from = 0, .to = 0, .frames = {planned}, .quiet = std::chrono::milliseconds(1)};
     const auto report = exchange(port::eal(), 0, {&ring.port, 1}, plan);
     BOOST_REQUIRE_MESSAGE(report, report.error().message);
-    BOOST_TEST(report->sent == 1u);
+    BOOST_TEST(report->refusals.empty());
     const Frames left = ring.end.left();
     BOOST_REQUIRE(left.size() == 1u);
     BOOST_TEST(left[0] == planned.bytes);

@@ -36,8 +36,7 @@ BOOST_AUTO_TEST_CASE(a_nap_never_passes_the_spin_before_its_end) {
     for (int round = 0; round < 10 && early <= 25; ++round) {
         early = 0;
         for (int n = 0; n < 50; ++n) {
-            const Tsc wake =
-                tsc_now() + static_cast<Tsc>(clock.cycles(std::chrono::microseconds(400)));
+            const Tsc wake = tsc_now() + clock.ticks(std::chrono::microseconds(400));
             while (clock.nanoseconds(tsc_now(), wake) > kSpin.count()) {
                 napper.nap(wake);
             }

@@ -4,6 +4,16 @@
 #include "harness/cli/generate/rate_text.h"
 #include "harness/cli/generate/result.h"
 #include "harness/cli/traffic_rows.h"
+#include "harness/message/archive.h"
+#include "harness/message/fields.h"
+
+namespace pathproof::load {
+
+FIELDS(HandOver, left_out, refused, taken_back, no_buffer, stuck)
+FIELDS(WorkerHealth, worker, ran_ns, waited_ns, stalls, stalled_ns, longest_stall_ns,
+       cycles_per_frame)
+
+}  // namespace pathproof::load
 
 namespace pathproof::cli {
 namespace {
@@ -100,28 +110,6 @@ json flags_json(const load::RxFlagCounts& flags) {
             {"no_claim", flags.unknown}};
 }
 
-json workers_json(const TrialReport& report) {
-    json workers = json::array();
-    for (const load::WorkerHealth& worker : report.workers) {
-        workers.push_back({{"worker", worker.worker},
-                           {"ran_ns", worker.ran_ns},
-                           {"waited_ns", worker.waited_ns},
-                           {"stalls", worker.stalls},
-                           {"stalled_ns", worker.stalled_ns},
-                           {"longest_stall_ns", worker.longest_stall_ns},
-                           {"cycles_per_frame", worker.cycles_per_frame}});
-    }
-    return workers;
-}
-
-json hand_over_json(const load::HandOver& handed) {
-    return {{"left_out", handed.left_out},
-            {"refused", handed.refused},
-            {"taken_back", handed.taken_back},
-            {"no_buffer", handed.no_buffer},
-            {"stuck", handed.stuck}};
-}
-
 void add_arrivals(json& out, const TrialReport& report) {
     const load::ClassTotals all = load::all_classes(report.intake);
     out.update({{"answers", answers_json(report, all)},
@@ -142,7 +130,7 @@ json result_json(const GenerateResult& result) {
                 {"partial", report.partial},
                 {"planned", report.order.frames},
                 {"sent", report.sent},
-                {"hand", hand_over_json(report.handed)},
+                {"hand", message::encode(report.handed)},
                 {"refused", report.handed.refused},
                 {"late", report.departures.late},
                 {"worst_late_us", us(report.departures.worst_late_ns)},
@@ -162,7 +150,7 @@ json result_json(const GenerateResult& result) {
                 {"rx_flags",
                  {{"ip", flags_json(report.intake.ip_flags)},
                   {"transport", flags_json(report.intake.l4_flags)}}},
-                {"workers", workers_json(report)},
+                {"workers", message::encode(report.workers)},
                 {"overhead_ms", us(report.overhead_ns) / 1e3},
                 {"tester_limit", report.tester_limit},
                 {"objections", report.objections},

@@ -208,7 +208,8 @@ void add_shape(CLI::App& command, TrafficOptions& options) {
     CLI::Option* pairs = command.add_flag(
         "--pairs", options.pairs, "an A and an AAAA query at a time, from one socket in one burst");
     CLI::Option* type = command.add_option("--type", options.type, "of single queries (default A)")
-                            ->check(CLI::IsMember({"A", "AAAA"}));
+                            ->check(CLI::IsMember({"A", "AAAA"}))
+                            ->excludes(pairs);
     command
         .add_option("--mix", options.mix,
                     "CLASS=WEIGHT,...; classes dns-a, dns-aaaa, tcp-syn, icmp-echo, udp")

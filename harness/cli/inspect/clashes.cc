@@ -11,11 +11,20 @@
 #include "dataplane/base/clock.h"
 #include "harness/cli/inspect/commands.h"
 #include "harness/cli/inspect/output.h"
+#include "harness/message/archive.h"
+#include "harness/message/fields.h"
 #include "harness/monitor/clash_balance.h"
 #include "harness/netfilter/dump.h"
 #include "harness/netfilter/filter.h"
 #include "harness/netfilter/names.h"
 #include "harness/netfilter/watcher.h"
+
+namespace pathproof::netfilter {
+
+FIELDS(ClashCounts, hidden, answered, unanswered, open, without_winner, late_answers,
+       late_after_a_clash)
+
+}  // namespace pathproof::netfilter
 
 namespace pathproof::cli::inspect {
 namespace {
@@ -82,16 +91,6 @@ json to_json(const LateAnswer& late) {
     line["clash"] = late.clash ? json(*late.clash) : json();
     line["known"] = late.known ? json(*late.known) : json();
     return line;
-}
-
-json to_json(const ClashCounts& counts) {
-    return {{"hidden", counts.hidden},
-            {"answered", counts.answered},
-            {"unanswered", counts.unanswered},
-            {"open", counts.open},
-            {"without_winner", counts.without_winner},
-            {"late_answers", counts.late_answers},
-            {"late_after_a_clash", counts.late_after_a_clash}};
 }
 
 json to_json(const monitor::ClashBalance& balance) {
@@ -250,7 +249,7 @@ class ClashWatch {
         const ClashCounts& counts = shown_.counts();
         if (options_.common.json) {
             put_json(output_, {{"summary",
-                                {{"counts", to_json(counts)},
+                                {{"counts", message::encode(counts)},
                                  {"balance", to_json(balance)},
                                  {"overruns", balance.overruns},
                                  {"lower_bounds", balance.overruns > 0}}}});

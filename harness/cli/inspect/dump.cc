@@ -128,7 +128,8 @@ void add_dump(CLI::App& inspect, Command& chosen) {
     add_filter_words(*app, command->words);
     add_print_options(*app, command->print);
     app->add_flag("--count", command->count, "print only how many entries match")
-        ->excludes("--csv");
+        ->excludes("--csv")
+        ->excludes("--output");
     app->add_flag("--explain-filter", command->explain_filter,
                   "say which part of the filter this kernel does, and which is done here");
 }

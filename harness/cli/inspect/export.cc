@@ -206,15 +206,18 @@ void add_export(CLI::App& inspect, Command& chosen) {
                     fmt::format("address and port to serve http://ADDRESS:PORT/metrics at "
                                 "(default: {}, or nowhere with --file)",
                                 kDefaultListen));
-    app->add_option("--file", options->file,
-                    "replace this file at each interval, for the node exporter's textfile "
-                    "collector (name it *.prom)");
+    CLI::Option* file =
+        app->add_option("--file", options->file,
+                        "replace this file at each interval, for the node exporter's textfile "
+                        "collector (name it *.prom)");
     app->add_option("--interval", options->interval_s, "seconds between two files")
         ->capture_default_str()
-        ->check(number_in(kShortestInterval, kLongestInterval));
+        ->check(number_in(kShortestInterval, kLongestInterval))
+        ->needs(file);
     app->add_option("--format", options->format,
                     "of the file: prometheus (what the node exporter reads) or openmetrics")
-        ->capture_default_str();
+        ->capture_default_str()
+        ->needs(file);
     app->add_option("--duration", options->duration_s,
                     "end after so many seconds (default: when interrupted)")
         ->check(number_in(kShortestInterval, kLongestDuration));

@@ -31,8 +31,7 @@ Status fits(const Profile& profile, const DeviceIdentity& identity, const std::s
     return fail(ErrorCode::kBadInput,
                 "profile {} is not for {}: its driver is '{}'; without --profile the fitting one "
                 "is taken",
-                profile.id, device,
-                identity.kernel_driver.empty() ? identity.pmd : identity.kernel_driver);
+                profile.id, device, identity.driver());
 }
 
 Result<Profile> chosen_profile(const CheckOptions& options, const LiveDevice& device) {

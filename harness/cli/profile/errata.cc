@@ -3,6 +3,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include "harness/cli/generate/number_checks.h"
 #include "harness/cli/profile/commands.h"
 #include "harness/cli/profile/json.h"
 #include "harness/cli/profile/parts.h"
@@ -15,11 +16,14 @@ using namespace profile;
 
 constexpr const char* kJsonHelp = "One JSON object a line";
 
+const CLI::Validator kVersion =
+    check_of("a version, such as 6.1.0 or 22.11.5", "",
+             [](const std::string& text) { return parse_version(text).has_value(); });
+
 struct ErrataOptions {
     std::string id;
     std::string signature;
     Sighting sighting;
-    std::uint16_t tunnel_port = 0;  // 0: not given
     bool json = false;
 };
 
@@ -123,12 +127,8 @@ void print_match(const ErratumMatch& match, bool json) {
 }
 
 Result<int> match(const ErrataOptions& options) {
-    const auto signature = TRY(parse_signature(options.signature));
     Sighting sighting = options.sighting;
-    sighting.signature = signature;
-    if (options.tunnel_port != 0) {
-        sighting.tunnel_port = options.tunnel_port;
-    }
+    sighting.signature = TRY(parse_signature(options.signature));
     for (const std::string& condition : sighting.conditions) {
         TRY(check_condition(condition));
     }
@@ -151,9 +151,10 @@ void add_match(CLI::App& errata, Command& chosen) {
         ->required();
     Sighting& sighting = options->sighting;
     app->add_option("--driver", sighting.driver, "Driver of the kernel or of DPDK (net_ice)");
-    app->add_option("--kernel", sighting.kernel, "Release of the kernel, as uname -r prints it");
-    app->add_option("--dpdk", sighting.dpdk, "Version of DPDK, as 22.11.5");
-    app->add_option("--tunnel-port", options->tunnel_port, "Destination port of the outer UDP")
+    app->add_option("--kernel", sighting.kernel, "Release of the kernel, as uname -r prints it")
+        ->check(kVersion);
+    app->add_option("--dpdk", sighting.dpdk, "Version of DPDK, as 22.11.5")->check(kVersion);
+    app->add_option("--tunnel-port", sighting.tunnel_port, "Destination port of the outer UDP")
         ->check(CLI::Range(1, 65535));
     app->add_option("--condition", sighting.conditions, "What held, as nat=outer; repeatable");
     app->add_flag("--json", options->json, kJsonHelp);

@@ -31,7 +31,7 @@ Result<LiveDevice> read_dpdk(const TargetOptions& options) {
     const port::PortInfo& info = tester.client->ports().front();
     return LiveDevice{
         .name = info.device,
-        .identity = {.kernel_driver = "", .pmd = info.driver, .pci = profile::pci_id(options.dpdk)},
+        .identity = {.kernel_driver = "", .pmd = info.driver, .pci = profile::pci_id(info.device)},
         .firmware = "",
         .features = {},
         .dpdk_tx = info.tx_offloads,

@@ -3,7 +3,14 @@
 #include <algorithm>
 
 #include "dataplane/search/frame_sizes.h"
-#include "dataplane/search/mlrsearch.h"
+#include "harness/message/archive.h"
+#include "harness/message/fields.h"
+
+namespace pathproof::search {
+
+FIELDS(Bound, load_pps, offered_pps, trials, seconds, tester_limited, doubtful)
+
+}  // namespace pathproof::search
 
 namespace pathproof::cli {
 namespace {
@@ -11,13 +18,6 @@ namespace {
 // So many frames in the shortest trial, or loss ratios mean nothing.
 constexpr double kLeastLoad = 1'000;
 constexpr double kLeastShare = 1e-3;
-
-search::MlrPlan quick_plan(const SizeSearch& search) {
-    search::MlrPlan plan{.min_load_pps = search.min_load(), .max_load_pps = search.max_load.pps};
-    plan.goals = {search::preset("ndr").value()};
-    plan.goals.front().relative_width = search.options.width;
-    return plan;
-}
 
 }  // namespace
 
@@ -57,13 +57,22 @@ double wire_mbps(double pps, std::uint16_t size) {
     return pps * 8 * (size + search::kOverheadBytes) / 1e6;
 }
 
+search::MlrPlan rates_plan(const SizeSearch& search, std::initializer_list<const char*> goals) {
+    search::MlrPlan plan{.min_load_pps = search.min_load(), .max_load_pps = search.max_load.pps};
+    for (const char* goal : goals) {
+        plan.goals.push_back(search::preset(goal).value());
+        plan.goals.back().relative_width = search.options.width;
+    }
+    return plan;
+}
+
 Result<std::optional<double>> throughput_for(const SizeSearch& search, search::Trials& trials,
                                              Reasons& reasons) {
     if (search.options.throughput > 0) {
         return std::optional<double>(search.options.throughput);
     }
-    const auto found =
-        TRY(doing(search::mlr_search(quick_plan(search), trials), "search for the throughput"));
+    const auto found = TRY(doing(search::mlr_search(rates_plan(search, {"ndr"}), trials),
+                                 "search for the throughput"));
     const search::GoalResult& goal = found.goals.front();
     if (goal.limit == search::Limit::kTester) {
         reasons.add_limit("the throughput is the tester's: " + tester_limit(trials));
@@ -75,19 +84,11 @@ Result<std::optional<double>> throughput_for(const SizeSearch& search, search::T
 
 search::Nanoseconds throughput_time(const SizeSearch& search) {
     return search.options.throughput > 0 ? search::Nanoseconds(0)
-                                         : search::usual_time(quick_plan(search));
+                                         : search::usual_time(rates_plan(search, {"ndr"}));
 }
 
 nlohmann::json bound_json(const std::optional<search::Bound>& bound) {
-    if (!bound) {
-        return nullptr;
-    }
-    return {{"load_pps", bound->load_pps},
-            {"offered_pps", bound->offered_pps},
-            {"trials", bound->trials},
-            {"seconds", bound->seconds},
-            {"tester_limited", bound->tester_limited},
-            {"doubtful", bound->doubtful}};
+    return message::encode(bound);
 }
 
 }  // namespace pathproof::cli

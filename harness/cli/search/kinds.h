@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "dataplane/search/bound.h"
+#include "dataplane/search/mlrsearch.h"
 #include "dataplane/search/trials.h"
 #include "harness/cli/generate/remedies.h"
 #include "harness/cli/search/options.h"
@@ -77,6 +78,8 @@ void add_ending(Reasons& reasons, const search::Trials& trials);
 // Layer-1 rate of frames of this size, in Mbit/s: with preamble and gap.
 double wire_mbps(double pps, std::uint16_t size);
 
+// MLRsearch with the goals of these presets, as wide as --width has it.
+search::MlrPlan rates_plan(const SizeSearch& search, std::initializer_list<const char*> goals);
 // The throughput as typed, else found by MLRsearch with the NDR goal. Nothing: the search for it
 // gave no lower bound, and `reasons` says so.
 Result<std::optional<double>> throughput_for(const SizeSearch& search, search::Trials& trials,

@@ -2,7 +2,6 @@
 
 #include <CLI/CLI.hpp>
 
-#include "dataplane/search/mlrsearch.h"
 #include "harness/cli/generate/number_checks.h"
 #include "harness/cli/search/kinds.h"
 
@@ -27,15 +26,6 @@ unsigned repeats(const SearchOptions& options) {
     return options.repeats > 0 ? options.repeats : kRateRepeats;
 }
 
-search::MlrPlan rates_plan(const SizeSearch& search) {
-    search::MlrPlan plan{.min_load_pps = search.min_load(), .max_load_pps = search.max_load.pps};
-    plan.goals = {search::preset("ndr").value(), search::preset("pdr").value()};
-    for (search::Goal& goal : plan.goals) {
-        goal.relative_width = search.options.width;
-    }
-    return plan;
-}
-
 // Whatever has to be known of the device's rates before: both in one search.
 Result<std::vector<search::LatencyPlan::Point>> points(const SizeSearch& search,
                                                        search::Trials& trials, Reasons& reasons) {
@@ -44,7 +34,7 @@ Result<std::vector<search::LatencyPlan::Point>> points(const SizeSearch& search,
         points.push_back({"throughput", search.options.throughput});
         return points;
     }
-    const auto found = TRY(search::mlr_search(rates_plan(search), trials));
+    const auto found = TRY(search::mlr_search(rates_plan(search, {"ndr", "pdr"}), trials));
     if (found.goals[0].lower) {
         points.push_back({"throughput", found.goals[0].lower->offered_pps});
     }
@@ -71,7 +61,7 @@ Result<SearchTime> latency_time(const SizeSearch& search) {
     const search::Nanoseconds measuring =
         trial_time(search.options) * (repeats(search.options) * (known ? 1 : 4));
     const search::Nanoseconds rates =
-        known ? search::Nanoseconds(0) : search::usual_time(rates_plan(search));
+        known ? search::Nanoseconds(0) : search::usual_time(rates_plan(search, {"ndr", "pdr"}));
     return SearchTime{.usual = rates + measuring,
                       .most = 5 * rates + 2 * measuring + std::chrono::seconds(10)};
 }

@@ -4,11 +4,17 @@
 #include "dataplane/search/frame_loss_rate.h"
 #include "harness/cli/generate/number_checks.h"
 #include "harness/cli/search/kinds.h"
+#include "harness/message/archive.h"
+#include "harness/message/fields.h"
+
+namespace pathproof::search {
+
+FIELDS(LossPoint, share, load_pps, offered_pps, loss_ratio, sent, lost, tester_limited, doubtful)
+
+}  // namespace pathproof::search
 
 namespace pathproof::cli {
 namespace {
-
-using nlohmann::json;
 
 constexpr double kLossTrialSeconds = 60;
 
@@ -25,26 +31,15 @@ Result<SearchTime> loss_time(const SizeSearch& search) {
     return SearchTime{.usual = longest, .most = 2 * longest + std::chrono::seconds(10)};
 }
 
-json point_json(const search::LossPoint& point) {
-    return {{"share", point.share},
-            {"load_pps", point.load_pps},
-            {"offered_pps", point.offered_pps},
-            {"loss_ratio", point.loss_ratio},
-            {"sent", point.sent},
-            {"lost", point.lost},
-            {"tester_limited", point.tester_limited},
-            {"doubtful", point.doubtful}};
-}
-
 Result<SizeOutcome> run_loss(const SizeSearch& search, search::Trials& trials) {
     const auto curve = TRY(search::measure_loss_curve(loss_plan(search), trials));
     SizeOutcome outcome;
-    outcome.json = {
-        {"curve", json::array()}, {"clean_end", curve.clean_end}, {"monotone", curve.monotone}};
+    outcome.json = {{"curve", message::encode(curve.points)},
+                    {"clean_end", curve.clean_end},
+                    {"monotone", curve.monotone}};
     outcome.table = fmt::format("{:>6}{:>8}{:>13}{:>13}{:>12}\n", "bytes", "load", "frames/s",
                                 "offered /s", "loss");
     for (const search::LossPoint& point : curve.points) {
-        outcome.json["curve"].push_back(point_json(point));
         outcome.table += fmt::format("{:>6}{:>6.0f} %{:>13.0f}{:>13.0f}{:>10.4f} %{}\n",
                                      search.size, 100 * point.share, point.load_pps,
                                      point.offered_pps, 100 * point.loss_ratio,

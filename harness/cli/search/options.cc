@@ -27,7 +27,10 @@ Result<std::map<std::string, double>> attributes(const std::string& text) {
         if (!value || !std::isfinite(*value)) {
             return fail(ErrorCode::kBadInput, "--goal {}: '{}' is not NAME=NUMBER", text, part);
         }
-        values[part.substr(0, equals)] = *value;
+        if (!values.emplace(part.substr(0, equals), *value).second) {
+            return fail(ErrorCode::kBadInput, "--goal {}: it has '{}' twice", text,
+                        part.substr(0, equals));
+        }
     }
     return values;
 }

@@ -1,13 +1,10 @@
 #include "harness/scenario/offload_truth/conclude.h"
 
+#include "dataplane/base/plural.h"
 #include "harness/scenario/concluded.h"
 
 namespace pathproof::scenario {
 namespace {
-
-std::string plural(std::uint64_t count, const char* word) {
-    return fmt::format("{} {}{}", count, word, count == 1 ? "" : "s");
-}
 
 // What makes the kernel drop for this reason, and the command that shows or mends it.
 std::string hint(const PathDrop& drop) {

@@ -3,6 +3,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <boost/algorithm/string/case_conv.hpp>
 
 #include "dataplane/frame/template.h"
 #include "dataplane/judge/rx_verdict.h"
@@ -122,10 +123,7 @@ const std::array<CountedKind, kCountedKinds>& counted_kinds() {
 }
 
 bool counts_bad_checksums(const std::string& counter) {
-    std::string lower = counter;
-    std::ranges::transform(lower, lower.begin(), [](char letter) {
-        return letter >= 'A' && letter <= 'Z' ? static_cast<char>(letter - 'A' + 'a') : letter;
-    });
+    const std::string lower = boost::to_lower_copy(counter);
     const auto has = [&](const char* part) { return lower.find(part) != std::string::npos; };
     return (has("csum") || has("checksum")) && (has("err") || has("bad") || has("fail")) &&
            !has("tx");
@@ -208,9 +206,7 @@ Status look_again(TruthBench& bench, const CountedKind& kind, std::uint64_t seed
     if (first.observed == Observed::kRight && of_driver.observed != Observed::kWrong) {
         return {};
     }
-    DropWatch watch(
-        bench.dut(),
-        {.name = bench.device().name, .netns = bench.device().netns, .host = bench.device().host});
+    DropWatch watch(bench.dut(), device_end(bench));
     KindCount again;
     TRY(count_kind(bench, kind, seed, again));
     const std::vector<PathDrop> drops = TRY(watch.stop());
@@ -254,6 +250,9 @@ CounterVerdict judge_counters(const KindCounts& counts, const std::string& setti
                    .verdict = verdict::CellVerdict::kPass};
     std::uint64_t frames = 0;
     std::vector<std::string> wrong;
+    std::vector<std::string> doubts;
+    std::vector<std::string> hidden;
+    std::string who;
     for (std::size_t i = 0; i < kCountedKinds; ++i) {
         const CountedKind& kind = counted_kinds()[i];
         judged.kernel.observed.push_back(observation_of(counts[i], kind));
@@ -271,17 +270,12 @@ CounterVerdict judge_counters(const KindCounts& counts, const std::string& setti
             judged.cell.measures.push_back(
                 words_of(fmt::format("counted_{}", i), kind.name, kernel.note));
         }
-    }
-    std::vector<std::string> doubts;
-    std::vector<std::string> hidden;
-    std::string who;
-    for (std::size_t i = 0; i < kCountedKinds; ++i) {
         if (!counts[i].hidden.empty()) {
-            hidden.push_back(counted_kinds()[i].name);
+            hidden.push_back(kind.name);
             who = who.empty() ? counts[i].hidden : who;
         } else if (!counts[i].once.empty()) {
-            doubts.push_back(fmt::format("{}: seen once, not confirmed: {}",
-                                         counted_kinds()[i].name, counts[i].once));
+            doubts.push_back(
+                fmt::format("{}: seen once, not confirmed: {}", kind.name, counts[i].once));
         }
     }
     if (!hidden.empty()) {

@@ -51,13 +51,20 @@ Observation worst_of(const TruthRow& row) {
     return worst;
 }
 
+// As a cell of the DUT is called among those of all; empty: none.
+std::string named(const DutResult& dut, const std::string& cell) {
+    return cell.empty() ? "" : dut.name + "." + cell;
+}
+
 Observation observation_of(const DutResult& dut, const TruthRow& check) {
     for (const TruthTable& table : dut.result.truth_tables) {
         const auto row = std::ranges::find_if(table.rows, [&](const TruthRow& each) {
             return each.offload == check.offload && each.direction == check.direction;
         });
         if (row != table.rows.end() && is_offered(*row)) {
-            return worst_of(*row);
+            Observation worst = worst_of(*row);
+            worst.cell = named(dut, worst.cell);
+            return worst;
         }
         if (row != table.rows.end()) {
             return {.observed = Observed::kNotTested, .note = "not offered"};
@@ -74,7 +81,6 @@ std::string end_of(const std::string& log) {
 }
 
 void take_over(DutResult& dut, verdict::ScenarioResult& all) {
-    const auto named = [&](std::string& id) { id = id.empty() ? id : dut.name + "." + id; };
     verdict::ScenarioResult& one = dut.result;
     if (dut.failure) {
         one.cells.push_back(std::move(*dut.failure));
@@ -88,14 +94,14 @@ void take_over(DutResult& dut, verdict::ScenarioResult& all) {
     for (TruthTable& table : one.truth_tables) {
         table.title = dut.name + ": " + table.title;
         for (TruthRow& row : table.rows) {
-            std::ranges::for_each(row.observed, [&](Observation& seen) { named(seen.cell); });
+            for (Observation& seen : row.observed) {
+                seen.cell = named(dut, seen.cell);
+            }
         }
     }
     if (all.before_cell.empty()) {
-        named(one.before_cell);
-        named(one.after_cell);
-        all.before_cell = one.before_cell;
-        all.after_cell = one.after_cell;
+        all.before_cell = named(dut, one.before_cell);
+        all.after_cell = named(dut, one.after_cell);
     }
     for (const std::string& paragraph : one.explanation) {
         all.explanation.push_back(dut.name + ": " + paragraph);
@@ -159,13 +165,6 @@ void conclude_duts(std::vector<DutResult> duts, verdict::ScenarioResult& result)
     bool defect = false, shown = true, doubt = false;
     if (duts.size() > 1) {
         result.truth_tables.push_back(side_by_side(duts));
-        // Their details are under other names.
-        for (TruthRow& row : result.truth_tables.back().rows) {
-            for (std::size_t i = 0; i < duts.size(); ++i) {
-                std::string& cell = row.observed[i].cell;
-                cell = cell.empty() ? "" : duts[i].name + "." + cell;
-            }
-        }
     }
     for (DutResult& dut : duts) {
         const verdict::ScenarioResult& one = dut.result;

@@ -25,7 +25,8 @@ verdict::Cell unjudged_cell(const Error& error, const std::string& log);
 // is.
 void conclude_duts(std::vector<DutResult> duts, verdict::ScenarioResult& result);
 
-// A table of `duts` x offloads, worst of the conditions under which each was seen.
+// A table of `duts` x offloads, worst of the conditions under which each was seen. Its cells are
+// named as conclude_duts() names them.
 verdict::TruthTable side_by_side(const std::vector<DutResult>& duts);
 
 }  // namespace pathproof::scenario

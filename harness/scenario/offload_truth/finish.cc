@@ -34,7 +34,7 @@ FrameBytes with_checksum(const HandedFrame& handed) {
 
 // The same request as an mbuf says it. A virtio_net_hdr of a packet socket describes plain frames
 // only, whose IPv4 header checksum follows each segment's length.
-softnic::TxFrame super_frame(const matrix::Probe& probe, const HandedFrame& handed) {
+frame::OffloadRequest request_of(const matrix::Probe& probe, const HandedFrame& handed) {
     const frame::FrameView view = frame::parse_frame(handed.bytes, probe.tunnels);
     const frame::PacketView& packet = view.outer;
     const bool tcp = packet.transport == frame::Transport::kTcp;
@@ -42,24 +42,17 @@ softnic::TxFrame super_frame(const matrix::Probe& probe, const HandedFrame& hand
                               : RTE_MBUF_F_TX_UDP_SEG | RTE_MBUF_F_TX_UDP_CKSUM;
     flags |= packet.network == frame::Network::kIpv4 ? RTE_MBUF_F_TX_IPV4 | RTE_MBUF_F_TX_IP_CKSUM
                                                      : RTE_MBUF_F_TX_IPV6;
-    softnic::TxFrame request{.bytes = handed.bytes};
-    request.request.offload = {
-        .mbuf_flags = flags,
-        .l2_len = static_cast<std::uint16_t>(packet.network_offset),
-        .l3_len = static_cast<std::uint16_t>(packet.network_length),
-        .l4_len = static_cast<std::uint16_t>(packet.payload_offset - packet.transport_offset),
-        .segment_bytes = handed.virtio.gso_size};
-    return request;
+    return {.mbuf_flags = flags,
+            .l2_len = static_cast<std::uint16_t>(packet.network_offset),
+            .l3_len = static_cast<std::uint16_t>(packet.network_length),
+            .l4_len = static_cast<std::uint16_t>(packet.payload_offset - packet.transport_offset),
+            .segment_bytes = handed.virtio.gso_size};
 }
 
 std::vector<FrameBytes> as_asked(const matrix::Probe& probe, const HandedFrame& handed) {
-    if (handed.virtio.gso_type == 0) {
-        return {with_checksum(handed)};
-    }
-    softnic::SoftNic nic;
-    softnic::TxResult result;
-    nic.transmit(super_frame(probe, handed), result);
-    return result.frames;
+    return handed.virtio.gso_type == 0
+               ? std::vector<FrameBytes>{with_checksum(handed)}
+               : through_healthy_nic(handed.bytes, request_of(probe, handed));
 }
 
 bool may_be_left(const HandedFrame& handed, LeftToWire left) {
@@ -75,6 +68,14 @@ bool completed(const matrix::Probe& probe, FrameBytes& segment) {
 }
 
 }  // namespace
+
+std::vector<FrameBytes> through_healthy_nic(const FrameBytes& frame,
+                                            const frame::OffloadRequest& request) {
+    softnic::SoftNic nic;
+    softnic::TxResult made;
+    nic.transmit({.bytes = frame, .request = {.offload = request}}, made);
+    return made.frames;
+}
 
 Finished finish(const matrix::Probe& probe, const std::vector<FrameBytes>& wire, LeftToWire left) {
     Finished finished;

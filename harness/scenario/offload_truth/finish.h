@@ -14,6 +14,10 @@ struct Finished {
     std::uint64_t super_frames = 0;  // of them, not cut
 };
 
+// What a healthy NIC makes of one frame that is handed to it with this request.
+std::vector<matrix::FrameBytes> through_healthy_nic(const matrix::FrameBytes& frame,
+                                                    const frame::OffloadRequest& request);
+
 // What the device was set to leave to whoever comes after it.
 struct LeftToWire {
     bool checksums = false;

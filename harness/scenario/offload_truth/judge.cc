@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "harness/offload/names_in.h"
+#include "dataplane/base/by_frequency.h"
 #include "harness/scenario/offload_truth/finish.h"
 #include "harness/scenario/offload_truth/rows.h"
 
@@ -174,7 +174,7 @@ std::vector<std::string> Judged::defect_names() const {
     for (const Defect& defect : defects) {
         counts[title_of(defect.finding)] += defect.finding.frames;
     }
-    return offload::by_frequency(counts);
+    return by_frequency(counts);
 }
 
 Judged judge_rows(const SettingOutcome& outcome, WireKind wire,

@@ -41,6 +41,12 @@ struct TruthLab {
     TruthDevice device;
 };
 
+tester::PortRequest long_frame_port(const std::string& interface) {
+    return {.name = interface,
+            .device = tester::af_packet_device_for_long_frames(interface),
+            .pool_mbufs = tester::kLongFrameMbufs};
+}
+
 Result<TruthLab> build_lab(Context& context) {
     auto overlay = TRY(context.lab.overlay(context.journal));
     const lab::OverlayNames& names = overlay->names();
@@ -58,13 +64,10 @@ Result<TruthLab> build_lab(Context& context) {
         return pass_on(ipv6_on.error());
     }
     TruthLab built{.overlay = std::move(overlay)};
-    built.device = {
-        .netns = names.node_a,
-        .name = names.underlay,
-        .tester_netns = names.tester,
-        .tester_port = {.name = names.tester_port_a,
-                        .device = tester::af_packet_device_for_long_frames(names.tester_port_a),
-                        .pool_mbufs = tester::kLongFrameMbufs}};
+    built.device = {.netns = names.node_a,
+                    .name = names.underlay,
+                    .tester_netns = names.tester,
+                    .tester_port = long_frame_port(names.tester_port_a)};
     return built;
 }
 
@@ -351,13 +354,8 @@ Status run_on(Context& context, const TruthDevice& device, std::shared_ptr<agent
     TRY(describe(context, *bench));
     auto far = TRY(FarEnd::take(context.journal, device));
     const agent::DeviceInfo& info = bench->info();
-    PathFacts path{.to_tester = {},
-                   .to_device = {},
-                   .device = {.name = device.name,
-                              .netns = device.netns,
-                              .host = device.host,
-                              .mtu = info.mtu},
-                   .far = far.end()};
+    PathFacts path{
+        .to_tester = {}, .to_device = {}, .device = device_end(*bench), .far = far.end()};
     const std::uint32_t longest =
         std::min({info.mtu, device.longest_packet, path.far.mtu == 0 ? info.mtu : path.far.mtu});
     const auto mtu = TRY(find_mtu(*bench, longest));
@@ -392,9 +390,7 @@ TruthDevice device_of(const lab::MadeDut& dut, const std::string& name) {
             .host = cabled.host,
             .name = cabled.name,
             .tester_netns = cabled.tester_netns,
-            .tester_port = {.name = cabled.tester_port,
-                            .device = tester::af_packet_device_for_long_frames(cabled.tester_port),
-                            .pool_mbufs = tester::kLongFrameMbufs},
+            .tester_port = long_frame_port(cabled.tester_port),
             .finish = dut.finish,
             .label = name};
 }

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <utility>
 
+#include "dataplane/base/contains.h"
 #include "dataplane/frame/template.h"
 #include "harness/agent/counters.h"
-#include "harness/offload/kernel_rx.h"
 #include "harness/scenario/first_error.h"
 #include "harness/tester/port_choice.h"
 
@@ -61,14 +61,13 @@ Result<bool> passes(TruthBench& bench, std::uint32_t bytes) {
                                                 copies.size(), {.bytes = frame, .request = {}})));
         return copies.size();
     }));
-    if (std::ranges::find(there.frames, frame) == there.frames.end()) {
+    if (!contains(there.frames, frame)) {
         return false;
     }
     TRY(bench.dut().start_capture({.device = device}));
     const Status sent = bench.send(copies);
     const auto back = TRY(bench.dut().stop_capture());
-    return sent &&
-           std::ranges::find(back.frames, frame, &agent::CapturedFrame::bytes) != back.frames.end();
+    return sent && contains(back.frames, frame, &agent::CapturedFrame::bytes);
 }
 
 // What became of the plain frames of one probe.
@@ -169,8 +168,7 @@ Status prove_received(TruthBench& bench, offload::RowSettings settings, PathFact
     settings.probes = 1;
     for (const auto patience : {settings.patience, std::chrono::milliseconds(kLongPatience)}) {
         settings.patience = patience;
-        const auto run = TRY(
-            offload::receive_by_kernel(bench.tester(), bench.dut(), bench.device().name, settings));
+        const auto run = TRY(bench.receive(settings));
         const PathCount before = path.to_device;
         PathCount& count = path.to_device;
         count = {.own_loss = run.objections.size()};
@@ -267,6 +265,12 @@ Status prove_path(TruthBench& bench, const ProbeSet& set, const offload::RowSett
     path.drops = std::move(*drops);
     path.backlog = watch.backlog();
     return proven;
+}
+
+PathEnd device_end(const TruthBench& bench) {
+    const TruthDevice& device = bench.device();
+    return {
+        .name = device.name, .netns = device.netns, .host = device.host, .mtu = bench.info().mtu};
 }
 
 DropWatch::DropWatch(agent::Client& dut, PathEnd device, const PathEnd& far)

@@ -41,6 +41,9 @@ Result<std::uint32_t> find_mtu(TruthBench& bench, std::uint32_t longest);
 Status prove_path(TruthBench& bench, const ProbeSet& set, const offload::RowSettings& received,
                   PathFacts& path);
 
+// The device's end of the cable, but for what is found out while the path is proven.
+PathEnd device_end(const TruthBench& bench);
+
 // What the kernels of both ends drop while this lives, for reasons that are no checksum's. The
 // device's end is watched by its agent.
 class DropWatch {

@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <set>
 
+#include "dataplane/base/join_each.h"
 #include "dataplane/judge/explain.h"
 #include "harness/offload/defects.h"
-#include "harness/offload/kernel_rx.h"
 #include "harness/offload/truth.h"
 #include "harness/scenario/measures.h"
 #include "harness/scenario/offload_truth/counters.h"
@@ -85,8 +85,7 @@ Status confirm_received(const Context& context, TruthBench& bench, const port::P
     for (const std::size_t row : rows) {
         settings.also_received.push_back(outcome.run.received[row].row);
     }
-    auto run =
-        TRY(offload::receive_by_kernel(bench.tester(), bench.dut(), bench.device().name, settings));
+    auto run = TRY(bench.receive(settings));
     const Findings again = offload::find_defects(run, device, {});
     std::vector<offload::Defect> confirmed;
     for (offload::Defect& defect : outcome.findings.defects) {
@@ -110,8 +109,7 @@ Status confirm_received(const Context& context, TruthBench& bench, const port::P
 Status measure(Context& context, TruthBench& bench, const TruthRun& run,
                const AddressedDevice* addressed, ReceiveOutcome& outcome) {
     context.progress.step(outcome.id());
-    outcome.run = TRY(offload::receive_by_kernel(bench.tester(), bench.dut(), bench.device().name,
-                                                 receive_rows(context, bench)));
+    outcome.run = TRY(bench.receive(receive_rows(context, bench)));
     const port::PortInfo device = promises_of(run, outcome.taken);
     outcome.findings = offload::find_defects(outcome.run, device, {});
     outcome.silences = offload::take_silences(outcome.findings);
@@ -135,17 +133,14 @@ Cell cell_of(const ReceiveOutcome& outcome) {
         count_of("frames_bad", "of them with a wrong checksum", seen.bad),
         count_of("claims", "transport checksums that a claim was made of", seen.claimed),
         count_of("verifiable", "of so many that can be judged", seen.verifiable)};
-    std::vector<std::string> signatures;
-    for (const offload::Defect& defect : outcome.findings.defects) {
-        signatures.push_back(defect.signature());
-    }
+    const std::vector<offload::Defect>& defects = outcome.findings.defects;
     if (!outcome.run.objections.empty()) {
         cell.verdict = CellVerdict::kError;
         cell.reason = fmt::format("{}", fmt::join(outcome.run.objections, "; "));
-    } else if (!signatures.empty()) {
+    } else if (!defects.empty()) {
         cell.verdict = CellVerdict::kFail;
-        cell.cause = outcome.findings.defects.front().title;
-        cell.reason = fmt::format("{}", fmt::join(signatures, ", "));
+        cell.cause = defects.front().title;
+        cell.reason = join_each(defects, &offload::Defect::signature);
     } else if (!outcome.once.empty()) {
         const offload::Defect& once = outcome.once.front();
         cell.verdict = CellVerdict::kInconclusive;
@@ -162,15 +157,14 @@ Cell failing_cell(const ReceiveOutcome& outcome, std::size_t condition,
         .id = outcome.id() + "." + offload::condition_word(condition),
         .toggles = {{"offloads", outcome.setting.title()},
                     {"frames", std::string("received: ") + offload::condition_name(condition)}},
-        .verdict = CellVerdict::kFail};
-    std::vector<std::string> signatures;
+        .verdict = CellVerdict::kFail,
+        .reason = join_each(defects, &offload::Defect::signature),
+        .cause = defects.front()->title};
     std::vector<matrix::FrameBytes> frames;
     std::string text;
     std::uint64_t wrong = 0;
     for (const offload::Defect* each : defects) {
         const offload::Defect& defect = *each;
-        signatures.push_back(defect.signature());
-        cell.cause = cell.cause.empty() ? defect.title : cell.cause;
         wrong += defect.frames;
         text += fmt::format("{}: {} frames in {} rows; {}\n", defect.signature(), defect.frames,
                             defect.rows.size(), defect.where);
@@ -182,7 +176,6 @@ Cell failing_cell(const ReceiveOutcome& outcome, std::size_t condition,
                                                judge::Evidence{.tunnels = outcome.run.tunnels}));
         }
     }
-    cell.reason = fmt::format("{}", fmt::join(signatures, ", "));
     cell.measures = {count_of("frames_wrong", "frames falsely described or not delivered", wrong)};
     if (!frames.empty()) {
         cell.measures.push_back(words_of("specimen", "one such frame, as it was sent to the device",
@@ -215,11 +208,9 @@ std::string set_and_is(const ReceiveOutcome& outcome, const std::string& feature
 
 // Of the features under a setting: "rx-checksum on, rx-gro off".
 std::string state_of(const std::vector<agent::Feature>& features) {
-    std::vector<std::string> words;
-    for (const std::string& name : receive_features(features)) {
-        words.push_back(fmt::format("{} {}", name, is_on(features, name) ? "on" : "off"));
-    }
-    return fmt::format("{}", fmt::join(words, ", "));
+    return join_each(receive_features(features), [&](const std::string& name) {
+        return fmt::format("{} {}", name, is_on(features, name) ? "on" : "off");
+    });
 }
 
 std::string label_of(const Setting& setting) {

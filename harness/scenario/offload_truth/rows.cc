@@ -19,10 +19,6 @@ bool is_tcp(const Row& row) {
     return row.transport == InnerTransport::kTcp || row.transport == InnerTransport::kTcpOptions;
 }
 
-bool over_ipv4(const Row& row) {
-    return row.network == InnerNetwork::kIpv4 || row.network == InnerNetwork::kIpv4Options;
-}
-
 // Whether a virtio_net_hdr can ask for the checksum that the row leaves to the device.
 bool asks_for_checksum(const Row& row) {
     const bool sum = is_tcp(row) || row.transport == InnerTransport::kUdp;
@@ -38,7 +34,7 @@ bool asks_for_checksum(const Row& row) {
 
 // The family of the packet whose checksum is left to the device.
 bool left_over_ipv4(const Row& row) {
-    return row.handover == Handover::kOuter ? row.encap != Encap::kVxlanOverIpv6 : over_ipv4(row);
+    return row.handover == Handover::kOuter ? row.encap != Encap::kVxlanOverIpv6 : is_ipv4(row);
 }
 
 bool has(const std::vector<agent::Feature>& features, const char* feature) {
@@ -115,7 +111,7 @@ std::vector<std::string> features_used(const Row& row,
     if (row.segmentation == Segmentation::kUdp) {
         use("tx-udp-segmentation");
     } else if (segmented) {
-        use(over_ipv4(row) ? "tx-tcp-segmentation" : "tx-tcp6-segmentation");
+        use(is_ipv4(row) ? "tx-tcp-segmentation" : "tx-tcp6-segmentation");
         use("tx-tcp-ecn-segmentation");  // the matrix's super-frames have CWR set
     }
     if (segmented) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "dataplane/base/join_each.h"
 #include "harness/scenario/measures.h"
 
 namespace pathproof::scenario {
@@ -190,11 +191,10 @@ Result<std::vector<agent::FeatureChange>> FeatureSwitch::put_back() {
 verdict::Cell put_back_cell(const std::string& id, const std::vector<agent::FeatureChange>& left) {
     verdict::Cell cell{.id = id, .toggles = {{"offloads", "put back"}}};
     cell.verdict = left.empty() ? verdict::CellVerdict::kPass : verdict::CellVerdict::kFail;
-    for (const agent::FeatureChange& change : left) {
-        cell.reason +=
-            fmt::format("{}{} was {} and is {}", cell.reason.empty() ? "" : ", ", change.name,
-                        change.before ? "on" : "off", change.after ? "on" : "off");
-    }
+    cell.reason = join_each(left, [](const agent::FeatureChange& change) {
+        return fmt::format("{} was {} and is {}", change.name, change.before ? "on" : "off",
+                           change.after ? "on" : "off");
+    });
     cell.measures = {
         count_of("flags_not_as_before", "flags that are not as they were found", left.size())};
     return cell;

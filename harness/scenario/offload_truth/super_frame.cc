@@ -6,7 +6,7 @@
 #include "dataplane/judge/explain.h"
 #include "dataplane/judge/segment_audit.h"
 #include "dataplane/softnic/completion.h"
-#include "dataplane/softnic/soft_nic.h"
+#include "harness/scenario/offload_truth/finish.h"
 #include "harness/scenario/offload_truth/segments.h"
 
 namespace pathproof::scenario {
@@ -49,25 +49,21 @@ std::vector<FrameBytes> cut_by_healthy_nic(const FrameBytes& super, std::uint16_
                                            OuterSum outer) {
     const frame::FrameView view = frame::parse_frame(super, kTunnels);
     const bool tcp = view.inner.transport == frame::Transport::kTcp;
-    softnic::TxFrame request{.bytes = super};
-    request.request.offload = {
-        .mbuf_flags = (tcp ? RTE_MBUF_F_TX_TCP_SEG | RTE_MBUF_F_TX_TCP_CKSUM
-                           : RTE_MBUF_F_TX_UDP_SEG | RTE_MBUF_F_TX_UDP_CKSUM) |
-                      RTE_MBUF_F_TX_IPV4 | RTE_MBUF_F_TX_IP_CKSUM | RTE_MBUF_F_TX_TUNNEL_VXLAN |
-                      RTE_MBUF_F_TX_OUTER_IPV4 | RTE_MBUF_F_TX_OUTER_IP_CKSUM |
-                      (outer == OuterSum::kComputed ? RTE_MBUF_F_TX_OUTER_UDP_CKSUM : 0),
-        .outer_l2_len = static_cast<std::uint16_t>(view.outer.network_offset),
-        .outer_l3_len = static_cast<std::uint16_t>(view.outer.network_length),
-        .l2_len =
-            static_cast<std::uint16_t>(view.inner.network_offset - view.outer.transport_offset),
-        .l3_len = static_cast<std::uint16_t>(view.inner.network_length),
-        .l4_len =
-            static_cast<std::uint16_t>(view.inner.payload_offset - view.inner.transport_offset),
-        .segment_bytes = segment_bytes};
-    softnic::SoftNic nic;
-    softnic::TxResult made;
-    nic.transmit(request, made);
-    return made.frames;
+    return through_healthy_nic(
+        super,
+        {.mbuf_flags = (tcp ? RTE_MBUF_F_TX_TCP_SEG | RTE_MBUF_F_TX_TCP_CKSUM
+                            : RTE_MBUF_F_TX_UDP_SEG | RTE_MBUF_F_TX_UDP_CKSUM) |
+                       RTE_MBUF_F_TX_IPV4 | RTE_MBUF_F_TX_IP_CKSUM | RTE_MBUF_F_TX_TUNNEL_VXLAN |
+                       RTE_MBUF_F_TX_OUTER_IPV4 | RTE_MBUF_F_TX_OUTER_IP_CKSUM |
+                       (outer == OuterSum::kComputed ? RTE_MBUF_F_TX_OUTER_UDP_CKSUM : 0),
+         .outer_l2_len = static_cast<std::uint16_t>(view.outer.network_offset),
+         .outer_l3_len = static_cast<std::uint16_t>(view.outer.network_length),
+         .l2_len =
+             static_cast<std::uint16_t>(view.inner.network_offset - view.outer.transport_offset),
+         .l3_len = static_cast<std::uint16_t>(view.inner.network_length),
+         .l4_len =
+             static_cast<std::uint16_t>(view.inner.payload_offset - view.inner.transport_offset),
+         .segment_bytes = segment_bytes});
 }
 
 bool is_super(const FrameBytes& bytes, std::uint16_t segment_bytes) {
@@ -108,13 +104,10 @@ void object(const std::string& name, const FrameBytes& frame, SegmentTally& tall
 // Whether the outer UDP has a checksum where one was asked for, and none where not.
 void check_outer(const FrameBytes& frame, OuterSum outer, SegmentTally& tally) {
     const judge::FrameVerdict verdict = judge::verify(frame, kTunnels);
-    for (const judge::ChecksumFinding& finding : verdict.all()) {
-        const bool of_outer =
-            finding.layer == judge::Layer{judge::Depth::kOuter, judge::Protocol::kUdp};
-        const bool zero = finding.state == judge::ChecksumState::kDisabled;
-        if (of_outer && zero != (outer == OuterSum::kZero)) {
-            object(zero ? "ZERO(outer.udp)" : "NOT_ZERO(outer.udp)", frame, tally);
-        }
+    const auto* udp = verdict.find({judge::Depth::kOuter, judge::Protocol::kUdp});
+    const bool zero = udp != nullptr && udp->state == judge::ChecksumState::kDisabled;
+    if (udp != nullptr && zero != (outer == OuterSum::kZero)) {
+        object(zero ? "ZERO(outer.udp)" : "NOT_ZERO(outer.udp)", frame, tally);
     }
 }
 

@@ -5,7 +5,10 @@
 #include <algorithm>
 #include <set>
 
+#include "dataplane/base/contains.h"
+#include "dataplane/base/join_each.h"
 #include "dataplane/judge/explain.h"
+#include "harness/offload/defects.h"
 #include "harness/profile/compare.h"
 #include "harness/scenario/measures.h"
 
@@ -18,7 +21,6 @@ using verdict::Observation;
 using verdict::Observed;
 using verdict::TruthRow;
 
-constexpr std::size_t kMostErrata = 3;
 constexpr std::size_t kMostSpecimens = 64;
 
 const SettingOutcome* outcome_of(const TruthRun& run, Setting::Kind kind,
@@ -30,20 +32,18 @@ const SettingOutcome* outcome_of(const TruthRun& run, Setting::Kind kind,
 }
 
 bool uses(const TruthRun& run, std::size_t row, const std::string& feature) {
-    const auto used = features_used(run.set->matrix.rows[row], run.as_found);
-    return std::ranges::find(used, feature) != used.end();
+    return contains(features_used(run.set->matrix.rows[row], run.as_found), feature);
 }
 
 std::string by_design_note(const TruthRun& run, const std::string& feature) {
     if (!run.profile) {
         return "a virtual device hands work over unfinished";
     }
-    const auto found = std::ranges::find(run.profile->offloads,
-                                         feature.empty() ? "tx-checksum-ip-generic" : feature,
-                                         &profile::OffloadExpectation::name);
-    const bool says = found != run.profile->offloads.end() && !found->why.empty();
+    const profile::OffloadExpectation* claim = profile::claim_on(
+        run.profile->offloads, feature.empty() ? "tx-checksum-ip-generic" : feature);
+    const bool says = claim != nullptr && !claim->why.empty();
     return fmt::format("profile {}: {}; behind a healthy NIC every frame is right", run.profile->id,
-                       says ? found->why : run.profile->title + " hands work over unfinished");
+                       says ? claim->why : run.profile->title + " hands work over unfinished");
 }
 
 std::string once_text(std::uint64_t once, const Judged& judged) {
@@ -119,12 +119,9 @@ std::string disagreement(const TruthRun& run, const std::string& feature) {
     if (!run.profile) {
         return "";
     }
-    using Kind = profile::Finding::Kind;
     for (const profile::Finding& finding :
          profile::compare(*run.profile, run.as_found, {.kernel = run.kernel, .dpdk = ""})) {
-        const bool counts = finding.kind == Kind::kMissing || finding.kind == Kind::kUnexpected ||
-                            finding.kind == Kind::kBroken;
-        if (finding.feature == feature && counts) {
+        if (finding.feature == feature && !profile::agrees({finding})) {
             return fmt::format("{}: profile {} expects {}, the driver has {}",
                                profile::name(finding.kind), run.profile->id, finding.expected,
                                finding.found);
@@ -209,11 +206,11 @@ std::string excluded_text(const TruthRun& run) {
             frames[condition_of(run.set->matrix.rows[number])] += row.wire.intended;
         }
     }
-    std::string text;
-    for (const auto& [condition, count] : frames) {
-        text += fmt::format("{}{} {:.2g}", text.empty() ? "" : ", ", name(condition),
-                            count == 0 ? 1.0 : 3.0 / static_cast<double>(count));
-    }
+    const std::string text = join_each(frames, [](const auto& each) {
+        const auto& [condition, count] = each;
+        return fmt::format("{} {:.2g}", name(condition),
+                           count == 0 ? 1.0 : 3.0 / static_cast<double>(count));
+    });
     return fmt::format(
         "Rates of wrong frames that a clean column excludes at 95 % (3/n over all settings): {}. "
         "{} rows cover all {} feasible {} of {} dimensions{}{}.",
@@ -295,11 +292,10 @@ Cell cell_of(const TruthRun& run, const SettingOutcome& outcome,
         count_of("frames_unfinished", "frames handed over unfinished, by design",
                  judged.unfinished),
         count_of("probes_refused", "probes that the kernel refused", judged.refused)};
-    std::string names;
-    for (const auto& [title, frames] : judged.unfinished_names) {
-        names += fmt::format("{}{} {}", names.empty() ? "" : ", ", title, frames);
-    }
-    if (!names.empty()) {
+    if (!judged.unfinished_names.empty()) {
+        const std::string names = join_each(judged.unfinished_names, [](const auto& each) {
+            return fmt::format("{} {}", each.first, each.second);
+        });
         cell.measures.push_back(
             words_of("unfinished_names", "what they look like as they are", names));
     }
@@ -349,12 +345,7 @@ void add_evidence(const TruthRun& run, const Judged& judged, TruthBench& bench, 
 }  // namespace
 
 std::string expectation_of(const TruthRun& run, const std::string& feature) {
-    if (!run.profile) {
-        return "";
-    }
-    const auto found =
-        std::ranges::find(run.profile->offloads, feature, &profile::OffloadExpectation::name);
-    return found == run.profile->offloads.end() ? "" : profile::name(found->expect);
+    return run.profile ? profile::expected(run.profile->offloads, feature) : "";
 }
 
 std::string advertised(const std::vector<agent::Feature>& features, const std::string& name) {
@@ -386,29 +377,20 @@ std::vector<verdict::KnownErratum> known_errata(const TruthRun& run,
             continue;
         }
         const bool plain = run.set->matrix.rows[defect.row].encap == matrix::Encap::kNone;
-        profile::Sighting sighting;
-        sighting.signature.direction = profile::Direction::kTransmit;
-        sighting.signature.layer = defect.finding.place;
-        sighting.signature.name = title;
-        sighting.driver = run.driver;
-        sighting.kernel = run.kernel;
+        profile::Sighting sighting{
+            .signature = {profile::Direction::kTransmit, defect.finding.place, title},
+            .driver = run.driver,
+            .kernel = run.kernel};
         if (plain) {
             sighting.conditions.emplace_back("encapsulation=none");
         }
         for (const profile::ErratumMatch& match : profile::match_errata(run.errata, sighting)) {
-            if (known.size() == kMostErrata) {
+            if (known.size() == offload::kMostErrata) {
                 return known;
             }
-            if (std::ranges::find(known, match.id, &verdict::KnownErratum::id) != known.end()) {
-                continue;
+            if (!contains(known, match.id, &verdict::KnownErratum::id)) {
+                known.push_back(offload::known_erratum(match));
             }
-            known.push_back({.id = match.id,
-                             .title = match.title,
-                             .workaround = match.workaround.empty()
-                                               ? match.advice
-                                               : "`" + match.workaround.front() + "`",
-                             .source = match.sources.empty() ? "" : match.sources[0].reference,
-                             .certainty = profile::name(match.certainty)});
         }
     }
     return known;

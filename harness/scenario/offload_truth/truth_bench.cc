@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "harness/offload/batch.h"
+#include "harness/offload/kernel_rx.h"
 #include "harness/scenario/measures.h"
 #include "harness/tester/port_choice.h"
 
@@ -64,11 +65,7 @@ Result<std::unique_ptr<TruthBench>> TruthBench::open(Context& context, const Tru
 }
 
 std::optional<std::string> TruthBench::blind_to(const matrix::Row& row) const {
-    const bool plain_fragments = row.fragmentation != matrix::Fragmentation::kNone &&
-                                 row.encap == matrix::Encap::kNone &&
-                                 (row.network == matrix::InnerNetwork::kIpv4 ||
-                                  row.network == matrix::InnerNetwork::kIpv4Options);
-    if (plain_fragments && tester_port().driver == "net_af_packet") {
+    if (offload::is_put_together(row, tester_port())) {
         return "the tester's af_packet port has the kernel put IPv4 fragments together "
                "(PACKET_FANOUT_FLAG_DEFRAG) before it sees them";
     }
@@ -86,6 +83,10 @@ Status TruthBench::send(const std::vector<FrameBytes>& frames) {
                     report.refusals.front().reason);
     }
     return {};
+}
+
+Result<offload::RowsRun> TruthBench::receive(const offload::RowSettings& rows) {
+    return offload::receive_by_kernel(*tester_, *dut_, device_.name, rows);
 }
 
 Result<traffic::Recording> TruthBench::record(const std::function<Result<std::uint64_t>()>& send) {

@@ -11,6 +11,7 @@
 
 #include "dataplane/matrix/probe.h"
 #include "harness/agent/client.h"
+#include "harness/offload/rows.h"
 #include "harness/scenario/offload_truth/truth_host.h"
 #include "harness/scenario/scenario.h"
 #include "harness/tester/client.h"
@@ -50,7 +51,6 @@ class TruthBench {
     const TruthDevice& device() const { return device_; }
     const agent::DeviceInfo& info() const { return info_; }
     const port::PortInfo& tester_port() const { return tester_->ports().front(); }
-    tester::Client& tester() { return *tester_; }
     const Pace& pace() const { return pace_; }
     void set_pace(const Pace& pace) { pace_ = pace; }
     // No longer IP packet crosses the path, or is to be sent.
@@ -64,6 +64,8 @@ class TruthBench {
                                        const matrix::ProbeMaker& maker, TesterTally& tally);
     // Frames out of the tester's port, as they are. Errors: one that the port would not take.
     Status send(const std::vector<matrix::FrameBytes>& frames);
+    // Good and bad frames of rows sent to the device, and what its kernel says of them.
+    Result<offload::RowsRun> receive(const offload::RowSettings& rows);
     // Records while `send` sends, until as many frames came as it says are on their way, or none comes
     // any more.
     Result<traffic::Recording> record(const std::function<Result<std::uint64_t>()>& send);

@@ -305,16 +305,15 @@ std::optional<judge::OriginalTuple> original_of(const std::vector<netfilter::Ent
 
 // Whether a right outer UDP checksum is there or 0 as the tunnel was set.
 void check_policy(const judge::FrameVerdict& verdict, OuterSum sum, TunnelOutcome& outcome) {
-    for (const judge::ChecksumFinding& finding : verdict.all()) {
-        if (finding.layer != judge::Layer{judge::Depth::kOuter, judge::Protocol::kUdp}) {
-            continue;
-        }
-        const bool zero = finding.state == judge::ChecksumState::kDisabled;
-        outcome.zeros += zero ? 1 : 0;
-        if (zero != (sum == OuterSum::kZero)) {
-            ++outcome.unlike;
-            ++outcome.wrong;
-        }
+    const auto* outer = verdict.find({judge::Depth::kOuter, judge::Protocol::kUdp});
+    if (outer == nullptr) {
+        return;
+    }
+    const bool zero = outer->state == judge::ChecksumState::kDisabled;
+    outcome.zeros += zero ? 1 : 0;
+    if (zero != (sum == OuterSum::kZero)) {
+        ++outcome.unlike;
+        ++outcome.wrong;
     }
 }
 

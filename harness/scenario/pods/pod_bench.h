@@ -63,16 +63,19 @@ std::string chain_prefix(const Context& context, const std::string& chain);
 template <typename Run, auto plan>
 Result<verdict::ScenarioResult> run_chains(Context& context) {
     const auto chains = context.lab.pod_chains();
-    context.progress.begin(context.scenario->id, chains.size() * plan("", "").size());
+    const auto asked = [&](const std::string& chain, const std::string& prefix) {
+        auto cells = plan(chain, prefix);
+        std::erase_if(cells, [&](const auto& what) {
+            return !Run::takes(what) && !asked_for(context.options, what.id.substr(prefix.size()));
+        });
+        return cells;
+    };
+    context.progress.begin(context.scenario->id, chains.size() * asked("", "").size());
     std::vector<typename Run::Measured> cells;
     for (const std::string& chain : chains) {
-        const std::string prefix = chain_prefix(context, chain);
         Run run(context, chain);
         const Status opened = run.open();
-        for (const auto& what : plan(chain, prefix)) {
-            if (!Run::takes(what) && !asked_for(context.options, what.id.substr(prefix.size()))) {
-                continue;
-            }
+        for (const auto& what : asked(chain, chain_prefix(context, chain))) {
             context.progress.step(what.id);
             typename Run::Measured cell{.what = what};
             if (!opened && opened.error().code == ErrorCode::kKernelLacks) {

@@ -1,4 +1,3 @@
-
 #include "dataplane/base/pattern.h"
 #include "harness/scenario/measures.h"
 #include "harness/scenario/pods/pod_life.h"
@@ -79,10 +78,9 @@ void judge_cells(verdict::ScenarioResult& result, const char* clean, const char*
         open += cell.verdict == CellVerdict::kError ? 1 : 0;
         passed += cell.verdict == CellVerdict::kPass ? 1 : 0;
     }
-    bool controls = true;
-    for (const Cell& control : result.controls) {
-        controls &= control.verdict == CellVerdict::kPass || control.verdict == CellVerdict::kSkip;
-    }
+    const bool controls = std::ranges::all_of(result.controls, [](const Cell& control) {
+        return control.verdict == CellVerdict::kPass || control.verdict == CellVerdict::kSkip;
+    });
     result.verdict = !controls                 ? verdict::ScenarioVerdict::kInconclusive
                      : !failing.empty()        ? verdict::ScenarioVerdict::kDefectFound
                      : open > 0 || passed == 0 ? verdict::ScenarioVerdict::kInconclusive
@@ -246,10 +244,7 @@ verdict::ScenarioResult conclude(const std::vector<MeasuredPodResidue>& cells) {
 
 verdict::ScenarioResult conclude(const std::vector<MeasuredPodChurn>& cells) {
     verdict::ScenarioResult result;
-    for (auto& each : conclude_each(cells)) {
-        (each.is(CellRole::kControl) ? result.controls : result.cells)
-            .push_back(std::move(each.cell));
-    }
+    finish(conclude_each(cells), {}, result);
     judge_cells(result, "Nothing was disturbed", "A stream was disturbed");
     return result;
 }

@@ -31,6 +31,21 @@ std::uint64_t rise(const agent::CounterSet& before, const agent::CounterSet& aft
     return value_in(agent::delta(before, after), name);
 }
 
+// Those of a network's plan that were asked for.
+std::vector<PodPathCell> asked_cells(const Options& options, const std::string& chain,
+                                     const std::string& prefix) {
+    std::vector<PodPathCell> cells = pod_paths_plan(chain, prefix);
+    std::erase_if(cells, [&](const PodPathCell& cell) {
+        return !asked_for(options, cell.id.substr(prefix.size()));
+    });
+    return cells;
+}
+
+// Of one network: its pods are attached and detached whatever was asked for.
+std::size_t steps_of(const Options& options) {
+    return 2 + (asked_for(options, "check") ? 1 : 0) + asked_cells(options, "", "").size();
+}
+
 class PodPathsRun {
   public:
     PodPathsRun(Context& context, std::string chain, PodPathsMeasured& measured)
@@ -43,22 +58,23 @@ class PodPathsRun {
         auto opened = PodBench::open(context_, chain_);
         if (!opened && opened.error().code == ErrorCode::kKernelLacks) {
             step("attach", {opened.error().message}, true, 0);
+            context_.progress.leave_out(steps_of(context_.options));
             return {};
         }
         bench_ = TRY(std::move(opened));
         if (!attach()) {
+            context_.progress.leave_out(steps_of(context_.options) - 1);
             return {};
         }
         check();
         PodPathsMeasured::Chain chain{.name = chain_, .network = TRY(network())};
         measured_.chains.push_back(chain);
         TRY(serve());
-        for (const PodPathCell& what : pod_paths_plan(chain_, prefix_)) {
-            const std::string id = what.id.substr(prefix_.size());
-            if (!asked_for(context_.options, id) ||
-                !absent(chain.network, what.path, what.protocol, what.family).empty()) {
-                continue;
-            }
+        std::vector<PodPathCell> cells = asked_cells(context_.options, chain_, prefix_);
+        context_.progress.leave_out(std::erase_if(cells, [&](const PodPathCell& what) {
+            return !absent(chain.network, what.path, what.protocol, what.family).empty();
+        }));
+        for (const PodPathCell& what : cells) {
             context_.progress.step(what.id);
             measured_.cells.push_back(measure(what));
             verdict::Cell cell = conclude(what, measured_.cells.back().seen);
@@ -139,8 +155,11 @@ class PodPathsRun {
     }
 
     void check() {
-        if (bench_->nodes().runtime(0).conflist().disable_check ||
-            !asked_for(context_.options, "check")) {
+        if (!asked_for(context_.options, "check")) {
+            return;
+        }
+        if (bench_->nodes().runtime(0).conflist().disable_check) {
+            context_.progress.leave_out(1);
             return;
         }
         step_of_each("check", [&](lab::Pod& pod) {
@@ -168,7 +187,7 @@ class PodPathsRun {
     Result<PodNetwork> network() {
         const lab::PodNodes& nodes = bench_->nodes();
         PodNetwork network{.ipv6 = true,
-                           .passes_nodes = nodes.passes_nodes(),
+                           .passes_nodes = nodes.chain().passes_nodes(),
                            .host_ports = bench_->nodes().runtime(0).conflist().has("portmap")};
         for (const char* name : {"a1", "a2", "b1"}) {
             network.ipv6 &= bench_->pod(name).address(Family::kIpv6).has_value();
@@ -202,7 +221,7 @@ class PodPathsRun {
         for (const Family family : {Family::kIpv4, Family::kIpv6}) {
             const auto self = bench_->pod("a1").address(family);
             const auto other = bench_->pod("b1").address(family);
-            if (!self || !other || !bench_->nodes().passes_nodes()) {
+            if (!self || !other || !bench_->nodes().chain().passes_nodes()) {
                 continue;
             }
             std::vector<lab::KubeService> services;
@@ -266,20 +285,16 @@ class PodPathsRun {
     }
 
     std::vector<std::string> expected_sources(const PodPathCell& what, const PodWay& way) {
+        const bool of_node = what.path == PodPath::kServiceSelf || what.path == PodPath::kNodePod ||
+                             what.path == PodPath::kExternal;
+        if (!of_node) {
+            return {to_string(way.sender_address)};
+        }
         const lab::PodNodeNames& names = bench_->nodes().names();
         std::vector<std::string> node{to_string(names.node_address(0, what.family))};
         if (const auto gateway = bench_->pod("a1").gateway(what.family);
             gateway && what.path != PodPath::kExternal) {
             node.push_back(to_string(*gateway));
-        }
-        switch (what.path) {
-            case PodPath::kSameNode:
-            case PodPath::kAcross:
-            case PodPath::kService:
-            case PodPath::kHostPort: return {to_string(way.sender_address)};
-            case PodPath::kServiceSelf:
-            case PodPath::kNodePod:
-            case PodPath::kExternal: break;
         }
         return node;
     }
@@ -470,7 +485,7 @@ std::vector<std::string> pod_paths_cells() {
 
 Result<verdict::ScenarioResult> run_pod_paths(Context& context) {
     const auto chains = context.lab.pod_chains();
-    context.progress.begin(context.scenario->id, chains.size() == 1 ? 53 : chains.size() * 36);
+    context.progress.begin(context.scenario->id, chains.size() * steps_of(context.options));
     PodPathsMeasured measured;
     measured.earlier = context.earlier;
     for (const std::string& chain : chains) {

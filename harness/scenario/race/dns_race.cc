@@ -52,11 +52,7 @@ std::vector<std::string> cells_of() {
 
 Result<std::vector<MeasuredCell>> measure(Context& context,
                                           std::span<const Experiment> experiments) {
-    context.progress.begin(context.scenario->id,
-                           static_cast<std::size_t>(std::ranges::count_if(
-                               ids_of(experiments), [&](const std::string& cell) {
-                                   return asked_for(context.options, cell);
-                               })));
+    context.progress.begin(context.scenario->id, count_asked(context.options, ids_of(experiments)));
     auto bench = TRY(NatBench::build(context));
     TRY(bench->describe());
     TRY(bench->find_load());

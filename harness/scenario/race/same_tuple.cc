@@ -153,7 +153,7 @@ class SameTuple {
         std::vector<MeasuredCell> cells;
         TRY(bench_.lab().configure({.backends = 2}));
         for (const Case& which : cases()) {
-            if (!asked_for(context_.options, which.cell.id) || lacks(which)) {
+            if (!asked_for(context_.options, which.cell.id) || leaves_out(which)) {
                 continue;
             }
             context_.progress.step(which.cell.id);
@@ -167,7 +167,7 @@ class SameTuple {
         RaceMap map;
         TRY(bench_.lab().configure({.backends = 2}));
         for (const Case& which : map_cases()) {
-            if (lacks(which)) {
+            if (leaves_out(which)) {
                 continue;
             }
             context_.progress.step(which.cell.id);
@@ -179,9 +179,11 @@ class SameTuple {
     }
 
   private:
-    // Whether the lab's clients cannot come that way.
-    bool lacks(const Case& which) const {
-        return bench_.names().vxlan.empty() && is_carried(which.way);
+    // Whether the lab's clients cannot come that way; it is no step then.
+    bool leaves_out(const Case& which) {
+        const bool lacks = bench_.names().vxlan.empty() && is_carried(which.way);
+        context_.progress.leave_out(lacks ? 1 : 0);
+        return lacks;
     }
 
     Result<MeasuredCell> measure(const Case& which) {

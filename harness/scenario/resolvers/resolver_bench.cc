@@ -149,6 +149,12 @@ resolver::Kind resolver_in(const std::string& id) {
                                       : resolver::Kind::kGlibc;
 }
 
+agent::DnsRule found_rule(const std::string& name) {
+    return {.name = name,
+            .address = frame::IpAddress::v4(0xcb007105),
+            .address6 = frame::parse_ip("2001:db8::5").value_or(frame::IpAddress{})};
+}
+
 std::string trail_text(const std::string& name, const LookupTrail& trail) {
     std::string text =
         fmt::format("{} {} {:.1f} ms {}\n", name, trail.outcome.word, trail.outcome.milliseconds,

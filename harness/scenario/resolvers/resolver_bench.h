@@ -56,6 +56,9 @@ class ResolverHosts {
 // glibc's.
 resolver::Kind resolver_in(const std::string& id);
 
+// The server answers for names that end so, with 203.0.113.5 and 2001:db8::5.
+agent::DnsRule found_rule(const std::string& name);
+
 // A line a lookup, for evidence files.
 std::string trail_text(const std::string& name, const LookupTrail& trail);
 

@@ -29,12 +29,6 @@ constexpr std::uint8_t kNxDomain = 3;
 // A lookup with more takes longer than the run may.
 constexpr unsigned kMostLossesEach = 2;
 
-agent::DnsRule found_rule(const std::string& name) {
-    return {.name = name,
-            .address = frame::IpAddress::v4(0xcb007105),  // 203.0.113.5
-            .address6 = frame::parse_ip("2001:db8::5").value_or(frame::IpAddress{})};
-}
-
 class SearchPathBench : public SideBySide<SearchPathCell, SearchPathValues> {
   public:
     explicit SearchPathBench(Context& context)

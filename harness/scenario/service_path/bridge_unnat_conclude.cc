@@ -45,13 +45,8 @@ bool lookups_harmed(const ConcludedBridge& each) {
 void tell_cures(const Bridges& cells, const ConcludedBridge& first,
                 verdict::ScenarioResult& result) {
     const ConcludedBridge* again = first_again(cells, lookups_harmed);
-    Clauses cures;
-    for (const ConcludedBridge& each : cells) {
-        if (!each.is(CellRole::kCure)) {
-            continue;
-        }
-        const std::string why = not_shown(&each, again != nullptr);
-        cures.push_back(fmt::format(
+    const auto text = [&](const ConcludedBridge& each, const std::string& why) {
+        return fmt::format(
             "{} ({})",
             each.what().hairpin
                 ? "`iptables -t nat -A POSTROUTING -s PODS -d PODS -j MASQUERADE` on the DUT, for "
@@ -61,13 +56,10 @@ void tell_cures(const Bridges& cells, const ConcludedBridge& first,
             why.empty() ? fmt::format("with it {} lookups failed, without again {}",
                                       some_of(each.seen().failed(), each.seen().lookups),
                                       some_of(again->seen().failed(), again->seen().lookups))
-                        : why));
-        if (why.empty()) {
-            show_cure(first, each, result);
-        }
-    }
-    result.cure = cures.empty() ? "net.bridge.bridge-nf-call-iptables=1 (not tried in this run)"
-                                : in_a_row(cures, "\n");
+                        : why);
+    };
+    tell_each_cure(cells, first, again != nullptr, text, "net.bridge.bridge-nf-call-iptables=1",
+                   result);
 }
 
 void conclude_untranslated(const Bridges& cells, const ConcludedBridge& first,

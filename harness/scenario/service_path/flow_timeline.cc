@@ -9,8 +9,8 @@
 #include <rte_tcp.h>
 
 #include <algorithm>
-#include <chrono>
 
+#include "dataplane/base/clock.h"
 #include "dataplane/frame/view.h"
 #include "harness/netfilter/text.h"
 #include "harness/scenario/service_path/syn_trail.h"
@@ -29,12 +29,6 @@ constexpr std::size_t kFirstRows = 30;
 constexpr std::size_t kLastRows = 10;
 // Of an event's time, as a listener reads it, behind the packet that caused it.
 constexpr std::int64_t kEventSlackNs = 5'000'000;
-
-std::int64_t clock_ns() {
-    return std::chrono::duration_cast<std::chrono::nanoseconds>(
-               std::chrono::system_clock::now().time_since_epoch())
-        .count();
-}
 
 struct Moment {
     std::int64_t time_ns = 0;
@@ -285,7 +279,7 @@ Result<FlowRecorder> FlowRecorder::start(bool wanted, const lab::NatPathNames& n
     recorder.server_ = TRY(listen(names.server, names.server_device));
     recorder.record_.before = TRY(recorder.dut_client_side_->conntrack_dump(entries));
     TRY(recorder.dut_client_side_->start_events(entries));
-    recorder.record_.began_ns = clock_ns();
+    recorder.record_.began_ns = realtime_ns();
     return recorder;
 }
 
@@ -293,7 +287,7 @@ Result<std::optional<FlowRecord>> FlowRecorder::stop() {
     if (client_ == nullptr) {
         return std::nullopt;
     }
-    record_.ended_ns = clock_ns();
+    record_.ended_ns = realtime_ns();
     record_.after = TRY(dut_client_side_->conntrack_dump(entries_));
     auto log = TRY(dut_client_side_->stop_events());
     record_.events = std::move(log.events);

@@ -75,13 +75,8 @@ std::string side_effect(const SegmentRuns& cells, const SegmentCell& cure) {
 void tell_cures(const SegmentRuns& cells, const ConcludedSegments& first,
                 verdict::ScenarioResult& result) {
     const ConcludedSegments* again = first_again(cells, connections_harmed);
-    Clauses cures;
-    for (const ConcludedSegments& each : cells) {
-        if (!each.is(CellRole::kCure)) {
-            continue;
-        }
-        const std::string why = not_shown(&each, again != nullptr);
-        cures.push_back(fmt::format(
+    const auto text = [&](const ConcludedSegments& each, const std::string& why) {
+        return fmt::format(
             "{} ({}; {})",
             each.what().drops
                 ? "`iptables -A FORWARD -m conntrack --ctstate INVALID -j DROP` on "
@@ -91,14 +86,10 @@ void tell_cures(const SegmentRuns& cells, const ConcludedSegments& first,
                                       some_of(each.seen().broken, each.seen().connects),
                                       some_of(again->seen().broken, again->seen().connects))
                         : why,
-            side_effect(cells, each.what())));
-        if (why.empty()) {
-            show_cure(first, each, result);
-        }
-    }
-    result.cure = cures.empty()
-                      ? "net.netfilter.nf_conntrack_tcp_be_liberal=1 (not tried in this run)"
-                      : in_a_row(cures, "\n");
+            side_effect(cells, each.what()));
+    };
+    tell_each_cure(cells, first, again != nullptr, text,
+                   "net.netfilter.nf_conntrack_tcp_be_liberal=1", result);
 }
 
 void conclude_resets(const SegmentRuns& cells, const ConcludedSegments& first,

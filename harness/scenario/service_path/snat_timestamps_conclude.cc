@@ -354,12 +354,8 @@ void conclude_refused(const Paths& cells, const ConcludedPath& /*first*/,
         const TriedCure cure = cure_of(cells, *first);
         any_harmed = true;
         cured &= cure.shown;
-        result.cure += fmt::format("{}{} ports: {}", result.cure.empty() ? "" : "\n",
-                                   full_range ? "All" : ports_text(first->what()), cure.text);
-        if (cure.shown && result.before_cell.empty()) {
-            result.before_cell = first->cell.id;
-            result.after_cell = cure.cell;
-        }
+        add_tried((full_range ? "All" : ports_text(first->what())) + " ports", cure, first->cell,
+                  result);
     }
     result.cure_shown = any_harmed && cured;
     result.verdict =

@@ -116,12 +116,7 @@ void conclude_full_table(const Tables& cells, const ConcludedTable& /*first*/,
                               seen.maximum, seen.path.early_drop));
         const TriedCure cure = table_cure(cells, assured);
         result.cure_shown = result.cure_shown && cure.shown;
-        result.cure += fmt::format("{}{}: {}", result.cure.empty() ? "" : "\n", first->what().label,
-                                   cure.text);
-        if (cure.shown && result.before_cell.empty()) {
-            result.before_cell = first->cell.id;
-            result.after_cell = cure.cell;
-        }
+        add_tried(first->what().label, cure, first->cell, result);
     }
     result.headline = in_a_row(headline, "; ") + ".";
     result.cause = in_a_row(cause, "; ") + ".";

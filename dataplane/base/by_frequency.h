@@ -1,4 +1,4 @@
-// Names among others, and by how often each was seen.
+// Names by how often each was seen.
 #pragma once
 
 #include <algorithm>
@@ -8,13 +8,9 @@
 #include <string>
 #include <vector>
 
-namespace pathproof::offload {
+namespace pathproof {
 
-inline bool has(const std::vector<std::string>& names, const std::string& name) {
-    return std::ranges::find(names, name) != names.end();
-}
-
-// Most frequent first.
+// Most frequent first; of those seen as often, in the order of the names.
 inline std::vector<std::string> by_frequency(const std::map<std::string, std::uint64_t>& counts) {
     std::vector<std::string> names;
     for (const auto& [name, count] : counts) {
@@ -25,4 +21,4 @@ inline std::vector<std::string> by_frequency(const std::map<std::string, std::ui
     return names;
 }
 
-}  // namespace pathproof::offload
+}  // namespace pathproof
