@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "harness/scenario/model/tell.h"
 #include "harness/scenario/scenario.h"
 #include "harness/verdict/interval.h"
 #include "harness/verdict/result.h"
@@ -86,6 +87,9 @@ std::vector<std::string> ids() {
 // bench (kKernelLacks) makes all cells SKIP.
 template <typename Bench, auto plan>
 Result<verdict::ScenarioResult> run_cells(Context& context) {
+    if (context.scenario->conclusions != nullptr) {
+        context.scenario->conclusions();  // before anything is set
+    }
     auto asked = plan();
     std::erase_if(asked, [&](const auto& cell) { return !asked_for(context.options, cell.id); });
     context.progress.begin(context.scenario->id, asked.size());
@@ -115,8 +119,17 @@ Result<verdict::ScenarioResult> run_cells(Context& context) {
     return result;
 }
 
-// The row of a scenario of the NAT path whose cells are a plan.
-template <typename Bench, auto plan>
+template <auto conclusions>
+constexpr auto program_of() -> const model::Program& (*)() {
+    if constexpr (conclusions == nullptr) {
+        return nullptr;
+    } else {
+        return []() -> const model::Program& { return conclusions().program(); };
+    }
+}
+
+// The row of a scenario of the NAT path whose cells are a plan, and its conclusions data.
+template <typename Bench, auto plan, auto conclusions = nullptr>
 Scenario nat_path_scenario(const char* id, const char* title, const char* question,
                            std::vector<OptionRow> options = {}) {
     return {id,
@@ -126,7 +139,8 @@ Scenario nat_path_scenario(const char* id, const char* title, const char* questi
             run_cells<Bench, plan>,
             ids<plan>,
             Scenario::When::kAsked,
-            std::move(options)};
+            std::move(options),
+            program_of<conclusions>()};
 }
 
 // A cell beside what is said of it. The measured one must outlive it.
@@ -194,37 +208,11 @@ const typename Cells::value_type* by_id(const Cells& cells, const std::string& i
 // fails whether it does so by nothing but what the scenario looks for.
 template <typename Cells, typename Own>
 Clauses hindrances(const Cells& cells, const Own& own) {
-    Clauses clauses;
+    std::vector<JudgedCell> judged;
     for (const auto& each : cells) {
-        const verdict::Cell& cell = each.cell;
-        if (cell.verdict == verdict::CellVerdict::kSkip) {
-            continue;
-        }
-        if (cell.verdict == verdict::CellVerdict::kError) {
-            clauses.push_back(fmt::format("{} could not be measured ({})", cell.id, cell.reason));
-        } else if (each.is(CellRole::kControl) && !each.passes()) {
-            clauses.push_back(fmt::format("the control {}: {}", cell.id, cell.reason));
-        } else if (each.is(CellRole::kMatrix) && !each.passes() && !own(each)) {
-            clauses.push_back(fmt::format("{}: {}", cell.id, cell.reason));
-        }
+        judged.push_back({&each.cell, own(each)});
     }
-    if (!clauses.empty() || first_of(cells, [](const auto& each) {
-                                return each.is(CellRole::kMatrix) &&
-                                       each.cell.verdict != verdict::CellVerdict::kSkip;
-                            }) != nullptr) {
-        return clauses;
-    }
-    for (const auto& each : cells) {  // why they were skipped, each reason once
-        if (each.is(CellRole::kMatrix) &&
-            std::ranges::find(clauses, each.cell.reason) == clauses.end()) {
-            clauses.push_back(each.cell.reason);
-        }
-    }
-    if (clauses.empty()) {
-        clauses.push_back(cells.empty() ? "nothing was measured"
-                                        : "no cell without a cure was run beside the controls");
-    }
-    return clauses;
+    return hindrances(judged);
 }
 
 // Concludes nothing where anything hinders it; else `tell`, of the `first` cell that failed by what
@@ -381,12 +369,6 @@ Cells those_run(const Cells& cells) {
         return each.cell.verdict != verdict::CellVerdict::kSkip;
     });
     return run;
-}
-
-// A bar of what should be none.
-inline verdict::Bar harm_bar(const std::string& label, std::uint64_t hits, std::uint64_t trials) {
-    return verdict::share_bar(label, hits, trials,
-                              hits == 0 ? verdict::Bar::Kind::kGood : verdict::Bar::Kind::kBad);
 }
 
 // Puts the cells, and the chart where it has bars, into the result.

@@ -20,6 +20,10 @@
 
 namespace pathproof::scenario {
 
+namespace model {
+class Program;
+}
+
 // A device whose offloads are judged, and the tester's port at the far end of its cable.
 struct TruthDevice {
     std::string netns;      // empty: ours
@@ -125,6 +129,8 @@ struct Scenario {
     // kOnItsLab: where the lab has what it needs, and else nothing is said of it.
     enum class When { kAlways, kAsked, kOnItsLab } when = When::kAlways;
     std::vector<OptionRow> options = {};
+    // Of one whose conclusions are data (model/README.md). Ends the program where they are wrong.
+    const model::Program& (*conclusions)() = nullptr;
 };
 
 // All scenarios in the order in which `qualify` runs them.

@@ -1,0 +1,210 @@
+// What a scenario concludes, as data: figures, rules that make a cell's verdict of them, findings that
+// make the scenario's, and cures. Its sentences can name figures only (language.h); a text that names
+// something else, or a part of the data that nothing uses, is found when the program starts, and by a
+// test of all scenarios. README.md tells how to add a failure.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "harness/scenario/model/language.h"
+#include "harness/verdict/result.h"
+
+namespace pathproof::scenario::model {
+
+using verdict::CellVerdict;
+
+// A named value of a cell. Beside the scenario's own every text may name `id`, `label`, `again`,
+// `is_matrix`, `is_control`, `is_cure` and `is_demonstration` of the cell.
+struct FigureText {
+    std::string name;
+    std::string unit;
+    std::string label;  // in the report; empty: conditions and sentences alone use it
+    // Other figures: the value is their share in percent, or has this interval.
+    std::string hits = {}, trials = {};
+    std::string low = {}, high = {};
+    std::string where = {};  // condition; elsewhere it is not in the report
+};
+
+// A point of an axis, "conn_reuse_mode" -> "{mode}".
+struct Toggle {
+    std::string name;
+    std::string text;
+};
+
+// Told where its condition holds; without one, where the first value named in it is not zero.
+struct Clause {
+    std::string text;
+    std::string when = {};
+};
+
+// A named text that sentences share: those of its clauses that are told.
+struct Phrase {
+    std::string name;
+    std::vector<Clause> clauses;
+    enum class Told { kEach, kFirst } told = Told::kEach;
+    std::string between = ", ";
+};
+
+// The first whose condition holds gives the verdict of a cell; a cell of which none holds passes.
+struct Rule {
+    std::string when;
+    CellVerdict is = CellVerdict::kInconclusive;
+    std::string cause = {};  // may name words: "search-path+{other}"
+    std::string text = {};
+};
+
+// What follows is said of the whole scenario. It may also name a cell's `cause`, `reason`, `passes`,
+// `fails` and `skipped`, whether it fails by nothing but what the scenario looks for (`own`), and in
+// the matrix (`harmed`).
+
+// A figure of all cells that are meant.
+struct Total {
+    std::string name;
+    std::string figure;
+    std::string of = "is_matrix";
+    enum class How { kSum, kFewest } how = How::kSum;
+};
+
+// A sentence for each cell that is meant. `first` is the cell that the finding is about.
+struct Listing {
+    std::string name;
+    std::string text;
+    std::string of = "harmed and (not again or first)";
+    std::string between = "; ";
+};
+
+// The first cell that is meant: "kept" lets sentences name {kept.entries}, in optional parts.
+struct NamedCell {
+    std::string name;
+    std::string of;
+};
+
+// A cure in the words of a finding. Its sentence may name `command` and `cure_name` (of the registry,
+// cure.h), whether it is shown (`is_shown`) and if not `why`; where it is shown, figures of a cell with it (`cure.`), and
+// of one without it in which the failure was seen once more (`again.`).
+struct CureText {
+    std::string cure;                        // its id
+    std::string with = "is_cure";            // cells that have it: the first of them shows it
+    std::string again = "again and harmed";  // empty: the finding's own cell is enough
+    // Any: it is shown by all cells with it together, if one of them passes and none fails.
+    enum class ShownBy { kFirst, kAll } shown_by = ShownBy::kFirst;
+    enum class Naming { kReason, kCellAndReason } naming = Naming::kReason;
+    std::string outcome = {};  // where it is shown: `outcome` is this, or why not
+    std::string text = "{command} ({outcome})";
+};
+
+// Told where a cell of the matrix is so: sentences are about the first. A finding is cured where one of
+// its cures is shown.
+struct Finding {
+    std::string of = "harmed";
+    std::string headline = {};
+    std::string why = {};
+    std::vector<CureText> cures = {};
+    // In the place of cures of which no cell was run; without it each says so by itself.
+    std::string untried = {};
+    // Seen without harm: told where nothing else is found.
+    bool exposed = false;
+};
+
+// How the findings of a scenario are put together.
+struct Joined {
+    std::string between;
+    std::string end = {};
+};
+
+// A paragraph of the explanation, about the first cell that is meant.
+struct Remark {
+    std::string text;
+    std::string about = {};
+};
+
+// A bar for each cell that is meant, in percent.
+struct HarmChart {
+    std::string title;  // empty: there is none
+    std::string hits, trials;
+    std::string of = "not again";
+    double maximum = 100;
+    // Beside it what was computed.
+    std::string computed = {}, computed_of = {};
+};
+
+// A row for each cell that is meant.
+struct Table {
+    std::string title;
+    std::vector<Toggle> columns;
+    std::string of;
+    std::string conclusion = {};
+    bool always = true;  // or where the failure is reproduced
+};
+
+// A proof of a cell that is meant, whose rows the scenario reads itself (figure.h).
+struct CellProof {
+    std::string title;  // empty: there is none
+    std::vector<std::string> columns;
+    std::string of;
+    std::string conclusion;
+};
+
+struct ConclusionTexts {
+    std::vector<Toggle> toggles;
+    std::vector<Phrase> phrases = {};
+    std::vector<Rule> rules;
+    std::string own;  // of a cell
+    HarmChart chart = {};
+    std::vector<Table> tables = {};
+    CellProof proof = {};
+    std::vector<Total> totals = {};
+    std::vector<NamedCell> cells = {};
+    std::vector<Listing> listings = {};
+    std::vector<Phrase> summaries = {};  // phrases about the whole scenario
+    std::vector<Finding> findings;
+    Joined headlines = {.between = "; ", .end = "."};
+    Joined whys = {.between = " "};
+    Joined cures = {.between = "\n"};
+    std::vector<Remark> remarks = {};
+    std::string otherwise;
+};
+
+using Rows = std::vector<std::vector<std::string>>;
+
+// A measured cell.
+struct CellFacts {
+    std::string id;
+    std::string label;
+    verdict::Cell::Role role = verdict::Cell::Role::kMatrix;
+    bool again = false;
+    std::string lacks;  // what this machine has not, and the cell takes
+    std::vector<std::string> objections;
+    std::vector<Value> values;  // of the figures, in their order
+    Rows rows;                  // of its proof
+    std::vector<verdict::EvidenceFile> evidence;
+    verdict::Cell cell;  // concluded
+};
+
+class Program {
+  public:
+    // What is wrong with the data of a scenario; empty: nothing.
+    static std::vector<std::string> problems_of(const std::vector<FigureText>& figures,
+                                                const ConclusionTexts& texts);
+
+    // Ends the program where problems_of() finds any.
+    Program(std::vector<FigureText> figures, ConclusionTexts texts);
+    ~Program();
+    Program(const Program&) = delete;
+    Program& operator=(const Program&) = delete;
+
+    verdict::Cell conclude(const CellFacts& facts) const;
+    // The whole scenario but for its id, title and duration. `facts` are concluded.
+    verdict::ScenarioResult conclude(std::vector<CellFacts>& facts) const;
+
+    struct Compiled;
+
+  private:
+    std::unique_ptr<const Compiled> compiled_;
+};
+
+}  // namespace pathproof::scenario::model
