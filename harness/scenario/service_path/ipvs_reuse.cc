@@ -135,7 +135,7 @@ std::vector<ReuseCell> ipvs_reuse_plan() {
 }
 
 Scenario ipvs_reuse_scenario() {
-    return nat_path_scenario<ReuseBench, ipvs_reuse_plan>(
+    return nat_path_scenario<ReuseBench, ipvs_reuse_plan, ipvs_reuse_conclusions>(
         "ipvs-reuse", "Connects through IPVS from a port that was used before",
         "Does IPVS swallow the first SYN of a connection whose port it still has in TIME_WAIT?");
 }

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "harness/scenario/concluded.h"
+#include "harness/scenario/model/figure.h"
 
 namespace pathproof::scenario {
 
@@ -40,8 +41,14 @@ using MeasuredReuseCell = Measurement<ReuseCell, ReuseValues>;
 std::vector<ReuseCell> ipvs_reuse_plan();
 Scenario ipvs_reuse_scenario();
 
-verdict::Cell conclude(const ReuseCell& what, const ReuseValues& seen);
-// The whole scenario but for its id and duration. Cells that were not run are missing.
-verdict::ScenarioResult conclude(const std::vector<MeasuredReuseCell>& cells);
+using ReuseConclusions = model::Conclusions<ReuseCell, ReuseValues>;
+const ReuseConclusions& ipvs_reuse_conclusions();
+
+inline verdict::Cell conclude(const ReuseCell& what, const ReuseValues& seen) {
+    return ipvs_reuse_conclusions().conclude(what, seen);
+}
+inline verdict::ScenarioResult conclude(const std::vector<MeasuredReuseCell>& cells) {
+    return ipvs_reuse_conclusions().conclude(cells);
+}
 
 }  // namespace pathproof::scenario

@@ -195,7 +195,7 @@ std::vector<TableCell> table_full_plan() {
 }
 
 Scenario table_full_scenario() {
-    return nat_path_scenario<TableBench, table_full_plan>(
+    return nat_path_scenario<TableBench, table_full_plan, table_full_conclusions>(
         "table-full", "A full conntrack table: new flows dropped, or other people's evicted",
         "Do new flows get through where conntrack's table is full, and at whose cost?");
 }

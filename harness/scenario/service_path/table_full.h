@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "harness/scenario/concluded.h"
+#include "harness/scenario/model/figure.h"
 #include "harness/scenario/service_path/path_losses.h"
 
 namespace pathproof::scenario {
@@ -55,8 +56,14 @@ using MeasuredTableCell = Measurement<TableCell, TableValues>;
 std::vector<TableCell> table_full_plan();
 Scenario table_full_scenario();
 
-verdict::Cell conclude(const TableCell& what, const TableValues& seen);
-// The whole scenario but for its title and duration. Cells that were not run are missing.
-verdict::ScenarioResult conclude(const std::vector<MeasuredTableCell>& cells);
+using TableConclusions = model::Conclusions<TableCell, TableValues>;
+const TableConclusions& table_full_conclusions();
+
+inline verdict::Cell conclude(const TableCell& what, const TableValues& seen) {
+    return table_full_conclusions().conclude(what, seen);
+}
+inline verdict::ScenarioResult conclude(const std::vector<MeasuredTableCell>& cells) {
+    return table_full_conclusions().conclude(cells);
+}
 
 }  // namespace pathproof::scenario
