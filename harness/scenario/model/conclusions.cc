@@ -19,9 +19,9 @@ using verdict::ScenarioResult;
 using verdict::ScenarioVerdict;
 using CellRole = Cell::Role;
 
-// Which names a text may use: those of a cell that is being concluded; of one that is; of the whole
-// scenario; of the scenario and a cure.
-enum class Stage { kCell, kConcluded, kScenario, kCure };
+// Which names a text may use: those of a cell that is being concluded; of one that is; of one while a
+// finding is told; of the whole scenario; of the scenario and a cure.
+enum class Stage { kCell, kConcluded, kTold, kScenario, kCure };
 
 enum class Kind { kFigure, kPhrase, kWord, kTotal, kListing, kSummary };
 
@@ -41,6 +41,7 @@ enum class Word {
     kReason,
     kOwn,
     kHarmed,
+    kMeant,
     kFirst,
     kLeads,
     kCommand,
@@ -69,7 +70,8 @@ constexpr KnownWord kWords[] = {
     {"reason", Word::kReason, Stage::kConcluded},
     {"own", Word::kOwn, Stage::kConcluded},
     {"harmed", Word::kHarmed, Stage::kConcluded},
-    {"first", Word::kFirst, Stage::kConcluded},
+    {"meant", Word::kMeant, Stage::kTold},
+    {"first", Word::kFirst, Stage::kTold},
     {"leads", Word::kLeads, Stage::kScenario},
     {"command", Word::kCommand, Stage::kCure},
     {"cure_name", Word::kCureName, Stage::kCure},
@@ -196,6 +198,7 @@ int index_of(const Texts& texts, const std::string& name) {
 // What a finding is about.
 struct Story {
     const Facts* cells = nullptr;
+    const Condition* of = nullptr;
     const CellFacts* first = nullptr;
     bool leads = false;  // of the findings that are told
     const CellFacts* cure = nullptr;
@@ -324,6 +327,9 @@ Value Telling::word(Word word, const CellFacts& cell) const {
         case Word::kReason: return cell.cell.reason;
         case Word::kOwn: return is_own();
         case Word::kHarmed: return cell.role == CellRole::kMatrix && is_own();
+        case Word::kMeant:
+            return story_ != nullptr && story_->of != nullptr &&
+                   Telling(program_, &cell, story_).holds(*story_->of);
         case Word::kFirst: return story_ != nullptr && story_->first == &cell;
         default: return {};
     }
@@ -440,6 +446,7 @@ Program::Compiled::Compiled(std::vector<FigureText> given, ConclusionTexts concl
     : figures(std::move(given)), texts(std::move(conclusions)) {
     const Scope of_cell(*this, Stage::kCell);
     const Scope concluded(*this, Stage::kConcluded);
+    const Scope told(*this, Stage::kTold);
     const Scope scenario(*this, Stage::kScenario);
     const Scope with_cure(*this, Stage::kCure);
     const auto condition = [&](const std::string& text, const Scope& scope) {
@@ -480,14 +487,14 @@ Program::Compiled::Compiled(std::vector<FigureText> given, ConclusionTexts concl
     }
     own = condition(texts.own, concluded);
     for (const NamedCell& each : texts.cells) {
-        cells_of.push_back(condition(each.of, concluded));
+        cells_of.push_back(condition(each.of, told));
     }
     for (const Total& each : texts.totals) {
-        totals_of.push_back(condition(each.of, concluded));
+        totals_of.push_back(condition(each.of, told));
         totals_figure.push_back(figure(each.figure));
     }
     for (const Listing& each : texts.listings) {
-        listings.push_back({condition(each.of, concluded), sentence(each.text, concluded)});
+        listings.push_back({condition(each.of, told), sentence(each.text, told)});
     }
     for (std::size_t i = 0; i < texts.summaries.size(); ++i) {
         summaries.push_back(phrase(texts.summaries[i], Scope(*this, Stage::kScenario, i)));
@@ -735,7 +742,7 @@ bool Conclusion::tell_cures(std::size_t number, Story& story, std::vector<std::s
     for (std::size_t i = 0; i < finding.cures.size(); ++i) {
         const ParsedCure& cure = program_.findings[number].cures[i];
         const CellFacts* shown_by = take_cure(finding.cures[i], cure, story);
-        if (story.cure == nullptr && !finding.untried.empty()) {
+        if (story.cure == nullptr && finding.tried_alone) {
             continue;
         }
         any_tried |= story.cure != nullptr;
@@ -747,8 +754,8 @@ bool Conclusion::tell_cures(std::size_t number, Story& story, std::vector<std::s
             pair_cells(story.first->cell, shown_by->cell, result);
         }
     }
-    if (!any_tried && !finding.untried.empty()) {
-        told.push_back(finding.untried + " (not tried in this run)");
+    if (!any_tried && finding.tried_alone) {
+        told.push_back(find_cure(finding.cures.front().cure)->name + " (not tried in this run)");
     }
     if (!told.empty()) {
         lines.push_back(fmt::format("{}", fmt::join(told, "\n")));
@@ -779,6 +786,7 @@ void Conclusion::conclude(ScenarioResult& result) const {
     bool any_cure = false;
     for (const auto& [number, first] : findings) {
         story.first = first;
+        story.of = &program_.findings[number].of;
         story.leads = number == findings.front().first;
         const Telling telling(program_, first, &story);
         const ParsedFinding& finding = program_.findings[number];

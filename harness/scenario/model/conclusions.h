@@ -69,11 +69,12 @@ struct Total {
     enum class How { kSum, kFewest } how = How::kSum;
 };
 
-// A sentence for each cell that is meant. `first` is the cell that the finding is about.
+// A sentence for each cell that is told. Of the finding that is being told `meant` are the cells that
+// it is about, `first` the first of them in the matrix.
 struct Listing {
     std::string name;
     std::string text;
-    std::string of = "harmed and (not again or first)";
+    std::string of = "meant and (not again or first)";
     std::string between = "; ";
 };
 
@@ -104,8 +105,8 @@ struct Finding {
     std::string headline = {};
     std::string why = {};
     std::vector<CureText> cures = {};
-    // In the place of cures of which no cell was run; without it each says so by itself.
-    std::string untried = {};
+    // Tells the cures of which a cell was run, and where there is none the name of the first.
+    bool tried_alone = false;
     // Seen without harm: told where nothing else is found.
     bool exposed = false;
 };

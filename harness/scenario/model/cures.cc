@@ -3,6 +3,16 @@
 #include "harness/scenario/model/cure.h"
 
 namespace pathproof::scenario {
+namespace {
+
+constexpr const char* kOnTheDut = "on the DUT";
+
+Cure sysctl(const char* id, const char* setting, const char* where) {
+    return {
+        .id = id, .command = std::string("sysctl -w ") + setting, .where = where, .name = setting};
+}
+
+}  // namespace
 
 std::string Cure::text() const {
     return quoted() + (where.empty() ? "" : " " + where);
@@ -10,13 +20,34 @@ std::string Cure::text() const {
 
 const std::vector<Cure>& cures() {
     static const std::vector<Cure> all = {
-        {.id = "reuse-mode-0",
-         .command = "sysctl -w net.ipv4.vs.conn_reuse_mode=0",
-         .where = "on the DUT"},
+        sysctl("reuse-mode-0", "net.ipv4.vs.conn_reuse_mode=0", kOnTheDut),
         {.id = "delete-unused-entries",
          .command = "conntrack -D",
          .where = "of entries that nobody uses",
          .name = "delete entries that nobody uses"},
+        {.id = "bridge-nf",
+         .command = "modprobe br_netfilter; sysctl -w net.bridge.bridge-nf-call-iptables=1",
+         .where = kOnTheDut,
+         .name = "net.bridge.bridge-nf-call-iptables=1"},
+        {.id = "hairpin-masquerade",
+         .command = "iptables -t nat -A POSTROUTING -s PODS -d PODS -j MASQUERADE",
+         .where = kOnTheDut,
+         .name = "MASQUERADE of what goes from the clients' network back to it"},
+        sysctl("be-liberal", "net.netfilter.nf_conntrack_tcp_be_liberal=1", kOnTheDut),
+        {.id = "drop-invalid",
+         .command = "iptables -A FORWARD -m conntrack --ctstate INVALID -j DROP",
+         .where = kOnTheDut},
+        {.id = "delete-stale-entries",
+         .command = "conntrack -D",
+         .where = "of the entries of a service to an endpoint that is gone",
+         .name = "delete the flow's entry"},
+        sysctl("expire-nodest", "net.ipv4.vs.expire_nodest_conn=1", kOnTheDut),
+        {.id = "rules-of-the-living",
+         .command = "",
+         .name =
+             "have the node's proxy write the service's rules anew, of the endpoints that serve"},
+        {.id = "all-ports", .command = "", .name = "MASQUERADE without --to-ports"},
+        sysctl("timestamps-2", "net.ipv4.tcp_timestamps=2", "on the clients"),
     };
     return all;
 }

@@ -146,7 +146,7 @@ std::vector<BridgeCell> bridge_cells() {
 }
 
 Scenario bridge_unnat_scenario() {
-    return nat_path_scenario<BridgeBench, bridge_cells>(
+    return nat_path_scenario<BridgeBench, bridge_cells, bridge_unnat_conclusions>(
         "bridge-unnat",
         "Reply from unexpected source: answers that a bridge carries past conntrack",
         "Does each answer of a service come from the service's address where the backend is on "

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "harness/scenario/concluded.h"
+#include "harness/scenario/model/figure.h"
 
 namespace pathproof::scenario {
 
@@ -48,8 +49,14 @@ using MeasuredBridgeCell = Measurement<BridgeCell, BridgeValues>;
 std::vector<BridgeCell> bridge_cells();
 Scenario bridge_unnat_scenario();
 
-verdict::Cell conclude(const BridgeCell& what, const BridgeValues& seen);
-// The whole scenario but for its id and duration. Cells that were not run are missing.
-verdict::ScenarioResult conclude(const std::vector<MeasuredBridgeCell>& cells);
+using BridgeConclusions = model::Conclusions<BridgeCell, BridgeValues>;
+const BridgeConclusions& bridge_unnat_conclusions();
+
+inline verdict::Cell conclude(const BridgeCell& what, const BridgeValues& seen) {
+    return bridge_unnat_conclusions().conclude(what, seen);
+}
+inline verdict::ScenarioResult conclude(const std::vector<MeasuredBridgeCell>& cells) {
+    return bridge_unnat_conclusions().conclude(cells);
+}
 
 }  // namespace pathproof::scenario

@@ -1,18 +1,13 @@
-// What is said of bridge-unnat: each clause from a value that is not zero.
+// What is concluded from bridge-unnat.
 #include <algorithm>
 
-#include "harness/scenario/measures.h"
 #include "harness/scenario/service_path/bridge_unnat.h"
 
 namespace pathproof::scenario {
 namespace {
 
-using verdict::CellVerdict;
-using ConcludedBridge = ConcludedCell<MeasuredBridgeCell>;
-using Bridges = std::vector<ConcludedBridge>;
-
-const char* backend_text(BridgeCell::Asks asks) {
-    switch (asks) {
+const char* backend_text(const BridgeCell& what, const BridgeValues&) {
+    switch (what.asks) {
         case BridgeCell::Asks::kNeighbour: return "on the client's bridge";
         case BridgeCell::Asks::kOtherHost: return "on another host";
         case BridgeCell::Asks::kDirectly: return "on the client's bridge, asked by its own address";
@@ -20,118 +15,99 @@ const char* backend_text(BridgeCell::Asks asks) {
     return "";
 }
 
-// Lookups that failed beyond the backend's flows, or answers of others, where such answers came.
-std::uint64_t unexplained_in(const BridgeValues& seen) {
+// Lookups that failed beyond the backend's flows, or answers of others, where such answers came; and
+// flows without an entry that tells.
+std::uint64_t untold(const BridgeValues& seen) {
     const std::uint64_t known = seen.unreplied + seen.unnamed;
     const std::uint64_t left = seen.failed() > known ? seen.failed() - known : 0;
-    return seen.from_backend + seen.from_others == 0 ? 0 : std::max(left, seen.from_others);
+    const bool strange = seen.from_backend + seen.from_others != 0;
+    return (strange ? std::max(left, seen.from_others) : 0) + seen.unnamed;
 }
 
-std::string answers_text(const BridgeValues& seen) {
-    Clauses clauses;
-    tell_count(clauses, seen.from_asked, "{} from the address that was asked");
-    tell_count(clauses, seen.from_backend, "{} from the backend's own address");
-    tell_count(clauses, seen.from_others, "{} from another address");
-    return clauses.empty() ? "no answer came to the client's wire"
-                           : "answers on the client's wire: " + in_a_row(clauses);
-}
-
-bool lookups_harmed(const ConcludedBridge& each) {
-    return each.cell.verdict == CellVerdict::kFail && each.cell.cause == "untranslated-answer" &&
-           each.seen().failed() != 0;
-}
-
-// Sets the cure, and whether one was shown.
-void tell_cures(const Bridges& cells, const ConcludedBridge& first,
-                verdict::ScenarioResult& result) {
-    const ConcludedBridge* again = first_again(cells, lookups_harmed);
-    const auto text = [&](const ConcludedBridge& each, const std::string& why) {
-        return fmt::format(
-            "{} ({})",
-            each.what().hairpin
-                ? "`iptables -t nat -A POSTROUTING -s PODS -d PODS -j MASQUERADE` on the DUT, for "
-                  "pods of one bridge; backends then see the DUT's address"
-                : "`modprobe br_netfilter; sysctl -w net.bridge.bridge-nf-call-iptables=1` on the "
-                  "DUT",
-            why.empty() ? fmt::format("with it {} lookups failed, without again {}",
-                                      some_of(each.seen().failed(), each.seen().lookups),
-                                      some_of(again->seen().failed(), again->seen().lookups))
-                        : why);
+BridgeConclusions::Figures bridge_figures() {
+    return {
+        {"lookups", "lookups", "lookups (A and AAAA)", &BridgeValues::lookups},
+        {"failed", "lookups", "of them without their answers", &BridgeValues::failed},
+        {"from_asked", "answers", "answers on the client's wire from what it asked",
+         &BridgeValues::from_asked},
+        {"from_backend", "answers", "from the backend's own address", &BridgeValues::from_backend},
+        {"from_others", "answers", "from another address", &BridgeValues::from_others},
+        {"unreplied", "flows", "of the backend's flows [UNREPLIED] in conntrack",
+         &BridgeValues::unreplied},
+        {"unnamed", "flows", "of the backend's flows without such an entry",
+         &BridgeValues::unnamed},
+        {verdict::kUnexplained, "lookups", "failed, and no cause could be joined", untold},
+        {"backend", backend_text},
+        {"filters", &BridgeCell::filtered},
+        {"hairpin", &BridgeCell::hairpin},
+        {"filtered", &BridgeValues::filtered},
+        {"entry", &BridgeValues::entry_text},
     };
-    tell_each_cure(cells, first, again != nullptr, text, "net.bridge.bridge-nf-call-iptables=1",
-                   result);
 }
 
-void conclude_untranslated(const Bridges& cells, const ConcludedBridge& first,
-                           verdict::ScenarioResult& result) {
-    const BridgeValues& seen = first.seen();
-    result.headline = fmt::format(
-        "{}: {} lookups of a service failed, {} answers came from the backend's own address.",
-        first.cell.id, some_of(seen.failed(), seen.lookups), seen.from_backend);
-    result.cause = fmt::format(
-        "Client and backend are ports of one bridge, and bridge-nf-call-iptables={}: the "
-        "bridge hands the answers over without asking netfilter, and nothing translates their "
-        "source back to the service. {} answers came so, and conntrack saw none of those of {} "
-        "flows: \"{}\".",
-        seen.filtered, seen.from_backend, seen.unreplied, seen.entry_text);
-    tell_cures(cells, first, result);
+model::CureText tried(const char* cure, const char* with, const char* more) {
+    return {.cure = cure,
+            .with = with,
+            .outcome =
+                "with it {cure.failed of cure.lookups} lookups failed, without again "
+                "{again.failed of again.lookups}",
+            .text = std::string("{command} on the DUT") + more + " ({outcome})"};
 }
 
 }  // namespace
 
-verdict::Cell conclude(const BridgeCell& what, const BridgeValues& seen) {
-    verdict::Cell cell{.id = what.id,
-                       .toggles = {{"backend", backend_text(what.asks)},
-                                   {"bridge-nf-call-iptables", what.filtered ? "1" : "0"},
-                                   {"MASQUERADE", what.hairpin ? "on" : "off"}},
-                       .role = what.role,
-                       .verdict = CellVerdict::kPass};
-    const auto answers = counts_in("answers");
-    cell.measures = {
-        count_of("lookups", "lookups (A and AAAA)", seen.lookups, "lookups"),
-        count_of("failed", "of them without their answers", seen.failed(), "lookups"),
-        answers("from_asked", "answers on the client's wire from what it asked", seen.from_asked),
-        answers("from_backend", "from the backend's own address", seen.from_backend),
-        answers("from_others", "from another address", seen.from_others),
-        count_of("unreplied", "of the backend's flows [UNREPLIED] in conntrack", seen.unreplied,
-                 "flows"),
-        count_of("unnamed", "of the backend's flows without such an entry", seen.unnamed, "flows"),
-        count_of(verdict::kUnexplained, "failed, and no cause could be joined",
-                 unexplained_in(seen) + seen.unnamed, "lookups"),
-    };
-    const auto end = ending(cell);
-    if (not_measured(cell, "", seen.objections, seen.lookups, "no lookup was made")) {
-        return cell;
-    }
-    if (seen.filtered != (what.filtered ? "1" : "0")) {
-        return end(CellVerdict::kInconclusive, "",
-                   "net.bridge.bridge-nf-call-iptables is '" + seen.filtered + "'");
-    }
-    const std::string failed = fmt::format(
-        "{} lookups failed; {}", some_of(seen.failed(), seen.lookups), answers_text(seen));
-    if (unexplained_in(seen) + seen.unnamed != 0) {
-        return end(CellVerdict::kInconclusive, "",
-                   failed + ", and no [UNREPLIED] entry of conntrack tells why");
-    }
-    if (seen.unreplied != 0) {
-        return end(CellVerdict::kFail, "untranslated-answer",
-                   fmt::format("{}; of {} flows conntrack saw no answer: \"{}\"", failed,
-                               seen.unreplied, seen.entry_text));
-    }
-    if (seen.failed() != 0) {
-        return end(CellVerdict::kFail, "no-answer", failed);
-    }
-    return cell;
-}
-
-verdict::ScenarioResult conclude(const std::vector<MeasuredBridgeCell>& measured) {
-    const auto harm_of = [](const ConcludedBridge& each, auto&) -> Harm {
-        const BridgeValues& seen = each.seen();
-        return {seen.failed(), seen.lookups, unexplained_in(seen) + seen.unnamed};
-    };
-    return conclude_cells(measured, "Lookups that failed", harm_of, lookups_harmed,
-                          conclude_untranslated,
-                          "Each answer came from the address that was asked.");
+const BridgeConclusions& bridge_unnat_conclusions() {
+    using enum model::CellVerdict;
+    static const BridgeConclusions conclusions(
+        bridge_figures(),
+        {
+            .toggles = {{"backend", "{backend}"},
+                        {"bridge-nf-call-iptables", "[filters?1|0]"},
+                        {"MASQUERADE", "[hairpin?on|off]"}},
+            .phrases =
+                {{"sources",
+                  {{"{from_asked} from the address that was asked"},
+                   {"{from_backend} from the backend's own address"},
+                   {"{from_others} from another address"}}},
+                 {"failures",
+                  {{"{failed of lookups} lookups failed; [sources?answers on the client's wire: "
+                    "{sources}|no answer came to the client's wire]",
+                    "lookups != 0"}}}},
+            .rules =
+                {
+                    {.when = "lookups == 0", .text = "no lookup was made"},
+                    {.when = "filters and filtered != '1' or not filters and filtered != '0'",
+                     .text = "net.bridge.bridge-nf-call-iptables is '{filtered}'"},
+                    {.when = "unexplained != 0",
+                     .text = "{failures}, and no \\[UNREPLIED\\] entry of conntrack tells why"},
+                    {.when = "unreplied != 0",
+                     .is = kFail,
+                     .cause = "untranslated-answer",
+                     .text = "{failures}; of {unreplied} flows conntrack saw no answer: "
+                             "\"{entry}\""},
+                    {.when = "failed != 0",
+                     .is = kFail,
+                     .cause = "no-answer",
+                     .text = "{failures}"},
+                },
+            .own = "fails and cause == 'untranslated-answer' and failed != 0",
+            .chart = {.title = "Lookups that failed", .hits = "failed", .trials = "lookups"},
+            .findings =
+                {{.headline = "{id}: {failed of lookups} lookups of a service failed, "
+                              "{from_backend} answers came from the backend's own address",
+                  .why = "Client and backend are ports of one bridge, and "
+                         "bridge-nf-call-iptables={filtered}: the bridge hands the answers over "
+                         "without asking netfilter, and nothing translates their source back to "
+                         "the service. {from_backend} answers came so, and conntrack saw none of "
+                         "those of {unreplied} flows: \"{entry}\".",
+                  .cures = {tried("bridge-nf", "is_cure and not hairpin", ""),
+                            tried("hairpin-masquerade", "is_cure and hairpin",
+                                  ", for pods of one bridge; backends then see the DUT's "
+                                  "address")},
+                  .tried_alone = true}},
+            .otherwise = "Each answer came from the address that was asked.",
+        });
+    return conclusions;
 }
 
 }  // namespace pathproof::scenario

@@ -265,7 +265,7 @@ std::vector<SegmentCell> segment_cells() {
 }
 
 Scenario invalid_rst_scenario() {
-    return nat_path_scenario<SegmentBench, segment_cells>(
+    return nat_path_scenario<SegmentBench, segment_cells, invalid_rst_conclusions>(
         "invalid-rst", "Connection reset by peer: INVALID segments are forwarded untranslated",
         "Does a connection to a service outlive a segment of its endpoint from outside of the "
         "window (IPv4)?");

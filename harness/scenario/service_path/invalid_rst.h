@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "harness/scenario/concluded.h"
+#include "harness/scenario/model/figure.h"
 
 namespace pathproof::scenario {
 
@@ -62,8 +63,14 @@ using MeasuredSegmentCell = Measurement<SegmentCell, SegmentValues>;
 std::vector<SegmentCell> segment_cells();
 Scenario invalid_rst_scenario();
 
-verdict::Cell conclude(const SegmentCell& what, const SegmentValues& seen);
-// The whole scenario but for its id and duration. Cells that were not run are missing.
-verdict::ScenarioResult conclude(const std::vector<MeasuredSegmentCell>& cells);
+using SegmentConclusions = model::Conclusions<SegmentCell, SegmentValues>;
+const SegmentConclusions& invalid_rst_conclusions();
+
+inline verdict::Cell conclude(const SegmentCell& what, const SegmentValues& seen) {
+    return invalid_rst_conclusions().conclude(what, seen);
+}
+inline verdict::ScenarioResult conclude(const std::vector<MeasuredSegmentCell>& cells) {
+    return invalid_rst_conclusions().conclude(cells);
+}
 
 }  // namespace pathproof::scenario

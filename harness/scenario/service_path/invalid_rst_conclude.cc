@@ -1,18 +1,11 @@
-// What is said of invalid-rst: each clause from a value that is not zero.
-#include "harness/scenario/measures.h"
+// What is concluded from invalid-rst.
 #include "harness/scenario/service_path/invalid_rst.h"
 
 namespace pathproof::scenario {
 namespace {
 
-using verdict::CellVerdict;
-using ConcludedSegments = ConcludedCell<MeasuredSegmentCell>;
-using SegmentRuns = std::vector<ConcludedSegments>;
-
-constexpr const char* kOwnCause = "invalid-rst";
-
-const char* sends_text(SegmentCell::Sends sends) {
-    switch (sends) {
+const char* sends_text(const SegmentCell& what, const SegmentValues&) {
+    switch (what.sends) {
         case SegmentCell::Sends::kNothing: return "-";
         case SegmentCell::Sends::kAhead: return "ahead of the window";
         case SegmentCell::Sends::kInWindow: return "in the window";
@@ -21,155 +14,116 @@ const char* sends_text(SegmentCell::Sends sends) {
     return "";
 }
 
-std::string broken_text(const SegmentValues& seen) {
-    return fmt::format("{} connections broke{}", some_of(seen.broken, seen.connects),
-                       seen.reset == 0 ? "" : fmt::format(" ({} reset by peer)", seen.reset));
-}
-
-std::string joined_text(const SegmentValues& seen) {
-    Clauses clauses;
-    tell_count(
-        clauses, seen.proven(),
-        "{} after an INVALID segment that came untranslated and that the client answered with a "
-        "RST");
-    tell_count(clauses, seen.by_lost_entry,
-               "{} after a segment that came untranslated for want of its flow's entry");
-    tell_count(clauses, seen.by_server, "{} as the server's side sent a RST");
-    tell_count(clauses, seen.unexplained(), "{} unexplained");
-    return in_a_row(clauses);
-}
-
-std::string causes_of(const SegmentValues& seen) {
-    Clauses causes;
-    for (const auto& [count, cause] : {std::pair{seen.proven(), kOwnCause},
-                                       {seen.by_lost_entry, "lost-entry"},
-                                       {seen.by_server, "server-reset"}}) {
-        tell(causes, count, "{}", cause);
-    }
-    return in_a_row(causes, "+");
-}
-
-bool connections_harmed(const ConcludedSegments& each) {
-    return each.cell.verdict == CellVerdict::kFail && each.cell.cause == kOwnCause;
-}
-
-// What a cure does to connections of which the DUT sees one direction.
-std::string side_effect(const SegmentRuns& cells, const SegmentCell& cure) {
-    const ConcludedSegments* with = first_of(cells, [&](const auto& each) {
-        return each.what().one_way && each.passes() && each.what().drops == cure.drops &&
-               each.what().be_liberal == cure.be_liberal;
-    });
-    const ConcludedSegments* without = first_of(cells, [](const auto& each) {
-        return each.what().one_way && each.is(CellRole::kControl) && each.passes();
-    });
-    if (with == nullptr || without == nullptr) {
-        return "what it does to connections of which the DUT sees one direction was not measured "
-               "in this run";
-    }
-    return fmt::format("of connections whose answers pass by the DUT {} broke with it, without {}",
-                       some_of(with->seen().broken, with->seen().connects),
-                       some_of(without->seen().broken, without->seen().connects));
-}
-
-// Sets the cure, and whether one was shown.
-void tell_cures(const SegmentRuns& cells, const ConcludedSegments& first,
-                verdict::ScenarioResult& result) {
-    const ConcludedSegments* again = first_again(cells, connections_harmed);
-    const auto text = [&](const ConcludedSegments& each, const std::string& why) {
-        return fmt::format(
-            "{} ({}; {})",
-            each.what().drops
-                ? "`iptables -A FORWARD -m conntrack --ctstate INVALID -j DROP` on "
-                  "the DUT, as kube-proxy's KUBE-FORWARD has it"
-                : "`sysctl -w net.netfilter.nf_conntrack_tcp_be_liberal=1` on the DUT",
-            why.empty() ? fmt::format("with it {}, without again {}",
-                                      some_of(each.seen().broken, each.seen().connects),
-                                      some_of(again->seen().broken, again->seen().connects))
-                        : why,
-            side_effect(cells, each.what()));
+SegmentConclusions::Figures segment_figures() {
+    return {
+        {"connects", "connections", "connections", &SegmentValues::connects},
+        {"broken", "connections", "of them that broke", &SegmentValues::broken},
+        {"reset", "connections", "of them reset by peer", &SegmentValues::reset},
+        {"segments", "packets", "segments put on the endpoint's wire", &SegmentValues::segments},
+        {"invalid", "packets", "to the client, INVALID by the rule's count",
+         &SegmentValues::invalid},
+        {"untranslated", "packets", "from the endpoint's own address, on the client's wire",
+         &SegmentValues::untranslated},
+        {"answered", "packets", "RSTs of the client to that address", &SegmentValues::answered},
+        {"by_segment", "connections", "broken after such a segment, INVALID, and such a RST",
+         &SegmentValues::proven},
+        {"by_lost_entry", "connections", "broken after such a segment of a flow without an entry",
+         &SegmentValues::by_lost_entry},
+        {"by_server", "connections", "broken by a RST of the server's side",
+         &SegmentValues::by_server},
+        {verdict::kUnexplained, "connections", "broken, and no cause could be joined",
+         [](const SegmentCell& what, const SegmentValues& seen) {
+             return what.role == CellRole::kDemonstration ? 0 : seen.unexplained();
+         }},
+        {"segment", sends_text},
+        {"liberal", &SegmentCell::be_liberal},
+        {"drops", &SegmentCell::drops},
+        {"one_way", &SegmentCell::one_way},
+        {"be_liberal", &SegmentValues::be_liberal},
     };
-    tell_each_cure(cells, first, again != nullptr, text,
-                   "net.netfilter.nf_conntrack_tcp_be_liberal=1", result);
 }
 
-void conclude_resets(const SegmentRuns& cells, const ConcludedSegments& first,
-                     verdict::ScenarioResult& result) {
-    Clauses found;
-    for (const ConcludedSegments& each : cells) {
-        tell(found, each.is(CellRole::kMatrix) && (!each.what().again || &each == &first), "{}: {}",
-             each.cell.id, broken_text(each.seen()));
-    }
-    const SegmentValues& seen = first.seen();
-    result.headline = in_a_row(found, "; ") + ".";
-    result.cause = fmt::format(
-        "In {} the endpoint sends a segment from outside of the window in each connection. "
-        "conntrack calls them INVALID ({} counted) and translates nothing of them: {} came to the "
-        "client from the endpoint's own address, with which it has no connection, and it sent {} "
-        "RSTs there. A RST that has the number which the endpoint expects ends the connection "
-        "there, and what the client asks next is answered with a RST: {}.",
-        first.cell.id, seen.invalid, seen.untranslated, seen.answered, joined_text(seen));
-    tell_cures(cells, first, result);
+// A cure, and what it does to connections of which the DUT sees one direction: `one_way` is such a cell
+// with it.
+model::CureText tried(const char* cure, const char* with, const char* more,
+                      const std::string& one_way) {
+    return {.cure = cure,
+            .with = with,
+            .outcome =
+                "with it {cure.broken of cure.connects}, without again {again.broken of "
+                "again.connects}",
+            .text = std::string("{command} on the DUT") + more + " ({outcome}; [" + one_way +
+                    ".id and plain.id?of connections whose answers pass by the DUT {" + one_way +
+                    ".broken of " + one_way +
+                    ".connects} broke with it, without {plain.broken of plain.connects}|what it "
+                    "does to connections of which the DUT sees one direction was not measured in "
+                    "this run])"};
 }
 
 }  // namespace
 
-verdict::Cell conclude(const SegmentCell& what, const SegmentValues& seen) {
-    verdict::Cell cell{.id = what.id,
-                       .toggles = {{"segment", sends_text(what.sends)},
-                                   {"nf_conntrack_tcp_be_liberal", what.be_liberal ? "1" : "0"},
-                                   {"INVALID", what.drops ? "dropped" : "forwarded"},
-                                   {"answers", what.one_way ? "pass by" : "by the DUT"}},
-                       .role = what.role,
-                       .verdict = CellVerdict::kPass};
-    const auto connects = counts_in("connections");
-    const auto packets = counts_in("packets");
-    cell.measures = {
-        connects("connects", "connections", seen.connects),
-        connects("broken", "of them that broke", seen.broken),
-        connects("reset", "of them reset by peer", seen.reset),
-        packets("segments", "segments put on the endpoint's wire", seen.segments),
-        packets("invalid", "to the client, INVALID by the rule's count", seen.invalid),
-        packets("untranslated", "from the endpoint's own address, on the client's wire",
-                seen.untranslated),
-        packets("answered", "RSTs of the client to that address", seen.answered),
-        connects("by_segment", "broken after such a segment, INVALID, and such a RST",
-                 seen.proven()),
-        connects("by_lost_entry", "broken after such a segment of a flow without an entry",
-                 seen.by_lost_entry),
-        connects("by_server", "broken by a RST of the server's side", seen.by_server),
-        connects(verdict::kUnexplained, "broken, and no cause could be joined",
-                 what.role == CellRole::kDemonstration ? 0 : seen.unexplained()),
-    };
-    const auto end = ending(cell);
-    if (not_measured(cell, "", seen.objections, seen.connects, "no connection was made")) {
-        return cell;
-    }
-    if (seen.be_liberal != (what.be_liberal ? "1" : "0")) {
-        return end(CellVerdict::kInconclusive, "",
-                   "nf_conntrack_tcp_be_liberal is '" + seen.be_liberal + "'");
-    }
-    if (what.sends != SegmentCell::Sends::kNothing && seen.segments < seen.connects) {
-        return end(CellVerdict::kInconclusive, "",
-                   fmt::format("a segment was put on the wire in {} connections",
-                               some_of(seen.segments, seen.connects)));
-    }
-    // What a cure breaks: a figure, not a fault.
-    if (what.role == CellRole::kDemonstration || seen.broken == 0) {
-        return cell;
-    }
-    const std::string reason = broken_text(seen) + ": " + joined_text(seen);
-    return seen.unexplained() != 0 ? end(CellVerdict::kInconclusive, "", reason)
-                                   : end(CellVerdict::kFail, causes_of(seen), reason);
-}
-
-verdict::ScenarioResult conclude(const std::vector<MeasuredSegmentCell>& measured) {
-    const auto harm_of = [](const ConcludedSegments& each, auto&) -> Harm {
-        const SegmentValues& seen = each.seen();
-        return {seen.broken, seen.connects,
-                each.is(CellRole::kDemonstration) ? 0 : seen.unexplained()};
-    };
-    return conclude_cells(measured, "Connections that broke", harm_of, connections_harmed,
-                          conclude_resets, "No connection broke, whatever segment came.");
+const SegmentConclusions& invalid_rst_conclusions() {
+    using enum model::CellVerdict;
+    static const SegmentConclusions conclusions(
+        segment_figures(),
+        {
+            .toggles = {{"segment", "{segment}"},
+                        {"nf_conntrack_tcp_be_liberal", "[liberal?1|0]"},
+                        {"INVALID", "[drops?dropped|forwarded]"},
+                        {"answers", "[one_way?pass by|by the DUT]"}},
+            .phrases =
+                {{"breaks",
+                  {{"{broken of connects} connections broke[ ({reset} reset by peer)]",
+                    "connects != 0"}}},
+                 {"joined",
+                  {{"{by_segment} after an INVALID segment that came untranslated and that the "
+                    "client answered with a RST"},
+                   {"{by_lost_entry} after a segment that came untranslated for want of its "
+                    "flow's entry"},
+                   {"{by_server} as the server's side sent a RST"},
+                   {"{unexplained} unexplained"}}},
+                 {.name = "causes",
+                  .clauses = {{"invalid-rst", "by_segment != 0"},
+                              {"lost-entry", "by_lost_entry != 0"},
+                              {"server-reset", "by_server != 0"}},
+                  .between = "+"}},
+            .rules =
+                {
+                    {.when = "connects == 0", .text = "no connection was made"},
+                    {.when = "liberal and be_liberal != '1' or not liberal and be_liberal != '0'",
+                     .text = "nf_conntrack_tcp_be_liberal is '{be_liberal}'"},
+                    {.when = "segment != '-' and segments < connects",
+                     .text = "a segment was put on the wire in {segments of connects} "
+                             "connections"},
+                    // A demonstration of what a cure breaks is a figure, not a fault.
+                    {.when = "is_demonstration or broken == 0", .is = kPass},
+                    {.when = "unexplained != 0", .text = "{breaks}: {joined}"},
+                    {.when = "", .is = kFail, .cause = "{causes}", .text = "{breaks}: {joined}"},
+                },
+            .own = "fails and cause == 'invalid-rst'",
+            .chart = {.title = "Connections that broke", .hits = "broken", .trials = "connects"},
+            .cells = {{"liberal_one_way", "one_way and passes and liberal and not drops"},
+                      {"dropping_one_way", "one_way and passes and drops and not liberal"},
+                      {"plain", "one_way and is_control and passes"}},
+            .listings = {{.name = "found",
+                          .text = "{id}: {breaks}",
+                          .of = "is_matrix and (not again or first)"}},
+            .findings =
+                {{.headline = "{found}",
+                  .why = "In {id} the endpoint sends a segment from outside of the window in each "
+                         "connection. conntrack calls them INVALID ({invalid} counted) and "
+                         "translates nothing of them: {untranslated} came to the client from the "
+                         "endpoint's own address, with which it has no connection, and it sent "
+                         "{answered} RSTs there. A RST that has the number which the endpoint "
+                         "expects ends the connection there, and what the client asks next is "
+                         "answered with a RST: {joined}.",
+                  .cures = {tried("be-liberal", "is_cure and not drops", "", "liberal_one_way"),
+                            tried("drop-invalid", "is_cure and drops",
+                                  ", as kube-proxy's KUBE-FORWARD has it", "dropping_one_way")},
+                  .tried_alone = true}},
+            .otherwise = "No connection broke, whatever segment came.",
+        });
+    return conclusions;
 }
 
 }  // namespace pathproof::scenario

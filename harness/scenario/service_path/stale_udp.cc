@@ -233,7 +233,7 @@ std::vector<StaleUdpCell> stale_udp_plan() {
 }
 
 Scenario stale_udp_scenario() {
-    return nat_path_scenario<StaleUdpBench, stale_udp_plan>(
+    return nat_path_scenario<StaleUdpBench, stale_udp_plan, stale_udp_conclusions>(
         "stale-udp", "UDP to an endpoint that is gone: its conntrack entry outlives it",
         "Does a UDP flow follow its service when the service's endpoint changes (IPv4 and IPv6)?");
 }

@@ -9,6 +9,7 @@
 
 #include "harness/lab/veth_lab.h"
 #include "harness/scenario/concluded.h"
+#include "harness/scenario/model/figure.h"
 
 namespace pathproof::scenario {
 
@@ -70,8 +71,14 @@ using MeasuredStaleUdpCell = Measurement<StaleUdpCell, StaleUdpValues>;
 std::vector<StaleUdpCell> stale_udp_plan();
 Scenario stale_udp_scenario();
 
-verdict::Cell conclude(const StaleUdpCell& what, const StaleUdpValues& seen);
-// The whole scenario but for its id and duration. Cells that were not run are missing.
-verdict::ScenarioResult conclude(const std::vector<MeasuredStaleUdpCell>& cells);
+using StaleUdpConclusions = model::Conclusions<StaleUdpCell, StaleUdpValues>;
+const StaleUdpConclusions& stale_udp_conclusions();
+
+inline verdict::Cell conclude(const StaleUdpCell& what, const StaleUdpValues& seen) {
+    return stale_udp_conclusions().conclude(what, seen);
+}
+inline verdict::ScenarioResult conclude(const std::vector<MeasuredStaleUdpCell>& cells) {
+    return stale_udp_conclusions().conclude(cells);
+}
 
 }  // namespace pathproof::scenario
