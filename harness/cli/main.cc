@@ -9,6 +9,7 @@
 #include "harness/cli/commands.h"
 #include "harness/guest/init.h"
 #include "harness/process/child.h"
+#include "harness/process/programs.h"
 #include "harness/process/streams.h"
 
 namespace pathproof::cli {
@@ -46,5 +47,6 @@ int main(int argc, char** argv) {
         pathproof::guest::run_init();
     }
     pathproof::process::hold_standard_streams();
+    pathproof::process::start_known_programs_only();
     return pathproof::process::exit_code_of(pathproof::cli::run_command_line(argc, argv));
 }

@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "harness/process/children.h"
+#include "harness/process/programs.h"
 
 namespace pathproof::process {
 namespace {
@@ -37,6 +38,7 @@ namespace {
 }  // namespace
 
 Result<Child> Child::start(const std::vector<std::string>& argv, const ChildOptions& options) {
+    TRY(check_known(argv.front()));
     std::array<int, 2> pair{-1, -1};
     std::array<int, 2> errors{-1, -1};
     const bool made = socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair.data()) == 0 &&

@@ -18,6 +18,7 @@
 
 #include "dataplane/base/file.h"
 #include "harness/process/children.h"
+#include "harness/process/programs.h"
 #include "harness/process/stop.h"
 
 namespace pathproof::process {
@@ -26,28 +27,6 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr std::size_t kMostOutput = std::size_t{256} << 20;
-
-// Where programs are that labs start, and Debian does not have on every machine.
-constexpr std::array<std::pair<std::string_view, std::string_view>, 12> kDebianPackages = {{
-    {"conntrack", "conntrack"},
-    {"depmod", "kmod"},
-    {"dnsmasq", "dnsmasq-base"},
-    {"ip", "iproute2"},
-    {"ip6tables-restore", "iptables"},
-    {"iptables", "iptables"},
-    {"iptables-restore", "iptables"},
-    {"ipvsadm", "ipvsadm"},
-    {"modprobe", "kmod"},
-    {"nft", "nftables"},
-    {"qemu-system-x86_64", "qemu-system-x86"},
-    {"tc", "iproute2"},
-}};
-
-std::string package_of(const std::string& program) {
-    const auto found = std::ranges::find(kDebianPackages, std::string_view(program),
-                                         &std::pair<std::string_view, std::string_view>::first);
-    return found == kDebianPackages.end() ? "" : fmt::format(" (Debian's {})", found->second);
-}
 
 struct Pipe {
     Fd read_end;
@@ -110,6 +89,7 @@ bool exchange(const std::string& input, Pipe& in, Pipe& out, Pipe& err, Clock::t
 
 Result<ProgramOutput> run_program(const std::vector<std::string>& argv,
                                   const ProgramOptions& options) {
+    TRY(check_known(argv.front()));
     Pipe in;
     Pipe out;
     Pipe err;
@@ -151,7 +131,7 @@ Result<ProgramOutput> run_program(const std::vector<std::string>& argv,
     if (output.exit_status == 127 && output.out.empty()) {
         return fail(ErrorCode::kNotFound,
                     "program '{}' cannot be run ({}); is its package installed?{}", argv.front(),
-                    output.err.substr(0, output.err.find('\n')), package_of(argv.front()));
+                    output.err.substr(0, output.err.find('\n')), package_hint(argv.front()));
     }
     return output;
 }
