@@ -13,11 +13,10 @@ def listed(root, name):
 
 
 def field(root, name):
-    """The packages of a field of debian/control, without versions and substitution variables."""
+    """The packages and substitution variables of a field of debian/control, without versions."""
     with open(f"{root}/debian/control", encoding="utf-8") as control:
         found = re.search(rf"^{name}:((?:\n[ #].*)+)", control.read(), re.MULTILINE)
-    words = re.sub(r"#.*|\(.*?\)|,", " ", found[1]).split()
-    return {each for each in words if not each.startswith("$")}
+    return set(re.sub(r"#.*|\(.*?\)|,", " ", found[1]).split())
 
 
 def in_usr(path):

@@ -1,4 +1,5 @@
 #define BOOST_TEST_MODULE process
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -15,6 +16,7 @@
 #include "harness/process/json_text.h"
 #include "harness/process/netns.h"
 #include "harness/process/program.h"
+#include "harness/process/programs.h"
 #include "harness/process/rpc.h"
 #include "harness/process/ssh.h"
 
@@ -58,6 +60,26 @@ BOOST_AUTO_TEST_CASE(a_program_that_is_not_there_is_not_found) {
     const auto output = run_program({"pathproof-no-such-program"});
     BOOST_REQUIRE(!output);
     BOOST_TEST((output.error().code == ErrorCode::kNotFound));
+}
+
+// In a process of its own: a process that is held to the list stays so.
+BOOST_AUTO_TEST_CASE(the_binary_starts_no_program_that_is_not_in_its_list) {
+    const pid_t child = fork();
+    if (child == 0) {
+        start_known_programs_only();
+        const std::string own = "/bin/true";
+        const auto refused = run_program({"true"});
+        const bool by_name =
+            !refused && refused.error().message.find("programs.cc") != std::string::npos;
+        const bool as_child = !Child::start({"true"}, {});
+        const bool listed = run_program({"sh", "-c", "exit 7"})->exit_status == 7;
+        const bool by_path = run_program({own})->exit_status == 0;
+        _exit((by_name ? 1 : 0) | (as_child ? 2 : 0) | (listed ? 4 : 0) | (by_path ? 8 : 0));
+    }
+    int state = 0;
+    BOOST_REQUIRE(waitpid(child, &state, 0) == child);
+    BOOST_TEST(WEXITSTATUS(state) == 15);
+    BOOST_TEST(run_program({"true"})->exit_status == 0);
 }
 
 BOOST_AUTO_TEST_CASE(work_at_one_time_is_waited_for_and_its_first_error_told) {
