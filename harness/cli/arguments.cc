@@ -11,6 +11,7 @@
 
 #include "dataplane/base/exit_code.h"
 #include "harness/cli/generate/number_checks.h"
+#include "harness/process/log.h"
 
 namespace pathproof::cli {
 namespace {
@@ -94,12 +95,8 @@ std::string unknown_command(const CLI::App& app, int argc, const char* const* ar
 
 }  // namespace
 
-void tell(const std::string& sentence) {
-    fmt::print(stderr, "pathproof: {}\n", sentence);
-}
-
 int complain(const Error& error) {
-    tell(error.message);
+    process::log(error.message);
     return exit_code(error.code);
 }
 

@@ -46,9 +46,7 @@ void add_tester(CLI::App& app, Command& chosen);         // started by us in the
 // All of them, of which one must be typed, in the order of the help; and --version.
 void add_commands(CLI::App& app, Command& chosen);
 
-void tell(const std::string& sentence);  // on stderr
-
-// Tells the error's sentence and gives the exit code of the contract: 2 for input that is wrong,
+// Logs the error's sentence and gives the exit code of the contract: 2 for input that is wrong,
 // refused or missing (nothing was changed), 3 for a run that could not be completed. For those that
 // go on after it: a command hands its error on to run_chosen().
 int complain(const Error& error);

@@ -13,6 +13,7 @@
 #include "harness/lab/signals.h"
 #include "harness/lab/veth_lab.h"
 #include "harness/process/json_text.h"
+#include "harness/process/log.h"
 
 namespace pathproof::cli {
 namespace {
@@ -149,7 +150,7 @@ Result<Description> build(Build shape, const UpOptions& options) {
     const lab::SignalHold hold;
     auto journal = TRY(lab::Journal::open("pathproof lab up"));
     for (const std::string& sentence : journal->recovered()) {
-        tell(sentence);
+        process::log(sentence);
     }
     const lab::SignalGuard guard(journal.get(), tell_stopped);
     return shape(*journal, options);

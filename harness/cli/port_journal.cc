@@ -5,6 +5,7 @@
 
 #include "harness/cli/commands.h"
 #include "harness/cli/generate/typed_command.h"
+#include "harness/process/log.h"
 #include "harness/tester/port_choice.h"
 
 namespace pathproof::cli {
@@ -15,7 +16,7 @@ Result<std::unique_ptr<lab::Journal>> port_journal(const std::vector<tester::Por
     }
     auto journal = TRY(lab::Journal::open_unlocked(typed_command()));
     for (const std::string& sentence : journal->recovered()) {
-        tell(sentence);
+        process::log(sentence);
     }
     return journal;
 }

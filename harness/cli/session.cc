@@ -27,6 +27,7 @@
 #include "harness/prices/cures.h"
 #include "harness/prices/kept.h"
 #include "harness/prices/run.h"
+#include "harness/process/log.h"
 #include "harness/process/netns.h"
 #include "harness/report/report.h"
 #include "harness/scenario/device_facts.h"
@@ -224,7 +225,7 @@ class Run {
         const auto kept =
             prices::find_kept(prices::kept_file(), prices::key_here(PATHPROOF_VERSION));
         if (!kept) {
-            tell(kept.error().message);
+            process::log(kept.error().message);
         }
         prices::tell_prices(result.scenarios, kept && *kept ? &**kept : nullptr,
                             prices::Source::kKept);
@@ -321,9 +322,10 @@ bool take_hugepages(lab::Journal& journal) {
         return true;
     }
     if (journal.is_open()) {  // else the guard has the word
-        tell(reserved ? fmt::format("only {} of {} MiB of hugepages to be had; running without",
-                                    *reserved, kHugepageMib)
-                      : "running without hugepages: " + reserved.error().message);
+        process::log(reserved
+                         ? fmt::format("only {} of {} MiB of hugepages to be had; running without",
+                                       *reserved, kHugepageMib)
+                         : "running without hugepages: " + reserved.error().message);
     }
     return false;
 }
@@ -332,14 +334,15 @@ bool take_hugepages(lab::Journal& journal) {
 void keep_partial_report(Run& run, const std::string& out_dir, int signal,
                          const std::string& machine) {
     const std::string sentence = fmt::format("Interrupted ({})", strsignal(signal));
-    tell(fmt::format("interrupted by {}; {}", strsignal(signal), machine));
+    process::log(fmt::format("interrupted by {}; {}", strsignal(signal), machine));
     if (out_dir.empty()) {
         return;
     }
     const auto written = report::write_report(run.finish(sentence), out_dir, 3);
-    tell(written ? fmt::format("the report in {} holds what was measured and says INCOMPLETE",
-                               written->folder)
-                 : written.error().message);
+    process::log(written
+                     ? fmt::format("the report in {} holds what was measured and says INCOMPLETE",
+                                   written->folder)
+                     : written.error().message);
 }
 
 }  // namespace
@@ -361,8 +364,8 @@ Status take_lab(const std::string& name, SessionOptions& session) {
     session.lab = session.place->name();
     const std::shared_ptr<agent::Client> dut = session.place->dut();
     if (dut && !dut->hello().copied.empty()) {
-        tell(fmt::format("{}: {}; it was copied there for this run", session.place->other_host(),
-                         dut->hello().copied));
+        process::log(fmt::format("{}: {}; it was copied there for this run",
+                                 session.place->other_host(), dut->hello().copied));
     }
     for (const lab::CabledDevice& cabled : session.place->devices()) {
         auto choice = TRY(choose_cabled_device(cabled, dut.get()));
@@ -404,7 +407,7 @@ void price_cures(const SessionOptions& options, Run& run, lab::Journal& journal,
     }
     const Status kept = patterns.empty() ? prices::keep(prices::kept_file(), table) : Status();
     if (!kept) {
-        tell("the prices are not kept for other runs: " + kept.error().message);
+        process::log("the prices are not kept for other runs: " + kept.error().message);
     }
     run.take_prices(std::move(table));
 }
@@ -438,7 +441,7 @@ Result<verdict::RunResult> run_session(const SessionOptions& options) {
         },
         [&] { progress.silence(); });
     for (const std::string& sentence : journal->recovered()) {
-        tell(sentence);
+        process::log(sentence);
     }
     scenario::Options settings{.seed = seeded.seed,
                                .cells = seeded.asked.cells,
@@ -463,8 +466,8 @@ Result<verdict::RunResult> run_session(const SessionOptions& options) {
             settings.out_dir = run.folder(number);
             settings.calibrate = number == 1 ? seeded.calibrate : scenario::Calibrate::kNo;
             if (repeat > 1) {
-                tell(fmt::format("{}: repetition {} of {}, seed {}", scenario->id, number, repeat,
-                                 settings.seed));
+                process::log(fmt::format("{}: repetition {} of {}, seed {}", scenario->id, number,
+                                         repeat, settings.seed));
             }
             if (repeat > 1 && !settings.out_dir.empty()) {
                 std::error_code full;  // said when the evidence is missed
@@ -490,15 +493,15 @@ Result<verdict::RunResult> run_session(const SessionOptions& options) {
     }
     const auto put_back = seeded.place->put_back();
     for (const std::string& sentence : put_back.value_or(std::vector<std::string>())) {
-        tell(sentence);
+        process::log(sentence);
     }
     const Status undone = journal->undo();
     for (const std::string& sentence : journal->left_alone()) {
-        tell(sentence);
+        process::log(sentence);
     }
     verdict::RunResult result = run.finish("");
     const auto not_complete = [&](const std::string& why) {
-        tell(why);
+        process::log(why);
         result.verdict = verdict::RunVerdict::kIncomplete;
         result.reasons.insert(result.reasons.begin(), why);
     };
@@ -519,16 +522,16 @@ int conclude(const verdict::RunResult& result, const std::string& out_dir, int e
               ? std::filesystem::absolute(written->folder + "/report.html").string()
               : "");
     if (!written) {
-        tell(written.error().message);
+        process::log(written.error().message);
         return 3;
     }
     if (written->folder != out_dir) {
-        tell(fmt::format(
+        process::log(fmt::format(
             "this run is not complete: the earlier report in {} stays, this one is in {}", out_dir,
             written->folder));
     }
     if (!written->lost.empty()) {
-        tell(
+        process::log(
             fmt::format("evidence that was to be kept is not there, and not in the report: {}; is "
                         "there room in {}?",
                         fmt::join(written->lost, ", "), out_dir));

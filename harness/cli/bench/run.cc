@@ -14,6 +14,7 @@
 #include "harness/lab/signals.h"
 #include "harness/process/child.h"
 #include "harness/process/json_text.h"
+#include "harness/process/log.h"
 
 namespace pathproof::cli {
 namespace {
@@ -47,7 +48,7 @@ void tell_budget(const BenchRun& run) {
         parts +=
             fmt::format("{}{} {}", parts.empty() ? "" : ", ", step.id, duration_text(step.seconds));
     }
-    tell(
+    process::log(
         fmt::format("this takes about {} on a quiet machine ({}); rounds that others disturb are "
                     "taken again, which can double it",
                     duration_text(all), parts));
@@ -73,7 +74,7 @@ Outcome run_steps(const BenchRun& run, lab::Journal* journal) {
     for (const BenchStep& step : run.steps) {
         auto experiment = step.run(journal);
         if (!experiment) {
-            tell(fmt::format("{}: {}", step.id, experiment.error().message));
+            process::log(fmt::format("{}: {}", step.id, experiment.error().message));
             outcome.whole = false;
             outcome.experiments.push_back({.id = step.id,
                                            .title = "failed",
@@ -94,10 +95,10 @@ Result<Outcome> run_with_journal(const BenchRun& run) {
     const lab::SignalHold hold;
     auto journal = TRY(lab::Journal::open("pathproof bench " + run.name));
     const lab::SignalGuard guard(journal.get(), [](int signal, const std::string& machine) {
-        tell(fmt::format("stopped by {}; {}", strsignal(signal), machine));
+        process::log(fmt::format("stopped by {}; {}", strsignal(signal), machine));
     });
     for (const std::string& sentence : journal->recovered()) {
-        tell(sentence);
+        process::log(sentence);
     }
     Outcome outcome = run_steps(run, journal.get());
     TRY(journal->undo());
@@ -180,11 +181,11 @@ bench::RoundPlan plan_for(const BenchOptions& options, const std::string& experi
                           .contended = options.contended};
     plan.most_rounds = plan.rounds * 2;
     plan.progress = [experiment](unsigned round, const bench::Lane& lane) {
-        tell(round == 0 ? fmt::format("{}: warming up: {}", experiment, lane.title)
-                        : fmt::format("{}: round {}: {}", experiment, round, lane.title));
+        process::log(round == 0 ? fmt::format("{}: warming up: {}", experiment, lane.title)
+                                : fmt::format("{}: round {}: {}", experiment, round, lane.title));
     };
     plan.failed = [experiment](const bench::Lane& lane, const bench::FailedRun& run) {
-        tell(fmt::format("{}: {} failed: {}", experiment, lane.title, run.why));
+        process::log(fmt::format("{}: {} failed: {}", experiment, lane.title, run.why));
     };
     return plan;
 }

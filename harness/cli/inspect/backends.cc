@@ -14,6 +14,7 @@
 #include "harness/netfilter/dump.h"
 #include "harness/netfilter/filter.h"
 #include "harness/netfilter/names.h"
+#include "harness/process/log.h"
 
 namespace pathproof::cli::inspect {
 namespace {
@@ -233,7 +234,7 @@ Result<int> run_watching(const BackendOptions& options, const netfilter::Filter&
                    overruns);
     }
     if (!failure.empty()) {
-        tell(failure);
+        process::log(failure);
     }
     return failure.empty() ? kDone : kIncomplete;
 }

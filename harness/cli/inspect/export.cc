@@ -16,6 +16,7 @@
 #include "harness/metrics/http_server.h"
 #include "harness/metrics/snapshot_text.h"
 #include "harness/monitor/monitor.h"
+#include "harness/process/log.h"
 
 namespace pathproof::cli::inspect {
 namespace {
@@ -81,7 +82,7 @@ class Complaints {
 
     void say_once(const std::string& sentence) {
         if (!sentence.empty() && others_.insert(sentence).second) {
-            tell(sentence);
+            process::log(sentence);
         }
     }
 

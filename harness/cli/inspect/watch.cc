@@ -7,6 +7,7 @@
 #include "harness/cli/inspect/printer.h"
 #include "harness/netfilter/filter.h"
 #include "harness/netfilter/watcher.h"
+#include "harness/process/log.h"
 
 namespace pathproof::cli::inspect {
 namespace {
@@ -143,7 +144,7 @@ Result<int> run_watch(const WatchCommand& command) {
     fmt::print(stderr, "pathproof: listening with a receive buffer of {} KiB\n",
                watcher->receive_buffer_bytes() / 1024);
     if (const std::string& unheard = watcher->unheard(); !unheard.empty()) {
-        tell(unheard);
+        process::log(unheard);
     }
     return Watch(command, printer).run(*watcher);
 }

@@ -5,6 +5,7 @@
 
 #include "harness/cli/commands.h"
 #include "harness/process/json_text.h"
+#include "harness/process/log.h"
 
 namespace pathproof::cli {
 namespace {
@@ -97,7 +98,7 @@ void SearchRecord::clear_line() {
 
 void SearchRecord::say(const std::string& sentence) {
     clear_line();
-    tell(sentence);
+    process::log(sentence);
 }
 
 void SearchRecord::log(const std::string& line) {
@@ -120,7 +121,7 @@ void SearchRecord::trial(std::uint16_t size, const search::TrialOutput& output) 
     }
     const std::string text = progress_line(trials_, size, output);
     if (!terminal_) {
-        tell(text);
+        process::log(text);
         return;
     }
     fmt::print(stderr, "\r\x1b[K{}", text.substr(0, 78));
