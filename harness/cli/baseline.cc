@@ -1,5 +1,5 @@
 // pathproof baseline: files of expected failures.
-#include "harness/cli/baseline.h"
+#include "harness/compare/baseline.h"
 
 #include <unistd.h>
 
@@ -7,7 +7,6 @@
 
 #include "dataplane/base/clock.h"
 #include "dataplane/base/new_file.h"
-#include "dataplane/base/plural.h"
 #include "harness/cli/commands.h"
 #include "harness/compare/read.h"
 #include "harness/report/text.h"
@@ -55,39 +54,6 @@ Result<int> check_baseline(const std::string& file) {
 }
 
 }  // namespace
-
-Result<Expected> Expected::read(const std::string& file) {
-    Expected expected;
-    if (!file.empty()) {
-        expected.baseline = TRY(compare::read_baseline(file));
-    }
-    return expected;
-}
-
-int Expected::judge(verdict::RunResult& result, int exit_code) const {
-    if (!baseline) {
-        return exit_code;
-    }
-    const compare::Expectation found = compare::apply(*baseline, today_utc(), result);
-    fmt::print(stderr, "{}", compare::text(found));
-    result.reasons.insert(
-        result.reasons.begin(),
-        found.fresh.empty() && found.expired.empty()
-            ? fmt::format("Each failure of this run ({}) is known to the baseline {}.",
-                          found.known.size(), baseline->file)
-            : fmt::format("By the baseline {}: {} known, {} not expected, {} past their date.",
-                          baseline->file, plural(found.known.size(), "failure"), found.fresh.size(),
-                          found.expired.size()));
-    return found.exit_code(result.verdict);
-}
-
-void add_baseline_option(CLI::App& command, std::string& file) {
-    command
-        .add_option("--baseline", file,
-                    "file of expected failures: exit code 0 if there is no other, 1 if there is "
-                    "(see 'pathproof baseline')")
-        ->type_name("FILE");
-}
 
 void add_baseline(CLI::App& app, Command& chosen) {
     CLI::App* command = app.add_subcommand(

@@ -8,6 +8,7 @@
 #include "dataplane/base/clock.h"
 #include "dataplane/base/new_file.h"
 #include "harness/cli/commands.h"
+#include "harness/cli/run_options.h"
 #include "harness/compare/text.h"
 #include "harness/process/json_text.h"
 
@@ -37,14 +38,14 @@ Result<std::vector<compare::Report>> read_reports(const std::vector<std::string>
 
 Result<int> run_compare(const CompareOptions& options) {
     const auto reports = TRY(read_reports(options.reports));
-    const auto expected = TRY(Expected::read(options.views.baseline));
+    const auto expected = TRY(run::Expected::read(options.views.baseline));
     return compare_reports(reports, expected, options.views);
 }
 
 }  // namespace
 
-Result<int> compare_reports(const std::vector<compare::Report>& reports, const Expected& expected,
-                            const ComparisonViews& views) {
+Result<int> compare_reports(const std::vector<compare::Report>& reports,
+                            const run::Expected& expected, const ComparisonViews& views) {
     const compare::Report& before = reports.front();
     std::vector<compare::Compared> all;
     int code = 0;

@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "harness/cli/baseline.h"
 #include "harness/compare/read.h"
+#include "harness/run/expected.h"
 
 namespace CLI {
 class App;
@@ -21,8 +21,8 @@ struct ComparisonViews {
 
 // Says what changed from the first report to each of the others. Gives the exit code (0 no worse, 1
 // worse), or what went wrong.
-Result<int> compare_reports(const std::vector<compare::Report>& reports, const Expected& expected,
-                            const ComparisonViews& views);
+Result<int> compare_reports(const std::vector<compare::Report>& reports,
+                            const run::Expected& expected, const ComparisonViews& views);
 
 // --json, --html and --baseline.
 void add_comparison_options(CLI::App& command, ComparisonViews& views);

@@ -4,10 +4,10 @@
 #include <vector>
 
 #include "harness/agent/ethtool.h"
-#include "harness/cli/baseline.h"
 #include "harness/cli/commands.h"
 #include "harness/cli/offload_check.h"
 #include "harness/cli/offload_ports.h"
+#include "harness/cli/run_options.h"
 #include "harness/lab/machine_use.h"
 #include "harness/message/archive.h"
 #include "harness/process/json_text.h"

@@ -3,109 +3,16 @@
 #include "harness/cli/offload_check.h"
 
 #include <CLI/CLI.hpp>
-#include <algorithm>
 #include <cstdio>
-#include <nlohmann/json.hpp>
 
-#include "harness/agent/ethtool.h"
-#include "harness/cli/asked.h"
-#include "harness/cli/baseline.h"
-#include "harness/cli/session.h"
+#include "harness/cli/run_options.h"
 #include "harness/cli/truth_text.h"
-#include "harness/lab/machine_use.h"
-#include "harness/lab/privilege.h"
-#include "harness/offload/device_class.h"
-#include "harness/process/json_text.h"
-#include "harness/process/netns.h"
-#include "harness/process/program.h"
 #include "harness/report/text.h"
-#include "harness/tester/port_choice.h"
+#include "harness/run/request.h"
+#include "harness/run/run_to_end.h"
 
 namespace pathproof::cli {
 namespace {
-
-using nlohmann::json;
-
-// The far end of a cable that lies inside this machine.
-struct FarEnd {
-    std::string netns;
-    std::string interface;
-};
-
-Result<agent::DeviceInfo> read_device(const std::string& netns, const std::string& device) {
-    return process::in_netns(netns, [&] { return agent::read_device(device); });
-}
-
-Status check_device(const agent::DeviceInfo& info) {
-    static const std::vector<std::string> kTunnels = {"vxlan", "geneve", "ip_gre", "ipip", "sit"};
-    if (std::ranges::find(kTunnels, info.driver) != kTunnels.end()) {
-        return fail(ErrorCode::kBadInput,
-                    "{} is a tunnel device ({}): it has no wire of its own; name the device that "
-                    "its packets leave by",
-                    info.name, info.driver);
-    }
-    if (!info.link_up) {
-        return fail(ErrorCode::kBadInput,
-                    "{} has no link; 'ip link set {} up' on both ends of its cable brings it up",
-                    info.name, info.name);
-    }
-    return {};
-}
-
-Result<std::vector<json>> links_of(const std::string& netns) {
-    const auto text =
-        TRY(process::run_checked({"ip", "-json", "-details", "link", "show"}, {.netns = netns}));
-    const json links = process::parse_foreign(text);
-    if (!links.is_array()) {
-        return fail(ErrorCode::kFailed, "'ip -json link show' did not print a list");
-    }
-    return std::vector<json>(links.begin(), links.end());
-}
-
-// The name of a namespace that another knows by a number; empty if it has none.
-std::string namespace_of(const std::string& netns, int id) {
-    const auto text = process::run_checked({"ip", "-json", "netns", "list-id"}, {.netns = netns});
-    const json known = process::parse_foreign(text.value_or(""));
-    for (const json& each : known.is_array() ? known : json::array()) {
-        if (each.value("nsid", -1) == id) {
-            return each.value("name", "");
-        }
-    }
-    return "";
-}
-
-// The peer of a veth device: in its own namespace by name, in another by its index there.
-Result<FarEnd> find_peer(const std::string& netns, const std::string& device) {
-    const auto links = TRY(links_of(netns));
-    const auto own = std::ranges::find_if(
-        links, [&](const json& link) { return link.value("ifname", "") == device; });
-    const Failure unknown =
-        fail(ErrorCode::kBadInput,
-             "what is at the other end of {}'s cable? name the tester's port there with --tester "
-             "(a network interface, a PCI address or a DPDK virtual device)",
-             device);
-    if (own == links.end() || !own->contains("linkinfo") ||
-        own->at("linkinfo").value("info_kind", "") != "veth") {
-        return unknown;
-    }
-    if (own->contains("link")) {
-        return FarEnd{netns, own->at("link").get<std::string>()};
-    }
-    const std::string far = namespace_of(netns, own->value("link_netnsid", -1));
-    const auto others = far.empty() ? Result<std::vector<json>>(unknown) : links_of(far);
-    for (const json& link : others ? *others : std::vector<json>()) {
-        if (link.value("ifindex", 0) == own->value("link_index", -1)) {
-            return FarEnd{far, link.value("ifname", "")};
-        }
-    }
-    return unknown;
-}
-
-// The tester's port at the other end of a cable: what the user says, or the peer of a veth device.
-Result<FarEnd> far_end_of(const lab::CabledDevice& cable) {
-    return cable.tester_port.empty() ? find_peer(cable.netns, cable.name)
-                                     : FarEnd{cable.tester_netns, cable.tester_port};
-}
 
 void print_finding(const verdict::TruthRow& row) {
     if (row.finding.empty()) {
@@ -141,77 +48,6 @@ void print_check(const verdict::RunResult& result) {
 
 }  // namespace
 
-int device_exit_code(const verdict::RunResult& result) {
-    if (result.verdict == verdict::RunVerdict::kIncomplete) {
-        return 3;
-    }
-    const verdict::ScenarioResult& scenario = result.scenarios.front();
-    const bool failed = std::ranges::any_of(
-        scenario.cells, [](const verdict::Cell& cell) { return verdict::fails(cell.verdict); });
-    const bool found = std::ranges::any_of(scenario.truth_tables, [](const auto& table) {
-        return std::ranges::any_of(table.rows,
-                                   [](const auto& row) { return !row.finding.empty(); });
-    });
-    return failed || found ? 1 : 0;
-}
-
-Result<DeviceChoice> choose_cabled_device(const lab::CabledDevice& cable, agent::Client* dut) {
-    if (dut == nullptr && !cable.netns.empty() && !process::netns_exists(cable.netns)) {
-        return fail(ErrorCode::kNotFound,
-                    "network namespace '{}' does not exist; 'ip netns' lists them", cable.netns);
-    }
-    const auto info =
-        TRY(dut == nullptr ? read_device(cable.netns, cable.name) : dut->device(cable.name));
-    const auto plan_of = [](const auto& plan) { return plan ? &*plan : nullptr; };
-    if (dut == nullptr) {  // else as the lab was opened
-        TRY(lab::check_touchable(cable.name, cable.netns, plan_of(cable.device_plan)));
-    }
-    TRY(check_device(info));
-    const auto far = TRY(far_end_of(cable));
-    const auto port = TRY(tester::choose_port(far.interface, far.netns, cable.tester_queues,
-                                              plan_of(cable.port_plan)));
-    constexpr std::uint32_t kStandardPacket = 1500;
-    scenario::TruthDevice device{.netns = cable.netns,
-                                 .host = cable.host,
-                                 .name = cable.name,
-                                 .tester_netns = far.netns,
-                                 .tester_port = port,
-                                 .tester_lcore = cable.tester_lcore,
-                                 .longest_packet = kStandardPacket};
-    if (const std::string usual = tester::af_packet_device(far.interface);
-        port.device.starts_with(usual)) {
-        const auto far_info = TRY(read_device(far.netns, far.interface));
-        const std::string queues = port.device.substr(usual.size());
-        device.tester_port.device =
-            tester::af_packet_device_for_long_frames(far.interface) + queues;
-        device.tester_port.pool_mbufs = tester::kLongFrameMbufs;
-        device.longest_packet = std::min<std::uint32_t>(9000, far_info.mtu);
-    }
-    const port::Evidence evidence = offload::class_of_device(info);
-    return DeviceChoice{
-        std::move(device), evidence,
-        offload::evidence_note(evidence, fmt::format("{} ({})", cable.name, info.driver))};
-}
-
-Status choose_device(SessionOptions& session) {
-    const verdict::RunOptions& asked = session.asked;
-    TRY(lab::needs_root("'pathproof offload check'"));
-    auto choice = TRY(choose_cabled_device(
-        {.netns = asked.netns,
-         .name = asked.device,
-         .tester_netns = asked.tester_netns.empty() ? asked.netns : asked.tester_netns,
-         .tester_port = asked.tester}));
-    session.device = std::move(choice.device);
-    session.evidence = choice.evidence;
-    session.evidence_note = choice.evidence_note;
-    session.lab = "device " + asked.device;
-    if (!asked.quick) {
-        session.given["full"] = std::nullopt;
-    }
-    session.use_hugepages = false;
-    return {};
-}
-
 Result<int> run_device_check(const OffloadCheckOptions& options) {
     verdict::RunOptions asked = options;
     asked.scenarios = {"offload-truth"};
@@ -219,7 +55,7 @@ Result<int> run_device_check(const OffloadCheckOptions& options) {
         print_check(result);
         fmt::print("{}", report.empty() ? "" : "report: " + report + "\n");
     };
-    return run_to_end(session_of(asked, options.seed, options.out), options, print);
+    return run::run_to_end(run::session_of(asked, options.seed, options.out), options, print);
 }
 
 void declare_device_check(CLI::App& check, OffloadCheckOptions& options) {

@@ -10,9 +10,7 @@
 #include "dataplane/port/cpus.h"
 #include "dataplane/softnic/engine.h"
 #include "dataplane/softnic/faults.h"
-#include "harness/cli/baseline.h"
 #include "harness/cli/port_journal.h"
-#include "harness/cli/session.h"
 #include "harness/cli/truth_text.h"
 #include "harness/fingerprint/host.h"
 #include "harness/lab/lab_file.h"
@@ -20,6 +18,8 @@
 #include "harness/offload/check.h"
 #include "harness/offload/device_class.h"
 #include "harness/report/report.h"
+#include "harness/run/expected.h"
+#include "harness/run/publish.h"
 #include "harness/tester/port_choice.h"
 
 namespace pathproof::cli {
@@ -149,7 +149,7 @@ void print_run(const verdict::RunResult& run) {
     for (const verdict::Proof& proof : scenario.proofs) {
         fmt::print("{}\n", proof_text(proof));
     }
-    print_summary(run);
+    run::print_summary(run);
 }
 
 // One line that is rewritten on a terminal; elsewhere nothing until the end.
@@ -243,11 +243,11 @@ bool is_port_check(const OffloadCheckOptions& options) {
 Result<int> run_port_check(const OffloadCheckOptions& options) {
     TRY(check_options(options));
     TRY(options.views.check());
-    const auto expected = TRY(Expected::read(options.baseline));
+    const auto expected = TRY(run::Expected::read(options.baseline));
     auto run = TRY(run_on_ports(options));
     const int exit_code =
         options.views.write(run, expected.judge(run, verdict::exit_code(run.verdict)));
-    return conclude(run, options.out, exit_code, [&](const std::string&) {
+    return run::publish(run, options.out, exit_code, [&](const std::string&) {
         if (!options.views.print(run, exit_code)) {
             print_run(run);
         }

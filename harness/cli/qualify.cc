@@ -4,32 +4,31 @@
 #include <algorithm>
 #include <cstdio>
 
-#include "harness/cli/asked.h"
-#include "harness/cli/baseline.h"
 #include "harness/cli/commands.h"
-#include "harness/cli/session.h"
-#include "harness/cli/views.h"
+#include "harness/cli/run_options.h"
+#include "harness/run/request.h"
+#include "harness/run/run_to_end.h"
 #include "harness/verdict/bisect.h"
 
 namespace pathproof::cli {
 namespace {
 
 struct QualifyOptions : verdict::RunOptions {
-    QualifyOptions() : RunOptions{.command = "qualify", .lab = "veth"} {}
+    QualifyOptions() : RunOptions{.command = "qualify", .lab = {.name = "veth"}} {}
     std::string only;
     std::string out = "report";
     std::string baseline;
     std::string bisect;  // "SCENARIO/CELL"
-    Views views;
+    run::Views views;
     std::uint64_t seed = 0;
 };
 
-Result<SessionOptions> qualify_session(const QualifyOptions& options) {
+Result<run::SessionOptions> qualify_session(const QualifyOptions& options) {
     verdict::RunOptions asked = options;
     if (!options.only.empty()) {
-        asked.scenarios = TRY(scenario_ids(options.only));
+        asked.scenarios = TRY(run::scenario_ids(options.only));
     }
-    auto session = session_of(asked, options.seed, options.out);
+    auto session = run::session_of(asked, options.seed, options.out);
     if (session) {
         session->command += " --out " + options.out;
     }
@@ -38,10 +37,10 @@ Result<SessionOptions> qualify_session(const QualifyOptions& options) {
 
 Result<int> run_qualify(const QualifyOptions& options) {
     const auto print = [](const verdict::RunResult& result, const std::string& report) {
-        print_summary(result);
+        run::print_summary(result);
         fmt::print("{}", report.empty() ? "" : "report: " + report + "\n");
     };
-    return run_to_end(qualify_session(options), options, print);
+    return run::run_to_end(qualify_session(options), options, print);
 }
 
 // Why nothing is said of it.
@@ -77,12 +76,12 @@ int run_bisect(QualifyOptions options) {
     if (!session) {
         return skip(session.error());
     }
-    const auto result = run_session(*session);
+    const auto result = run::run_session(*session);
     if (!result) {
         return skip(result.error());
     }
     const int code = verdict::bisect_code(*result, scenario, cell);
-    const int written = conclude(*result, options.out, code, [&](const std::string&) {
+    const int written = run::publish(*result, options.out, code, [&](const std::string&) {
         fmt::print("{}: {}\n", options.bisect,
                    code == verdict::kBisectAbsent    ? "absent"
                    : code == verdict::kBisectPresent ? "present"

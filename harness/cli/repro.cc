@@ -2,36 +2,35 @@
 
 #include <CLI/CLI.hpp>
 
-#include "harness/cli/asked.h"
-#include "harness/cli/baseline.h"
 #include "harness/cli/commands.h"
-#include "harness/cli/session.h"
-#include "harness/cli/views.h"
+#include "harness/cli/run_options.h"
+#include "harness/run/request.h"
+#include "harness/run/run_to_end.h"
 #include "harness/scenario/scenario.h"
 
 namespace pathproof::cli {
 namespace {
 
 struct ReproOptions : verdict::RunOptions {
-    ReproOptions() : RunOptions{.command = "repro", .lab = "veth"} {}
+    ReproOptions() : RunOptions{.command = "repro", .lab = {.name = "veth"}} {}
     std::string scenario;
     std::string out;
     std::string baseline;
-    Views views;
+    run::Views views;
     std::uint64_t seed = 0;
 };
 
 Result<int> run_repro(const ReproOptions& options) {
-    const auto ids = TRY(scenario_ids(options.scenario));
+    const auto ids = TRY(run::scenario_ids(options.scenario));
     if (ids.size() != 1) {
         return fail(ErrorCode::kBadInput, "repro takes one scenario; qualify --only takes several");
     }
     verdict::RunOptions asked = options;
     asked.scenarios = ids;
     const auto print = [](const verdict::RunResult& result, const std::string&) {
-        print_summary(result);
+        run::print_summary(result);
     };
-    return run_to_end(session_of(asked, options.seed, options.out), options, print);
+    return run::run_to_end(run::session_of(asked, options.seed, options.out), options, print);
 }
 
 }  // namespace

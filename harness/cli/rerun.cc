@@ -7,10 +7,12 @@
 #include <algorithm>
 #include <filesystem>
 
-#include "harness/cli/asked.h"
 #include "harness/cli/commands.h"
 #include "harness/cli/compare.h"
 #include "harness/fingerprint/host.h"
+#include "harness/run/exit_code.h"
+#include "harness/run/publish.h"
+#include "harness/run/request.h"
 
 namespace pathproof::cli {
 namespace {
@@ -168,7 +170,7 @@ Result<verdict::RunOptions> asked_again(const compare::Report& report,
 }
 
 // Kernel, versions, settings and the device, as far as they can be read before a run.
-void tell_differences(const compare::Report& report, const SessionOptions& session) {
+void tell_differences(const compare::Report& report, const run::SessionOptions& session) {
     verdict::RunResult was{.environment = report.run.environment};
     verdict::RunResult is{.environment = fingerprint::read_environment(
                               {.pathproof_version = PATHPROOF_VERSION, .root = ""})};
@@ -195,21 +197,21 @@ Result<int> run_rerun(const RerunOptions& options) {
     auto before = TRY(compare::read_report(options.report));
     TRY(check_repeatable(before));
     TRY(check_folder(options.out, before));
-    const auto expected = TRY(Expected::read(options.views.baseline));
+    const auto expected = TRY(run::Expected::read(options.views.baseline));
     const auto asked = TRY(asked_again(before, options.ids));
-    auto session = TRY(session_of(asked, before.run.seed, options.out));
+    auto session = TRY(run::session_of(asked, before.run.seed, options.out));
     session.command =
         fmt::format("pathproof rerun {}{}{} --out {}", options.report,
                     options.ids.empty() ? "" : " ", fmt::join(options.ids, " "), options.out);
     tell_differences(before, session);
-    auto result = TRY(run_session(session));
+    auto result = TRY(run::run_session(session));
     static_cast<void>(expected.judge(result, 0));
-    const int run_code = exit_code_of(result);
+    const int run_code = run::exit_code_of(result);
     std::erase_if(before.run.scenarios, [&](const verdict::ScenarioResult& scenario) {
         return std::ranges::find(asked.scenarios, scenario.id) == asked.scenarios.end();
     });
     int compared = 3;
-    const int ended = conclude(result, options.out, run_code, [&](const std::string& page) {
+    const int ended = run::publish(result, options.out, run_code, [&](const std::string& page) {
         const fs::path folder = page.empty() ? fs::path(options.out) : fs::path(page).parent_path();
         const auto code = compare_reports({before, {(folder / "report.json").string(), result}},
                                           expected, options.views);

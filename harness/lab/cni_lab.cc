@@ -103,7 +103,7 @@ Status check_plan(const PodChain& chain) {
 
 }  // namespace
 
-Result<std::unique_ptr<Lab>> make_cni_lab(const CniOptions& options) {
+Result<std::unique_ptr<Lab>> make_cni_lab(const verdict::CniOptions& options) {
     std::vector<PodChain> chains;
     const cni::Chain* one = cni::find_chain(options.conflist);
     if (options.conflist.empty() || one != nullptr) {

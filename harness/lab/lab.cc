@@ -28,17 +28,11 @@ class VethLab final : public Lab {
     std::string name_ = "veth";
 };
 
-struct Choice {
-    const std::string& name;
-    const GuestOptions& guest;
-    const CniOptions& cni;
-};
-
 struct Row {
     const char* name;
     const char* what;
     bool (*is_meant)(const std::string& name);
-    Result<std::unique_ptr<Lab>> (*make)(const Choice& choice);
+    Result<std::unique_ptr<Lab>> (*make)(const verdict::LabRequest& request);
 };
 
 constexpr const char* kQemu = "qemu";
@@ -47,38 +41,40 @@ constexpr const char* kCni = "cni";
 constexpr std::array kRows{
     Row{"veth", "built in: namespaces, veth and vxlan devices of this kernel",
         [](const std::string& name) { return name == "veth"; },
-        [](const Choice&) -> Result<std::unique_ptr<Lab>> { return std::make_unique<VethLab>(); }},
+        [](const verdict::LabRequest&) -> Result<std::unique_ptr<Lab>> {
+            return std::make_unique<VethLab>();
+        }},
     Row{kQemu, "kernel drivers on NICs that QEMU emulates: --nic",
         [](const std::string& name) { return name == kQemu; },
-        [](const Choice& choice) { return make_qemu_lab(choice.guest); }},
+        [](const verdict::LabRequest& request) { return make_qemu_lab(request.guest); }},
     Row{kCni, "pods that real CNI plug-ins attach to two nodes: --conflist, --plugins",
         [](const std::string& name) { return name == kCni; },
-        [](const Choice& choice) { return make_cni_lab(choice.cni); }},
+        [](const verdict::LabRequest& request) { return make_cni_lab(request.cni); }},
     Row{"net.config",
         "the environment of the kernel's selftests: NETIF, LOCAL_V4, REMOTE_TYPE, ...",
         [](const std::string& name) {
             return std::filesystem::path(name).filename() == "net.config";
         },
-        [](const Choice& choice) { return make_net_config_lab(choice.name); }},
+        [](const verdict::LabRequest& request) { return make_net_config_lab(request.name); }},
     Row{"FILE.toml", "the tester's ports and the DUT that the file names",
         [](const std::string& name) { return name.ends_with(".toml"); },
-        [](const Choice& choice) { return make_file_lab(choice.name); }},
+        [](const verdict::LabRequest& request) { return make_file_lab(request.name); }},
 };
 
 }  // namespace
 
-Result<std::unique_ptr<Lab>> open_lab(const std::string& name, const GuestOptions& guest,
-                                      const CniOptions& cni) {
-    if (name != kCni && cni != CniOptions{}) {
+Result<std::unique_ptr<Lab>> open_lab(const verdict::LabRequest& request) {
+    const auto& [name, guest, cni] = request;
+    if (name != kCni && cni != verdict::CniOptions{}) {
         return fail(ErrorCode::kBadInput, "--conflist and --plugins are of the lab {}", kCni);
     }
-    if (name != kQemu && guest != GuestOptions{}) {
+    if (name != kQemu && guest != verdict::GuestOptions{}) {
         return fail(ErrorCode::kBadInput,
                     "--nic, --kernel, --modules and --module are of the lab {}", kQemu);
     }
     for (const Row& row : kRows) {
         if (row.is_meant(name)) {
-            return row.make({name, guest, cni});
+            return row.make(request);
         }
     }
     return fail(ErrorCode::kBadInput, "unknown lab '{}'; there are: {}", name,

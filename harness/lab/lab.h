@@ -18,6 +18,7 @@
 #include "harness/lab/lab_file.h"
 #include "harness/lab/pod_nodes.h"
 #include "harness/lab/veth_lab.h"
+#include "harness/verdict/lab_request.h"
 
 namespace pathproof::lab {
 
@@ -113,35 +114,18 @@ class Lab {
     virtual Result<std::vector<std::string>> put_back() { return std::vector<std::string>(); }
 };
 
-// Of the lab qemu; empty: its own choice.
-struct GuestOptions {
-    std::string nic;      // names, or "all"
-    std::string kernel;   // bzImage
-    std::string modules;  // its folder
-    std::string module;   // a file in the place of the NIC's driver
-    bool operator==(const GuestOptions&) const = default;
-};
-
-// Of the lab cni; empty: all that are built in, Debian's plug-ins.
-struct CniOptions {
-    std::string conflist;  // the name of a built-in network, a file, or one for each node: "A,B"
-    std::string plugins;   // their folder
-    bool operator==(const CniOptions&) const = default;
-};
-
 // The lab that `--lab` names. Errors: no such lab, a file that is wrong, a device that must not be
 // touched (kBadInput); a host that cannot be reached (kNotSupported, kUnavailable).
-Result<std::unique_ptr<Lab>> open_lab(const std::string& name, const GuestOptions& guest = {},
-                                      const CniOptions& cni = {});
+Result<std::unique_ptr<Lab>> open_lab(const verdict::LabRequest& request);
 // What `--lab` takes, a line each, for help texts.
 std::vector<std::string> labs();
 
 // Guests of QEMU, each with one emulated NIC: real drivers without hardware.
-Result<std::unique_ptr<Lab>> make_qemu_lab(const GuestOptions& guest);
+Result<std::unique_ptr<Lab>> make_qemu_lab(const verdict::GuestOptions& guest);
 
 // Pods that real CNI plug-ins attach. kBadInput: a conflist that is wrong, plug-ins that are not there;
 // kNotSupported: one that takes a daemon.
-Result<std::unique_ptr<Lab>> make_cni_lab(const CniOptions& options);
+Result<std::unique_ptr<Lab>> make_cni_lab(const verdict::CniOptions& options);
 
 // A lab that a TOML file describes, or the net.config of the kernel's selftests for network drivers
 // (tools/testing/selftests/drivers/net/README.rst), whose variables may be in our environment too:

@@ -168,7 +168,7 @@ class QemuLab final : public Lab {
 
 }  // namespace
 
-Result<std::unique_ptr<Lab>> make_qemu_lab(const GuestOptions& options) {
+Result<std::unique_ptr<Lab>> make_qemu_lab(const verdict::GuestOptions& options) {
     auto nics = TRY(guest::parse_nics(options.nic.empty() ? "e1000e" : options.nic));
     if (!options.module.empty() && nics.size() != 1) {
         return fail(ErrorCode::kBadInput, "--module is the driver of one NIC: name it with --nic");

@@ -54,7 +54,7 @@ Result<verdict::ScenarioResult> run_cells_of(scenario::Context& context, const P
     scenario::Options options = context.options;
     options.cells = cells;
     options.cure = cure;
-    options.given = {};
+    options.given = nullptr;
     options.out_dir.clear();
     Result<verdict::ScenarioResult> result = verdict::ScenarioResult{};
     for (unsigned attempt = 0; attempt < kMostTries && context.journal.is_open(); ++attempt) {

@@ -295,8 +295,12 @@ void fields(auto& archive, Fact& all) {
 FIELDS(FactGroup, title, facts)
 
 void fields(auto& archive, RunOptions& all) {
-    archive("command", all.command, "lab", all.lab, "profile", all.profile, "scenarios",
-            all.scenarios, "cells", all.cells);
+    std::string lab = to_text(all.lab);
+    archive("command", all.command, "lab", lab, "profile", all.profile, "scenarios", all.scenarios,
+            "cells", all.cells);
+    if constexpr (std::decay_t<decltype(archive)>::kReads) {
+        all.lab = parse_lab_request(lab);
+    }
     archive.optional("of_scenarios", true, all.of_scenarios);
     archive("repeat", all.repeat, "no_hugepages", all.no_hugepages);
     archive.optional("serials", all.serials, all.serials);

@@ -66,21 +66,24 @@ enum class Calibrate { kNo, kQuick };
 struct Options {
     std::uint64_t seed = 1;
     std::vector<std::string> cells = {};  // patterns (fnmatch) of the cells to run; empty: all
-    verdict::ScenarioOptions given = {};  // of any scenario
-    bool hugepages = false;               // the tester may use them
-    std::vector<int> cpus;  // where lcores may run; the DUT shares them in the built-in lab
-    std::string out_dir;    // evidence/ below it takes the files of failed cells
+    // Values of all scenarios' options, as the run has them; null: none were given.
+    const verdict::ScenarioOptions* given = nullptr;
+    // The least of offload-truth's matrix; --full takes the whole one.
+    MatrixSize least_matrix = MatrixSize::kQuick;
+    bool hugepages = false;  // the tester may use them
+    std::vector<int> cpus;   // where lcores may run; the DUT shares them in the built-in lab
+    std::string out_dir;     // evidence/ below it takes the files of failed cells
     std::optional<TruthDevice> device = std::nullopt;  // offload-truth: in place of the lab's own
     Calibrate calibrate = Calibrate::kNo;
     // On top of what the cells set, to see what it does to them; what has no such path ignores it.
     lab::PathCure cure = {};
 
-    bool has(const char* option) const { return given.contains(option); }
-    // Otherwise, where it was not given.
+    bool has(const char* option) const { return given != nullptr && given->contains(option); }
+    // Its number, or `otherwise` where it was not given.
     std::uint64_t number(const char* option, std::uint64_t otherwise) const {
-        const auto found = given.find(option);
-        return found != given.end() && found->second ? *found->second : otherwise;
+        return has(option) ? given->at(option).value_or(otherwise) : otherwise;
     }
+    MatrixSize matrix() const { return has("full") ? MatrixSize::kFull : least_matrix; }
 };
 
 // Whether one of the parts of an id, with dots between, is this one.

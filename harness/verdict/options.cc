@@ -12,7 +12,7 @@ std::string repeat_command(const RunOptions& options) {
     const bool names_scenario = options.command == "repro" && !options.scenarios.empty();
     line += names_scenario ? " " + options.scenarios.front() : "";
     line += options.device.empty() ? "" : " " + options.device;
-    add(!options.lab.empty() && options.device.empty(), "--lab", options.lab);
+    add(!options.lab.name.empty() && options.device.empty(), "--lab", to_text(options.lab));
     add(!options.netns.empty(), "--netns", options.netns);
     add(!options.tester.empty(), "--tester", options.tester);
     add(!options.tester_netns.empty(), "--tester-netns", options.tester_netns);

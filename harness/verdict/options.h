@@ -1,5 +1,5 @@
-// What a run was asked to do: what its repeat command is made of, what report.json holds of it, and
-// what `pathproof rerun` reads.
+// The options of a run: its repeat command is made of them, report.json holds them, and
+// `pathproof rerun` reads them.
 #pragma once
 
 #include <cstdint>
@@ -8,6 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "harness/verdict/lab_request.h"
+
 namespace pathproof::verdict {
 
 // By name, as `pairs`; one without a value is a flag. Each is of a scenario, which declares it.
@@ -15,7 +17,7 @@ using ScenarioOptions = std::map<std::string, std::optional<std::uint64_t>>;
 
 struct RunOptions {
     std::string command;  // "qualify", "repro", "offload check"; empty: it was not kept
-    std::string lab = {};
+    LabRequest lab = {};
     std::string profile = {};
     std::vector<std::string> scenarios = {};  // ids; empty: all
     std::vector<std::string> cells = {};      // patterns of cells; empty: all

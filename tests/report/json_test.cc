@@ -65,7 +65,7 @@ BOOST_AUTO_TEST_CASE(options_repetitions_and_expectations_go_round_without_loss)
     using namespace verdict;
     RunResult run = sample();
     run.options = {.command = "repro",
-                   .lab = "veth",
+                   .lab = {.name = "qemu", .guest = {.nic = "e1000e,rtl8139"}},
                    .scenarios = {"dns-race"},
                    .cells = {"cure.*", "late-*"},
                    .of_scenarios = {{"full", std::nullopt}, {"pairs", 500}},

@@ -101,13 +101,17 @@ BOOST_AUTO_TEST_CASE(an_option_is_taken_by_the_scenarios_that_declare_it_within_
     BOOST_TEST(alone.error().message == "what '*.go.*' names is run with --resolvers alone");
     BOOST_TEST(!asked_for({.cells = {"*"}}, "cure.go.trailing-dot"));
     BOOST_TEST(!asked_for({}, "pairs.go"));
-    BOOST_TEST(asked_for({.given = {{"resolvers", std::nullopt}}}, "resolved.list-6"));
+    const pathproof::verdict::ScenarioOptions resolvers{{"resolvers", std::nullopt}};
+    BOOST_TEST(asked_for({.given = &resolvers}, "resolved.list-6"));
     BOOST_TEST(asked_for({}, "gone.going"));
-    const Options options{.given = {{"pairs", 7}, {"full", std::nullopt}}};
+    const pathproof::verdict::ScenarioOptions given{{"pairs", 7}, {"full", std::nullopt}};
+    const Options options{.given = &given};
     BOOST_TEST(options.number("pairs", 3) == 7u);
     BOOST_TEST(options.number("other", 3) == 3u);
     BOOST_TEST(options.has("full"));
     BOOST_TEST(!options.has("other"));
+    BOOST_TEST((options.matrix() == MatrixSize::kFull));
+    BOOST_TEST((Options().matrix() == MatrixSize::kQuick));
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -102,7 +102,7 @@ struct Plan {
 };
 
 Result<Plan> make_plan(const Context& context, const TruthBench& bench) {
-    const MatrixSize size = context.options.has("full") ? MatrixSize::kFull : MatrixSize::kQuick;
+    const MatrixSize size = context.options.matrix();
     const bool full = size == MatrixSize::kFull;
     const matrix::DutLimits limits = matrix::kernel_device_limits(bench.device().longest_packet);
     const matrix::ProbeMaker maker(limits, matrix::Direction::kTransmit, {}, context.options.seed);

@@ -48,7 +48,7 @@ port::PortInfo promises_of(const TruthRun& run, const SettingTaken& taken) {
 }  // namespace
 
 offload::RowSettings receive_rows(const Context& context, const TruthBench& bench) {
-    const bool full = context.options.has("full");
+    const bool full = context.options.matrix() == MatrixSize::kFull;
     return {
         .directions = offload::Directions::kReceived,
         .strength = full ? matrix::Strength::kTriples : matrix::Strength::kPairs,

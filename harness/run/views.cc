@@ -1,18 +1,17 @@
-#include "harness/cli/views.h"
+#include "harness/run/views.h"
 
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 
 #include "dataplane/base/new_file.h"
-#include "harness/cli/commands.h"
 #include "harness/process/json_text.h"
+#include "harness/process/log.h"
 #include "harness/report/json.h"
 #include "harness/report/ktap.h"
 #include "harness/report/report.h"
 
-namespace pathproof::cli {
+namespace pathproof::run {
 
 Status Views::check() const {
     const auto on_stdout = {json, ktap, summary_md == "-", netdev_json == "-"};
@@ -30,7 +29,7 @@ int Views::write(const verdict::RunResult& result, int exit_code) const {
             return;
         }
         if (const Status written = replace_file(file, text()); !written) {
-            complain(written.error());
+            process::log(written.error().message);
             code = 3;
         }
     };
@@ -60,24 +59,4 @@ void print_summary(const verdict::RunResult& result) {
                report::summary(result, terminal ? report::Colour::kAnsi : report::Colour::kNone));
 }
 
-void add_view_options(CLI::App& command, Views& views) {
-    command.add_flag("--ktap", views.ktap, "print KTAP, as the kernel's selftests do");
-    command
-        .add_option("--summary-md", views.summary_md,
-                    "write a summary in Markdown, for the page of a CI job (-: standard output)")
-        ->type_name("FILE");
-    CLI::Option* netdev =
-        command
-            .add_option("--netdev-json", views.netdev_json,
-                        "write the results as the Linux netdev CI (NIPA) reads them (-: standard "
-                        "output)")
-            ->type_name("FILE");
-    const auto name = [&](const char* option, std::string& value, const char* what) {
-        command.add_option(option, value, what)->needs(netdev)->type_name("TEXT");
-    };
-    name("--netdev-executor", views.netdev.executor, "name of this executor (pathproof)");
-    name("--netdev-branch", views.netdev.branch, "branch that is tested (the kernel's release)");
-    name("--netdev-link", views.netdev.link, "URL of the folder that the report will be in");
-}
-
-}  // namespace pathproof::cli
+}  // namespace pathproof::run

@@ -1,5 +1,5 @@
-// Progress on stderr: one line that is rewritten on a terminal, plain lines otherwise. Steps are told
-// to what keeps the cells, too.
+// Progress on stderr: one line that is rewritten on a terminal, plain lines otherwise. Each step is
+// passed on to the keeper of the cells, too.
 #pragma once
 
 #include <atomic>
@@ -8,7 +8,7 @@
 
 #include "harness/scenario/scenario.h"
 
-namespace pathproof::cli {
+namespace pathproof::run {
 
 class StderrProgress : public scenario::Progress {
   public:
@@ -17,8 +17,8 @@ class StderrProgress : public scenario::Progress {
     void begin(const std::string& scenario, std::size_t steps) override;
     void step(const std::string& what) override;
     void leave_out(std::size_t steps) override;
-    // Says nothing more from then on. From any thread; what is being said is waited for, but not
-    // for long: nobody may read it.
+    // Prints nothing more from then on. From any thread; a line that is being printed is waited
+    // for, but not for long: nobody may read it.
     void silence();
 
   private:
@@ -35,4 +35,4 @@ class StderrProgress : public scenario::Progress {
     std::size_t done_ = 0;
 };
 
-}  // namespace pathproof::cli
+}  // namespace pathproof::run

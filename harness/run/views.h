@@ -1,4 +1,4 @@
-// How a run is told beside its report: --json, --ktap, --summary-md, --netdev-json.
+// The forms of a result beside its report: --json, --ktap, --summary-md, --netdev-json.
 #pragma once
 
 #include <string>
@@ -7,11 +7,7 @@
 #include "harness/report/netdev.h"
 #include "harness/verdict/result.h"
 
-namespace CLI {
-class App;
-}
-
-namespace pathproof::cli {
+namespace pathproof::run {
 
 // A file is "-" for standard output, in place of the summary, and empty for none.
 struct Views {
@@ -25,14 +21,11 @@ struct Views {
     Status check() const;
     // Writes the files. Gives the exit code: 3 where one could not be written.
     int write(const verdict::RunResult& result, int exit_code) const;
-    // Whether standard output was given one of them.
+    // Prints the view that takes standard output; false: none does.
     bool print(const verdict::RunResult& result, int exit_code) const;
 };
 
-// On standard output, where no view takes it: in colours on a terminal.
+// Prints the summary on standard output, where no view takes it: in colours on a terminal.
 void print_summary(const verdict::RunResult& result);
 
-// All but --json, which not every command has.
-void add_view_options(CLI::App& command, Views& views);
-
-}  // namespace pathproof::cli
+}  // namespace pathproof::run

@@ -1,11 +1,11 @@
-#include "harness/cli/progress.h"
+#include "harness/run/progress.h"
 
 #include <unistd.h>
 
 #include <algorithm>
 #include <cstdio>
 
-namespace pathproof::cli {
+namespace pathproof::run {
 namespace {
 
 constexpr std::size_t kBarWidth = 24;
@@ -63,4 +63,4 @@ void StderrProgress::leave_out(std::size_t steps) {
     steps_ = std::max<std::size_t>(steps_ - std::min(steps, steps_), 1);
 }
 
-}  // namespace pathproof::cli
+}  // namespace pathproof::run

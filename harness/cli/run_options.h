@@ -1,0 +1,28 @@
+// Options that commands which run scenarios share.
+#pragma once
+
+#include <string>
+
+#include "harness/run/views.h"
+#include "harness/verdict/options.h"
+
+namespace CLI {
+class App;
+}
+
+namespace pathproof::cli {
+
+// `lab`, `asked`, `file` and `views` must outlive the command.
+
+// --lab. Comes before add_run_options(), which adds the options of single labs.
+void add_lab_option(CLI::App& command, verdict::LabRequest& lab);
+// --repeat
+void add_repeat_option(CLI::App& command, verdict::RunOptions& asked);
+// The options that `qualify` and `repro` share.
+void add_run_options(CLI::App& command, verdict::RunOptions& asked);
+// --baseline
+void add_baseline_option(CLI::App& command, std::string& file);
+// --ktap, --summary-md and --netdev-json; --json is not in every command.
+void add_view_options(CLI::App& command, run::Views& views);
+
+}  // namespace pathproof::cli

@@ -1,0 +1,48 @@
+#include "harness/run/exit_code.h"
+
+#include <algorithm>
+
+namespace pathproof::run {
+namespace {
+
+int repro_exit_code(verdict::ScenarioVerdict verdict) {
+    switch (verdict) {
+        case verdict::ScenarioVerdict::kReproduced:
+        case verdict::ScenarioVerdict::kDefectFound: return 0;
+        case verdict::ScenarioVerdict::kExposed:
+        case verdict::ScenarioVerdict::kNotReproduced:
+        case verdict::ScenarioVerdict::kNoDefectFound: return 1;
+        case verdict::ScenarioVerdict::kInconclusive:
+        case verdict::ScenarioVerdict::kNotRun: return 3;
+    }
+    return 3;
+}
+
+// 0: nothing wrong; 1: a defect, or driver and profile disagree; 3: not measured.
+int device_exit_code(const verdict::RunResult& result) {
+    if (result.verdict == verdict::RunVerdict::kIncomplete) {
+        return 3;
+    }
+    const verdict::ScenarioResult& scenario = result.scenarios.front();
+    const bool failed = std::ranges::any_of(
+        scenario.cells, [](const verdict::Cell& cell) { return verdict::fails(cell.verdict); });
+    const bool found = std::ranges::any_of(scenario.truth_tables, [](const auto& table) {
+        return std::ranges::any_of(table.rows,
+                                   [](const auto& row) { return !row.finding.empty(); });
+    });
+    return failed || found ? 1 : 0;
+}
+
+}  // namespace
+
+int exit_code_of(const verdict::RunResult& result) {
+    if (result.options.command == "repro") {
+        return repro_exit_code(result.scenarios.front().verdict);
+    }
+    if (result.options.command == "offload check") {
+        return device_exit_code(result);
+    }
+    return verdict::exit_code(result.verdict);
+}
+
+}  // namespace pathproof::run

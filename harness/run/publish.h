@@ -1,0 +1,17 @@
+// The end of a run: its report is written, and its exit code is known.
+#pragma once
+
+#include <functional>
+#include <string>
+
+#include "harness/verdict/result.h"
+
+namespace pathproof::run {
+
+// Writes the report of a run that gives `exit_code` into `out_dir` (empty: none), has `print` show
+// the verdict and the report's place (empty: nowhere), and says what was lost. Gives the exit code:
+// 3 where something was lost.
+int publish(const verdict::RunResult& result, const std::string& out_dir, int exit_code,
+            const std::function<void(const std::string& report)>& print);
+
+}  // namespace pathproof::run

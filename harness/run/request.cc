@@ -1,0 +1,160 @@
+#include "harness/run/request.h"
+
+#include <algorithm>
+#include <boost/algorithm/string.hpp>
+
+#include "harness/lab/privilege.h"
+#include "harness/offload/device_class.h"
+#include "harness/prices/run.h"
+#include "harness/process/log.h"
+#include "harness/run/device.h"
+
+namespace pathproof::run {
+namespace {
+
+// kBadInput names those there are.
+Result<const scenario::Scenario*> scenario_named(const std::string& id) {
+    const scenario::Scenario* found = scenario::find_scenario(id);
+    if (found == nullptr) {
+        return fail(ErrorCode::kBadInput, "unknown scenario '{}'; there are: {}", id,
+                    scenario::known_scenarios());
+    }
+    return found;
+}
+
+// The built-in lab alone has all paths that cures are tried on.
+Status check_priced(const verdict::RunOptions& asked) {
+    return asked.prices && asked.lab.name != "veth"
+               ? fail(ErrorCode::kBadInput,
+                      "--prices takes the built-in lab, which has every path that a cure is tried "
+                      "on: leave --lab out")
+               : Status();
+}
+
+Status check_patterns(const std::vector<const scenario::Scenario*>& scenarios,
+                      const std::vector<std::string>& patterns, bool priced) {
+    TRY(priced ? prices::check_price_patterns(prices::price_patterns(patterns)) : Status());
+    for (const std::string& pattern : patterns) {
+        const std::string name = pattern.substr(0, pattern.find('/'));
+        if (priced && name != pattern && name == prices::kPrices) {
+            continue;
+        }
+        if (name != pattern && std::ranges::none_of(scenarios, [&](const auto* scenario) {
+                return scenario->id == name;
+            })) {
+            return fail(ErrorCode::kBadInput, "'{}' is of no scenario of this run", pattern);
+        }
+    }
+    for (const scenario::Scenario* scenario : scenarios) {
+        TRY(scenario::check_cells(*scenario, scenario::patterns_for(scenario->id, patterns)));
+    }
+    return {};
+}
+
+// Opens the lab that was asked for. The report may say of its devices what they are.
+Status take_lab(SessionOptions& session) {
+    session.place = TRY(lab::open_lab(session.asked.lab));
+    session.evidence_note = session.place->evidence_note();
+    session.lab = session.place->name();
+    const std::shared_ptr<agent::Client> dut = session.place->dut();
+    if (dut && !dut->hello().copied.empty()) {
+        process::log(fmt::format("{}: {}; it was copied there for this run",
+                                 session.place->other_host(), dut->hello().copied));
+    }
+    for (const lab::CabledDevice& cabled : session.place->devices()) {
+        auto choice = TRY(choose_device(cabled, dut.get()));
+        const bool first = !session.device;
+        session.evidence =
+            first ? choice.evidence : offload::class_of_ports(session.evidence, choice.evidence);
+        if (first) {
+            session.device = std::move(choice.device);
+        }
+        if (first || session.evidence == choice.evidence) {
+            session.evidence_note = choice.evidence_note;
+        }
+    }
+    return {};
+}
+
+// Takes the device that `offload check` names, in place of a lab's.
+Status take_device(SessionOptions& session) {
+    const verdict::RunOptions& asked = session.asked;
+    session.place = TRY(lab::open_lab({.name = "veth"}));
+    TRY(lab::needs_root("'pathproof offload check'"));
+    auto choice = TRY(choose_device(
+        {.netns = asked.netns,
+         .name = asked.device,
+         .tester_netns = asked.tester_netns.empty() ? asked.netns : asked.tester_netns,
+         .tester_port = asked.tester}));
+    session.device = std::move(choice.device);
+    session.evidence = choice.evidence;
+    session.evidence_note = choice.evidence_note;
+    session.lab = "device " + asked.device;
+    session.least_matrix = asked.quick ? scenario::MatrixSize::kQuick : scenario::MatrixSize::kFull;
+    session.use_hugepages = false;
+    return {};
+}
+
+// kBadInput where the lab lacks a role that one of the session's scenarios needs.
+Status check_roles(const SessionOptions& session) {
+    for (const scenario::Scenario* scenario : session.scenarios) {
+        if (const std::string why = session.place->lacks(scenario->needs); !why.empty()) {
+            return fail(ErrorCode::kBadInput, "lab {} cannot run {}: {}",
+                        to_text(session.asked.lab), scenario->id, why);
+        }
+    }
+    return {};
+}
+
+}  // namespace
+
+Result<std::vector<std::string>> scenario_ids(const std::string& list) {
+    std::vector<std::string> ids;
+    boost::split(ids, list, boost::is_any_of(","));
+    for (const std::string& id : ids) {
+        TRY(scenario_named(id));
+    }
+    return ids;
+}
+
+Result<SessionOptions> session_of(const verdict::RunOptions& asked, std::uint64_t seed,
+                                  const std::string& out_dir) {
+    SessionOptions session{.asked = asked,
+                           .command = verdict::repeat_command(asked),
+                           .out_dir = out_dir,
+                           .seed = seed,
+                           .use_hugepages = !asked.no_hugepages};
+    for (const std::string& id : asked.scenarios) {
+        const auto* found = TRY(scenario_named(id));
+        session.scenarios.push_back(found);
+    }
+    for (const scenario::Scenario& each : scenario::all_scenarios()) {
+        if (asked.scenarios.empty() && each.when != scenario::Scenario::When::kAsked) {
+            session.scenarios.push_back(&each);
+        }
+    }
+    TRY(scenario::check_options(session.scenarios, asked.of_scenarios, asked.cells));
+    TRY(check_patterns(session.scenarios, asked.cells, asked.prices));
+    TRY(check_priced(asked));
+    const bool of_device = asked.command == "offload check";
+    TRY(of_device ? take_device(session) : take_lab(session));
+    std::erase_if(session.scenarios, [&](const scenario::Scenario* each) {
+        return asked.scenarios.empty() && each->when == scenario::Scenario::When::kOnItsLab &&
+               !session.place->lacks(each->needs).empty();
+    });
+    // Of another lab's device the one that its driver says.
+    const bool own = asked.command == "qualify" && !session.device && session.place->duts().empty();
+    const std::string named = asked.profile.empty() && own ? "veth" : asked.profile;
+    if (!named.empty()) {
+        session.profile = TRY(profile::find_profile(profile::profile_directory(), named));
+    }
+    if (of_device) {
+        return session;
+    }
+    TRY(asked.scenarios.empty() ? Status() : check_roles(session));
+    session.calibrate =
+        asked.command == "qualify" ? scenario::Calibrate::kQuick : scenario::Calibrate::kNo;
+    return session;
+}
+
+}  // namespace pathproof::run

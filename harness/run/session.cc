@@ -1,0 +1,234 @@
+#include "harness/run/session.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+#include <filesystem>
+#include <map>
+#include <random>
+
+#include "harness/lab/journal.h"
+#include "harness/lab/privilege.h"
+#include "harness/lab/signals.h"
+#include "harness/prices/kept.h"
+#include "harness/prices/run.h"
+#include "harness/process/log.h"
+#include "harness/report/report.h"
+#include "harness/run/progress.h"
+#include "harness/run/record.h"
+#include "harness/verdict/repeat.h"
+
+namespace pathproof::run {
+namespace {
+
+constexpr std::uint32_t kHugepageMib = 512;
+
+// On the NAT path all hosts belong to the kernel.
+bool any_uses_ports(const std::vector<const scenario::Scenario*>& scenarios) {
+    return std::ranges::any_of(scenarios, [](const scenario::Scenario* scenario) {
+        return scenario->needs != lab::Role::kNatPath;
+    });
+}
+
+bool take_hugepages(lab::Journal& journal) {
+    const auto reserved = journal.reserve_hugepages(kHugepageMib);
+    if (reserved && *reserved >= kHugepageMib) {
+        return true;
+    }
+    if (journal.is_open()) {  // else the guard reports
+        process::log(reserved
+                         ? fmt::format("only {} of {} MiB of hugepages to be had; running without",
+                                       *reserved, kHugepageMib)
+                         : "running without hugepages: " + reserved.error().message);
+    }
+    return false;
+}
+
+SessionOptions with_seed(SessionOptions options) {
+    if (options.seed == 0) {
+        options.seed = std::random_device{}() % 1'000'000 + 1;
+    }
+    return options;
+}
+
+// Ctrl-C: the guard has put the machine back; what was measured is kept, marked INCOMPLETE.
+void keep_partial_report(Record& record, const std::string& out_dir, int signal,
+                         const std::string& machine) {
+    const std::string sentence = fmt::format("Interrupted ({})", strsignal(signal));
+    process::log(fmt::format("interrupted by {}; {}", strsignal(signal), machine));
+    if (out_dir.empty()) {
+        return;
+    }
+    const auto written = report::write_report(record.finish(sentence), out_dir, 3);
+    process::log(written
+                     ? fmt::format("the report in {} holds what was measured and says INCOMPLETE",
+                                   written->folder)
+                     : written.error().message);
+}
+
+// The machine as the guard found it, and another host, which no longer hears from this process.
+std::string machines(const lab::Lab& place, const std::string& machine) {
+    const std::string other = place.other_host();
+    return other.empty()
+               ? machine
+               : fmt::format("{}; {} puts itself back, as it hears no more of us", machine, other);
+}
+
+// A run whose lab is prepared and whose journal is open. The steps are made in the order in which
+// they stand here.
+class Session {
+  public:
+    Session(const SessionOptions& options, lab::Journal& journal, Record& record,
+            StderrProgress& progress)
+        : options_(options),
+          journal_(journal),
+          record_(record),
+          progress_(progress),
+          settings_{.seed = options.seed,
+                    .cells = options.asked.cells,
+                    .given = &options.asked.of_scenarios,
+                    .least_matrix = options.least_matrix,
+                    .hugepages = options.use_hugepages && any_uses_ports(options.scenarios) &&
+                                 take_hugepages(journal),
+                    .cpus = options.place->lcores(),
+                    .out_dir = record.folder(1),
+                    .device = options.device,
+                    .calibrate = options.calibrate} {}
+
+    void run_scenarios() {
+        for (const scenario::Scenario* scenario : options_.scenarios) {
+            if (const std::string why = options_.place->lacks(scenario->needs); !why.empty()) {
+                record_.add_not_run(scenario::not_run(*scenario, why));
+            } else {
+                run_repetitions(*scenario);
+            }
+        }
+    }
+
+    // Measures the table of cures and probes, and keeps a whole one for later runs.
+    void price_cures() {
+        if (!options_.asked.prices || !journal_.is_open()) {
+            return;
+        }
+        const std::vector<std::string> patterns = prices::price_patterns(options_.asked.cells);
+        scenario::Context context{*options_.place, journal_,         progress_,
+                                  settings_,       options_.profile, record_.measured()};
+        auto table = prices::measure_prices(context, prices::key_here(PATHPROOF_VERSION),
+                                            record_.started_at(), patterns);
+        if (!journal_.is_open()) {
+            return;  // the guard reports what was measured
+        }
+        const Status kept = patterns.empty() ? prices::keep(prices::kept_file(), table) : Status();
+        if (!kept) {
+            process::log("the prices are not kept for other runs: " + kept.error().message);
+        }
+        record_.add_prices(std::move(table));
+    }
+
+    // Puts hosts and machine back, and gives the judged run: INCOMPLETE where something is not as
+    // it was found.
+    verdict::RunResult put_back() {
+        const auto hosts = options_.place->put_back();
+        for (const std::string& sentence : hosts.value_or(std::vector<std::string>())) {
+            process::log(sentence);
+        }
+        const Status undone = journal_.undo();
+        for (const std::string& sentence : journal_.left_alone()) {
+            process::log(sentence);
+        }
+        verdict::RunResult result = record_.finish("");
+        const auto not_complete = [&](const std::string& why) {
+            process::log(why);
+            result.verdict = verdict::RunVerdict::kIncomplete;
+            result.reasons.insert(result.reasons.begin(), why);
+        };
+        if (!hosts) {
+            not_complete(hosts.error().message);
+        }
+        if (!undone) {
+            not_complete("The machine could not be put back: " + undone.error().message);
+        }
+        return result;
+    }
+
+  private:
+    void run_repetitions(const scenario::Scenario& scenario) {
+        const std::uint32_t repeat = options_.asked.repeat;
+        settings_.cells = scenario::patterns_for(scenario.id, options_.asked.cells);
+        for (std::uint32_t number = 1; number <= repeat && journal_.is_open(); ++number) {
+            begin_repetition(scenario, number);
+            run_once(scenario);
+        }
+    }
+
+    void begin_repetition(const scenario::Scenario& scenario, std::uint32_t number) {
+        const std::uint32_t repeat = options_.asked.repeat;
+        settings_.seed = verdict::seed_of_repetition(options_.seed, number);
+        settings_.out_dir = record_.folder(number);
+        settings_.calibrate = number == 1 ? options_.calibrate : scenario::Calibrate::kNo;
+        if (repeat == 1) {
+            return;
+        }
+        process::log(fmt::format("{}: repetition {} of {}, seed {}", scenario.id, number, repeat,
+                                 settings_.seed));
+        if (!settings_.out_dir.empty()) {
+            std::error_code full;  // said when the evidence is missed
+            std::filesystem::create_directories(settings_.out_dir + "/evidence", full);
+        }
+    }
+
+    void run_once(const scenario::Scenario& scenario) {
+        scenario::Context context{*options_.place,  journal_,           progress_, settings_,
+                                  options_.profile, record_.measured(), earlier_};
+        record_.measured().begin(
+            {.id = scenario.id, .title = scenario.title, .question = scenario.question});
+        auto result = scenario::run_scenario(scenario, context);
+        if (!journal_.is_open()) {
+            return;  // the guard reports what was measured
+        }
+        verdict::ScenarioResult made =
+            result ? std::move(*result) : *record_.measured().cut_short(result.error().message);
+        record_.describe(made);
+        earlier_.emplace(scenario.id, made.verdict);
+        record_.add(std::move(made));
+    }
+
+    const SessionOptions& options_;
+    lab::Journal& journal_;
+    Record& record_;
+    StderrProgress& progress_;
+    scenario::Options settings_;
+    std::map<std::string, verdict::ScenarioVerdict> earlier_;  // by scenario
+};
+
+}  // namespace
+
+Result<verdict::RunResult> run_session(const SessionOptions& options) {
+    TRY(lab::needs_root("'" + options.command + "'"));
+    const SessionOptions seeded = with_seed(options);
+    const lab::SignalHold hold;
+    auto journal = TRY(lab::Journal::open(options.command));
+    TRY(seeded.place->prepare(*journal));
+    // Only once this run is certain: a refused one leaves no folder behind.
+    if (!seeded.out_dir.empty()) {
+        TRY(report::prepare_output(seeded.out_dir));
+    }
+    Record record(seeded);
+    StderrProgress progress(record.measured());
+    const lab::SignalGuard guard(
+        journal.get(),
+        [&](int signal, const std::string& machine) {
+            keep_partial_report(record, seeded.out_dir, signal, machines(*seeded.place, machine));
+        },
+        [&] { progress.silence(); });
+    for (const std::string& sentence : journal->recovered()) {
+        process::log(sentence);
+    }
+    Session session(seeded, *journal, record, progress);
+    session.run_scenarios();
+    session.price_cures();
+    return session.put_back();
+}
+
+}  // namespace pathproof::run

@@ -1,0 +1,41 @@
+// A run of scenarios on a lab, from the first check to the put-back machine.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "dataplane/base/result.h"
+#include "dataplane/port/port.h"
+#include "harness/lab/lab.h"
+#include "harness/profile/profile.h"
+#include "harness/scenario/scenario.h"
+#include "harness/verdict/result.h"
+
+namespace pathproof::run {
+
+struct SessionOptions {
+    verdict::RunOptions asked;                  // by the command
+    std::string command;                        // as typed
+    std::string lab = "veth";                   // as the report names it
+    std::shared_ptr<lab::Lab> place = nullptr;  // never null in run_session()
+    std::optional<profile::Profile> profile;
+    std::vector<const scenario::Scenario*> scenarios;
+    std::string out_dir;
+    std::uint64_t seed = 0;  // 0: drawn
+    bool use_hugepages = true;
+    scenario::Calibrate calibrate = scenario::Calibrate::kNo;          // for offload-truth
+    scenario::MatrixSize least_matrix = scenario::MatrixSize::kQuick;  // for offload-truth
+    std::optional<scenario::TruthDevice> device = std::nullopt;        // in place of the lab's own
+    port::Evidence evidence = port::Evidence::kVirtual;                // the built-in lab's
+    std::string evidence_note;                                         // empty: the built-in lab's
+};
+
+// Runs the scenarios and judges the run. A scenario that could not be run is a value
+// (INCONCLUSIVE, with the error's sentence); an error is returned only when nothing was run. The
+// machine is as it was found when this returns.
+Result<verdict::RunResult> run_session(const SessionOptions& options);
+
+}  // namespace pathproof::run
