@@ -1,0 +1,98 @@
+#define BOOST_TEST_MODULE run
+#include <boost/test/unit_test.hpp>
+#include <string>
+
+#include "harness/run/exit_code.h"
+#include "harness/run/request.h"
+#include "harness/run/views.h"
+
+namespace pathproof::run {
+namespace {
+
+verdict::RunResult result_of(const char* command, verdict::ScenarioVerdict scenario,
+                             verdict::RunVerdict run = verdict::RunVerdict::kQualified) {
+    verdict::RunResult result;
+    result.options.command = command;
+    result.verdict = run;
+    result.scenarios = {{.id = "offload-truth", .verdict = scenario}};
+    return result;
+}
+
+std::string refusal(const verdict::RunOptions& asked) {
+    const auto session = session_of(asked, 1, "");
+    return session ? "" : session.error().message;
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(repro_gives_the_exit_code_of_its_scenario) {
+    using enum verdict::ScenarioVerdict;
+    for (const auto& [scenario, code] : {std::pair{kReproduced, 0},
+                                         {kDefectFound, 0},
+                                         {kExposed, 1},
+                                         {kNotReproduced, 1},
+                                         {kNoDefectFound, 1},
+                                         {kInconclusive, 3},
+                                         {kNotRun, 3}}) {
+        BOOST_TEST(exit_code_of(result_of("repro", scenario)) == code);
+    }
+}
+
+BOOST_AUTO_TEST_CASE(qualify_gives_the_exit_code_of_the_run) {
+    using verdict::RunVerdict;
+    const auto code = [](RunVerdict run) {
+        return exit_code_of(result_of("qualify", verdict::ScenarioVerdict::kReproduced, run));
+    };
+    BOOST_TEST(code(RunVerdict::kQualified) == 0);
+    BOOST_TEST(code(RunVerdict::kNotQualified) == 1);
+    BOOST_TEST(code(RunVerdict::kIncomplete) == 3);
+}
+
+BOOST_AUTO_TEST_CASE(offload_check_fails_where_a_row_has_a_finding) {
+    verdict::RunResult result =
+        result_of("offload check", verdict::ScenarioVerdict::kNoDefectFound);
+    BOOST_TEST(exit_code_of(result) == 0);
+    result.scenarios.front().truth_tables = {{.rows = {{.finding = "it is wrong"}}}};
+    BOOST_TEST(exit_code_of(result) == 1);
+    result.verdict = verdict::RunVerdict::kIncomplete;
+    BOOST_TEST(exit_code_of(result) == 3);
+}
+
+BOOST_AUTO_TEST_CASE(a_request_is_refused_before_anything_is_run) {
+    const verdict::LabRequest veth{.name = "veth"};
+    BOOST_TEST(refusal({.command = "qualify", .lab = veth, .scenarios = {"no-such"}})
+                   .starts_with("unknown scenario 'no-such'; there are: "));
+    BOOST_TEST(refusal({.command = "qualify", .lab = {.name = "no-such"}})
+                   .starts_with("unknown lab 'no-such'; there are: "));
+    BOOST_TEST(
+        refusal({.command = "qualify", .lab = {.name = "veth", .guest = {.nic = "e1000e"}}}) ==
+        "--nic, --kernel, --modules and --module are of the lab qemu");
+    BOOST_TEST(refusal({.command = "repro", .lab = {.name = "veth", .cni = {.plugins = "/p"}}}) ==
+               "--conflist and --plugins are of the lab cni");
+    BOOST_TEST(refusal({.command = "qualify", .lab = {.name = "cni"}, .prices = true})
+                   .starts_with("--prices takes the built-in lab"));
+}
+
+BOOST_AUTO_TEST_CASE(a_session_has_the_values_of_its_request) {
+    const auto session = session_of({.command = "repro",
+                                     .lab = {.name = "veth"},
+                                     .scenarios = {"dns-race"},
+                                     .of_scenarios = {{"pairs", 7}},
+                                     .no_hugepages = true},
+                                    5, "out");
+    BOOST_REQUIRE(session);
+    BOOST_TEST(session->scenarios.size() == 1u);
+    BOOST_TEST(session->seed == 5u);
+    BOOST_TEST(session->out_dir == "out");
+    BOOST_TEST(!session->use_hugepages);
+    BOOST_TEST(session->asked.of_scenarios.at("pairs").value() == 7u);
+}
+
+BOOST_AUTO_TEST_CASE(standard_output_takes_one_view) {
+    BOOST_TEST(Views{.json = true}.check().has_value());
+    BOOST_TEST((Views{.ktap = true, .summary_md = "file"}.check().has_value()));
+    BOOST_TEST((!Views{.json = true, .ktap = true}.check().has_value()));
+    BOOST_TEST((!Views{.summary_md = "-", .netdev_json = "-"}.check().has_value()));
+}
+
+}  // namespace pathproof::run
