@@ -64,10 +64,10 @@ Status check(const EalOptions& options, const std::vector<int>& usable) {
         return fail(ErrorCode::kBadInput, "{} workers are more than DPDK's {} lcores",
                     options.worker_cpus.size(), RTE_MAX_LCORE - 1);
     }
-    TRY(check_memory(options));
     for (const std::string& device : options.pci) {
         TRY(pci_ready(name_of(device)));
     }
+    TRY(check_memory(options));
     std::set<std::string> names;
     for (const std::string& vdev : options.vdevs) {
         if (!names.insert(name_of(vdev)).second) {

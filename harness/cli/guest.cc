@@ -9,8 +9,8 @@
 
 #include "harness/cli/arguments.h"
 #include "harness/cli/commands.h"
-#include "harness/cli/generate/typed_command.h"
 #include "harness/guest/program.h"
+#include "harness/process/typed_command.h"
 #include "harness/verdict/bisect.h"
 
 namespace pathproof::cli {
@@ -96,7 +96,7 @@ Result<int> boot(const GuestOptions& options, const std::vector<std::string>& wo
             typed.insert(typed.end(), {name, value});
         }
     }
-    plan.typed = shell_words(typed);
+    plan.typed = process::shell_words(typed);
     fmt::print(stderr, "pathproof: in a guest of QEMU ({}): {} ({}), {} CPUs, {} MiB\n",
                plan.kvm ? "KVM" : "TCG", plan.kernel.release, plan.kernel.origin, plan.cpus,
                plan.memory_mib);

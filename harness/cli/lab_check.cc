@@ -10,10 +10,10 @@
 
 #include "dataplane/base/clock.h"
 #include "dataplane/port/cpus.h"
+#include "dataplane/port/device_name.h"
 #include "dataplane/port/numa.h"
 #include "harness/agent/ethtool.h"
 #include "harness/agent/program_copy.h"
-#include "harness/cli/port_journal.h"
 #include "harness/lab/journal.h"
 #include "harness/lab/kernel_module.h"
 #include "harness/lab/lab.h"
@@ -23,10 +23,10 @@
 #include "harness/lab/preflight.h"
 #include "harness/lab/privilege.h"
 #include "harness/lab/signals.h"
+#include "harness/ports/open.h"
 #include "harness/process/json_text.h"
 #include "harness/process/netns.h"
 #include "harness/tester/client.h"
-#include "harness/tester/port_choice.h"
 
 namespace pathproof::cli {
 namespace {
@@ -112,7 +112,7 @@ lab::LcoresOf lcores_in(const LabFile& file) {
 Result<std::string> fix(const LabFile& file) {
     const lab::SignalHold hold;
     auto journal = TRY(lab::Journal::open("pathproof lab check --fix"));
-    const lab::SignalGuard guard(journal.get(), tell_interrupted);
+    const lab::SignalGuard guard(journal.get(), ports::log_interrupted);
     TRY(lab::bind_ports(file, *journal));
     if (const std::uint32_t wanted = lab::hugepages_mib_for(file); wanted != 0) {
         TRY(journal->reserve_hugepages(wanted));  // the check says how many there are
@@ -161,18 +161,18 @@ std::vector<Check> check_dut(const LabFile& file, agent::Client& dut) {
     return checks;
 }
 
-Result<OpenTester> open_ports_of(const LabFile& file) {
+Result<ports::OpenTester> open_ports_of(const LabFile& file) {
     tester::TesterOptions wanted{
         .netns = file.tester_netns,
         .ports = {},
         .worker_cpus = {lab::lcores_of_run(file, port::usable_cpus()).back()}};
     for (const TesterPort& port : file.ports) {
         auto chosen =
-            TRY(tester::choose_port(port.device, file.tester_netns, port.queues, &port.addresses));
+            TRY(ports::choose_port(port.device, file.tester_netns, port.queues, &port.addresses));
         wanted.ports.push_back(std::move(chosen));
         wanted.hugepages |= port.kind == TesterPort::Kind::kPci;
     }
-    return open_tester(wanted, wanted.ports);
+    return ports::open_tester(wanted, wanted.ports);
 }
 
 template <typename Frames, typename Bytes>
@@ -323,26 +323,26 @@ Result<std::string> bind(const LabBindOptions& options) {
     TRY(lab::needs_root("'pathproof lab bind'"));
     const auto driver = TRY(lab::parse_user_driver(options.driver));
     for (const std::string& device : options.devices) {
-        if (lab::pci_address(device).empty()) {
+        if (port::pci_address(device).empty()) {
             return fail(ErrorCode::kBadInput,
                         "'{}' is no PCI address; write it as lspci -D does, for example "
                         "0000:3b:00.0",
                         device);
         }
-        const Status spare = lab::check_touchable(lab::pci_address(device), "");
+        const Status spare = lab::check_touchable(port::pci_address(device), "");
         if (!spare && spare.error().code != ErrorCode::kNotFound) {
             return pass_on(spare.error());
         }
-        TRY(lab::read_binding(lab::pci_address(device), {}));
+        TRY(lab::read_binding(port::pci_address(device), {}));
     }
     const lab::SignalHold hold;
     auto journal = TRY(lab::Journal::open("pathproof lab bind"));
-    const lab::SignalGuard guard(journal.get(), tell_interrupted);
+    const lab::SignalGuard guard(journal.get(), ports::log_interrupted);
     if (lab::module_state(lab::kernel_name(driver), {}) == lab::ModuleState::kMissing) {
         TRY(journal->load_module(lab::kernel_name(driver)));
     }
     for (const std::string& device : options.devices) {
-        TRY(journal->bind_pci(lab::pci_address(device), driver));
+        TRY(journal->bind_pci(port::pci_address(device), driver));
     }
     const auto free = TRY(journal->reserve_hugepages(options.hugepages_mib));
     TRY(journal->keep("binding"));

@@ -8,19 +8,20 @@
 
 #include "dataplane/base/clock.h"
 #include "dataplane/port/cpus.h"
+#include "dataplane/port/device_name.h"
+#include "dataplane/port/port_request.h"
 #include "dataplane/softnic/engine.h"
 #include "dataplane/softnic/faults.h"
-#include "harness/cli/port_journal.h"
 #include "harness/cli/truth_text.h"
 #include "harness/fingerprint/host.h"
 #include "harness/lab/lab_file.h"
 #include "harness/lab/signals.h"
 #include "harness/offload/check.h"
 #include "harness/offload/device_class.h"
+#include "harness/ports/open.h"
 #include "harness/report/report.h"
 #include "harness/run/expected.h"
 #include "harness/run/publish.h"
-#include "harness/tester/port_choice.h"
 
 namespace pathproof::cli {
 namespace {
@@ -51,15 +52,15 @@ Status check_options(const OffloadCheckOptions& options) {
 
 // The interface that a net_tap port makes when it is opened, and that no one can look at before.
 std::string tap_interface(const std::string& device) {
-    return device.starts_with("net_tap") ? lab::interface_argument(device) : "";
+    return device.starts_with("net_tap") ? port::interface_argument(device) : "";
 }
 
-Result<tester::PortRequest> far_port(const OffloadCheckOptions& options) {
+Result<port::PortRequest> far_port(const OffloadCheckOptions& options) {
     if (options.far == tap_interface(options.dpdk) && !options.far.empty()) {
-        return tester::PortRequest{.name = options.far,
-                                   .device = tester::af_packet_device(options.far)};
+        return port::PortRequest{.name = options.far,
+                                 .device = port::af_packet_device(options.far)};
     }
-    return tester::choose_port(options.far, options.netns);
+    return ports::choose_port(options.far, options.netns);
 }
 
 std::vector<int> two_cpus() {
@@ -68,22 +69,22 @@ std::vector<int> two_cpus() {
     return cpus;
 }
 
-Result<OpenTester> start_tester(const OffloadCheckOptions& options) {
+Result<ports::OpenTester> start_tester(const OffloadCheckOptions& options) {
     tester::TesterOptions wanted{.netns = options.netns, .worker_cpus = two_cpus()};
     if (options.software_nic) {
         wanted.software_nic = tester::SoftwareNic{options.faults, options.seed};
-        return open_tester(wanted, {});
+        return ports::open_tester(wanted, {});
     }
-    auto device = TRY(tester::choose_port(options.dpdk, options.netns));
+    auto device = TRY(ports::choose_port(options.dpdk, options.netns));
     auto far = TRY(far_port(options));
-    device.offloads = tester::PortOffloads::kAll;
+    device.offloads = port::PortOffloads::kAll;
     wanted.ports = {std::move(device), std::move(far)};
-    std::vector<tester::PortRequest> there = wanted.ports;
+    std::vector<port::PortRequest> there = wanted.ports;
     // The interface of net_tap comes and goes with its port.
-    std::erase_if(there, [&](const tester::PortRequest& port) {
+    std::erase_if(there, [&](const port::PortRequest& port) {
         return port.name == tap_interface(options.dpdk);
     });
-    return open_tester(wanted, there);
+    return ports::open_tester(wanted, there);
 }
 
 // The one named, before any port is opened.

@@ -11,10 +11,10 @@
 #include "dataplane/traffic/respond_run.h"
 #include "harness/cli/answer_rule.h"
 #include "harness/cli/commands.h"
-#include "harness/cli/data_port.h"
 #include "harness/cli/generate/number_checks.h"
 #include "harness/cli/seconds.h"
 #include "harness/cli/traffic_rows.h"
+#include "harness/ports/open.h"
 #include "harness/process/json_text.h"
 #include "harness/process/stop.h"
 
@@ -205,17 +205,19 @@ Result<int> run(const RespondOptions& options) {
                     queues, lcores);
     }
     const std::atomic<bool>& stop = process::stop_on_signals();
-    DataPorts data = TRY(DataPorts::open({.ports = {{.port = options.port, .queues = queues}},
-                                          .netns = options.netns,
-                                          .cpus = options.cpus}));
-    port::Port& port = data.ports.front();
+    ports::OwnPorts own =
+        TRY(ports::OwnPorts::open({.ports = {{.name = options.port, .queues = queues}},
+                                   .netns = options.netns,
+                                   .cpus = options.cpus}));
+    port::Port& port = own.set.ports.front();
     const port::PortInfo& info = port.info();
     fmt::print(stderr, "answering on {} ({}){}\n", info.name, info.driver,
                options.seconds > 0 ? "" : "; Ctrl-C ends it");
     const traffic::RespondPlan plan{
         .responder = responder, .duration = nanoseconds_of(options.seconds), .workers = lcores};
-    auto report = TRY(traffic::run_responder(data.eal, port, plan, stop));
-    std::ranges::copy(data.objections, std::back_inserter(report.objections));
+    auto report = TRY(traffic::run_responder(own.set.eal, port, plan, stop));
+    const std::vector<std::string> objections = own.objections();
+    std::ranges::copy(objections, std::back_inserter(report.objections));
     fmt::print("{}", options.json ? process::to_text(respond_json(report, info)) + "\n"
                                   : respond_table(report, info));
     return report.objections.empty() ? 0 : 3;

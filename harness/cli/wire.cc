@@ -6,12 +6,11 @@
 
 #include "harness/cli/commands.h"
 #include "harness/cli/generate/number_checks.h"
-#include "harness/cli/port_journal.h"
 #include "harness/cli/seconds.h"
+#include "harness/ports/open.h"
 #include "harness/process/json_text.h"
 #include "harness/process/stop.h"
 #include "harness/tester/client.h"
-#include "harness/tester/port_choice.h"
 #include "harness/tester/wire_text.h"
 
 namespace pathproof::cli {
@@ -47,35 +46,22 @@ Status wait_for_end(tester::Client& tester, const WireOptions& options) {
     }
 }
 
-struct Started {
-    std::unique_ptr<lab::Journal> journal;  // outlives the tester's ports
-    std::unique_ptr<tester::Client> tester;
-};
-
-Result<Started> start(const WireOptions& options) {
-    tester::TesterOptions wanted{.netns = options.netns, .worker_cpus = {options.cpu}};
-    for (const std::string& name : {options.port_a, options.port_b}) {
-        auto port = TRY(tester::choose_port(name, options.netns));
-        wanted.ports.push_back(std::move(port));
-    }
-    if (tester::is_same_port(wanted.ports[0], wanted.ports[1])) {
-        return fail(ErrorCode::kBadInput, "port '{}' is named twice; a wire has two ends",
-                    options.port_b);
-    }
-    auto journal = TRY(port_journal(wanted.ports));
-    std::unique_ptr<tester::Client> tester;
-    TRY(open_noted(journal, wanted.ports, options.netns, [&]() -> Status {
-        tester = TRY(tester::Client::start(wanted));
-        return tester->start_wire({.mode = options.mode, .tunnel_ports = options.vxlan_ports});
-    }));
-    return Started{std::move(journal), std::move(tester)};
+Result<ports::OpenTester> start(const WireOptions& options) {
+    const auto chosen =
+        TRY(ports::choose_ports({{.name = options.port_a}, {.name = options.port_b}}, options.netns,
+                                "a wire has two ends"));
+    auto started = TRY(
+        ports::open_tester({.netns = options.netns, .ports = chosen, .worker_cpus = {options.cpu}},
+                           chosen, ports::OnSignal::kToCaller));
+    TRY(started.client->start_wire({.mode = options.mode, .tunnel_ports = options.vxlan_ports}));
+    return started;
 }
 
 Result<int> run(const WireOptions& options) {
     process::stop_on_signals();
     TRY(tester::check_evidence_path(options.capture));
     const auto started = TRY(start(options));
-    tester::Client* tester = started.tester.get();
+    tester::Client* tester = started.client.get();
     const auto& ports = tester->ports();
     fmt::print(stderr, "wire {} <-> {} ({}, {}), mode {}{}\n", ports[0].name, ports[1].name,
                ports[0].driver, tester->dpdk_version(), softnic::name(options.mode),

@@ -14,6 +14,7 @@
 
 #include "dataplane/base/join_each.h"
 #include "dataplane/base/number.h"
+#include "dataplane/port/device_name.h"
 #include "harness/lab/machine_use.h"
 #include "harness/lab/undo.h"
 
@@ -272,7 +273,7 @@ TesterPort Reader::port(const toml::table& table) {
         return port;
     }
     const toml::source_region& where = table.get(key)->source();
-    if (port.kind == TesterPort::Kind::kPci && pci_address(device) != device) {
+    if (port.kind == TesterPort::Kind::kPci && port::pci_address(device) != device) {
         wrong(where, "'{}' is no PCI address; write it as lspci -D does, for example 0000:3b:00.0",
               device);
     }
@@ -475,19 +476,9 @@ std::string to_string(const Dut& dut) {
     return dut.where.empty() ? "DUT" : "DUT " + dut.where;
 }
 
-std::string interface_argument(const std::string& vdev) {
-    constexpr std::string_view kKey = ",iface=";
-    const std::size_t at = vdev.find(kKey);
-    if (at == std::string::npos) {
-        return {};
-    }
-    const std::size_t begin = at + kKey.size();
-    return vdev.substr(begin, vdev.find(',', begin) - begin);
-}
-
 std::string TesterPort::kernel_device() const {
     return kind == Kind::kKernel ? device
-           : kind == Kind::kVdev ? interface_argument(device)
+           : kind == Kind::kVdev ? port::interface_argument(device)
                                  : std::string();
 }
 

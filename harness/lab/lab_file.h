@@ -64,9 +64,6 @@ struct Prefix {
 Result<Prefix> parse_prefix(std::string_view text);
 std::string to_string(const Prefix& prefix);
 
-// The device that a virtual device's arguments name: "u0" of "net_af_packet0,iface=u0"; or nothing.
-std::string interface_argument(const std::string& vdev);
-
 struct TesterPort {
     enum class Kind { kPci, kVdev, kKernel };
     std::string name;

@@ -10,7 +10,7 @@
 #include <sstream>
 #include <utility>
 
-#include "dataplane/base/pattern.h"
+#include "dataplane/port/device_name.h"
 #include "harness/hazards/ruleset.h"
 #include "harness/process/foreign.h"
 #include "harness/process/json_text.h"
@@ -146,7 +146,7 @@ std::string pci_in(const std::string& path) {
     std::string part;
     std::string found;
     while (std::getline(parts, part, '/')) {
-        found = !part.empty() && pci_address(part) == part ? part : found;
+        found = !part.empty() && port::pci_address(part) == part ? part : found;
     }
     return found;
 }
@@ -343,23 +343,9 @@ std::vector<std::string> objections(const DeviceUse& use, const std::vector<Pref
     return found;
 }
 
-std::string pci_address(const std::string& name) {
-    static const Pattern kAddress(
-        "^([0-9a-fA-F]{4}:)?([0-9a-fA-F]{2}:[0-9a-fA-F]{2}[.][0-7])(,.*)?$");
-    const auto parts = kAddress.search(name);
-    if (!parts || parts->front() != name) {
-        return {};
-    }
-    std::string address = ((*parts)[1].empty() ? "0000:" : (*parts)[1]) + (*parts)[2];
-    std::ranges::transform(address, address.begin(), [](unsigned char letter) {
-        return static_cast<char>(std::tolower(letter));
-    });
-    return address;
-}
-
 Status check_touchable(const std::string& device, const std::string& netns,
                        const std::vector<Prefix>* plan) {
-    const std::string pci = pci_address(device);
+    const std::string pci = port::pci_address(device);
     bool found = !pci.empty();
     // The kernel shows an interface in its own namespace only.
     for (const std::string& where :

@@ -44,10 +44,6 @@ std::vector<std::string> objections(const DeviceUse& use, const std::vector<Pref
 Status check_touchable(const std::string& device, const std::string& netns,
                        const std::vector<Prefix>* plan = nullptr);
 
-// "0000:3b:00.0" for what is written as a PCI address, with or without domain and with DPDK's
-// arguments behind it; empty: it is none.
-std::string pci_address(const std::string& name);
-
 // Refuses (kBadInput) ports and devices of a lab file that may not be touched, with one line for
 // each; a DUT device that is not there is kNotFound.
 Status check_tester_ports(const LabFile& lab, const MachineUse& tester);

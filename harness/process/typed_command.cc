@@ -1,11 +1,11 @@
-#include "harness/cli/generate/typed_command.h"
+#include "harness/process/typed_command.h"
 
 #include <algorithm>
 #include <boost/algorithm/string/replace.hpp>
 #include <cctype>
 #include <fstream>
 
-namespace pathproof::cli {
+namespace pathproof::process {
 namespace {
 
 bool is_plain(const std::string& word) {
@@ -38,4 +38,4 @@ std::string typed_command() {
     return shell_words(words);
 }
 
-}  // namespace pathproof::cli
+}  // namespace pathproof::process

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-namespace pathproof::cli {
+namespace pathproof::process {
 
 // Words as a shell takes them back.
 std::string shell_words(const std::vector<std::string>& words);
@@ -12,4 +12,4 @@ std::string shell_words(const std::vector<std::string>& words);
 // From /proc/self/cmdline, the program as "pathproof".
 std::string typed_command();
 
-}  // namespace pathproof::cli
+}  // namespace pathproof::process

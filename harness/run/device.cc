@@ -4,13 +4,14 @@
 #include <nlohmann/json.hpp>
 #include <vector>
 
+#include "dataplane/port/device_name.h"
 #include "harness/agent/ethtool.h"
 #include "harness/lab/machine_use.h"
 #include "harness/offload/device_class.h"
+#include "harness/ports/choose.h"
 #include "harness/process/json_text.h"
 #include "harness/process/netns.h"
 #include "harness/process/program.h"
-#include "harness/tester/port_choice.h"
 
 namespace pathproof::run {
 namespace {
@@ -113,8 +114,8 @@ Result<DeviceChoice> choose_device(const lab::CabledDevice& cable, agent::Client
     }
     TRY(check_device(info));
     const auto far = TRY(far_end_of(cable));
-    const auto port = TRY(tester::choose_port(far.interface, far.netns, cable.tester_queues,
-                                              plan_of(cable.port_plan)));
+    const auto port = TRY(ports::choose_port(far.interface, far.netns, cable.tester_queues,
+                                             plan_of(cable.port_plan)));
     constexpr std::uint32_t kStandardPacket = 1500;
     scenario::TruthDevice device{.netns = cable.netns,
                                  .host = cable.host,
@@ -123,13 +124,12 @@ Result<DeviceChoice> choose_device(const lab::CabledDevice& cable, agent::Client
                                  .tester_port = port,
                                  .tester_lcore = cable.tester_lcore,
                                  .longest_packet = kStandardPacket};
-    if (const std::string usual = tester::af_packet_device(far.interface);
+    if (const std::string usual = port::af_packet_device(far.interface);
         port.device.starts_with(usual)) {
         const auto far_info = TRY(read_device(far.netns, far.interface));
         const std::string queues = port.device.substr(usual.size());
-        device.tester_port.device =
-            tester::af_packet_device_for_long_frames(far.interface) + queues;
-        device.tester_port.pool_mbufs = tester::kLongFrameMbufs;
+        device.tester_port.device = port::af_packet_device_for_long_frames(far.interface) + queues;
+        device.tester_port.pool_mbufs = port::kLongFrameMbufs;
         device.longest_packet = std::min<std::uint32_t>(9000, far_info.mtu);
     }
     const port::Evidence evidence = offload::class_of_device(info);

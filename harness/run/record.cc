@@ -8,6 +8,7 @@
 #include <tuple>
 
 #include "dataplane/base/clock.h"
+#include "dataplane/port/device_name.h"
 #include "harness/fingerprint/host.h"
 #include "harness/guest/program.h"
 #include "harness/prices/cures.h"
@@ -18,7 +19,6 @@
 #include "harness/report/report.h"
 #include "harness/scenario/device_facts.h"
 #include "harness/scenario/service_path/snat_timestamps.h"
-#include "harness/tester/port_choice.h"
 #include "harness/verdict/repeat.h"
 
 namespace pathproof::run {
@@ -50,7 +50,7 @@ std::vector<verdict::FactGroup> serial_facts(const lab::Lab& place) {
     for (const lab::CabledDevice& cabled : place.devices()) {
         devices.push_back(cabled.name);
         tester_netns = cabled.tester_netns;
-        if (const auto behind = tester::kernel_port(cabled.tester_port)) {
+        if (const auto behind = port::kernel_port(cabled.tester_port)) {
             ports.push_back(behind->interface);
         } else if (!cabled.tester_port.starts_with("net_")) {
             ports.push_back(cabled.tester_port);

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "dataplane/base/result.h"
+#include "dataplane/port/port_request.h"
 #include "harness/lab/journal.h"
 #include "harness/lab/lab.h"
 #include "harness/profile/profile.h"
@@ -30,7 +31,7 @@ struct TruthDevice {
     std::string host = "";  // another machine, by the name that its user gave it; empty: this one
     std::string name;
     std::string tester_netns;
-    tester::PortRequest tester_port;
+    port::PortRequest tester_port;
     std::optional<int> tester_lcore = std::nullopt;  // its CPU; nothing: the last of Options::cpus
     std::uint32_t longest_packet = 9000;             // bytes, that the tester's port takes whole
     lab::Finish finish = lab::Finish::kAsItsDriverIs;

@@ -106,18 +106,4 @@ Status check_evidence_path(const std::string& path) {
     return {};
 }
 
-std::string af_packet_device(const std::string& interface) {
-    // The driver takes slot n at n * framesz (rte_pmd_init_internals), which is where the kernel
-    // has it only if framesz divides blocksz exactly: 112 slots of 2304 bytes in 63 pages. 40
-    // blocks.
-    return "net_af_packet,iface=" + interface +
-           ",blocksz=258048,framesz=2304,framecnt=4480,qdisc_bypass=1";
-}
-
-std::string af_packet_device_for_long_frames(const std::string& interface) {
-    // 16 slots of 40,960 bytes in a block of 160 pages, 64 blocks.
-    return "net_af_packet,iface=" + interface +
-           ",blocksz=655360,framesz=40960,framecnt=1024,qdisc_bypass=1";
-}
-
 }  // namespace pathproof::tester

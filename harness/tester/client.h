@@ -12,6 +12,7 @@
 #include "dataplane/judge/pair_report.h"
 #include "dataplane/pairs/pair_plan.h"
 #include "dataplane/port/port.h"
+#include "dataplane/port/port_request.h"
 #include "dataplane/softnic/nic_link.h"
 #include "dataplane/softnic/wire.h"
 #include "dataplane/traffic/answer_rule.h"
@@ -20,21 +21,6 @@
 #include "harness/process/rpc.h"
 
 namespace pathproof::tester {
-
-enum class PortOffloads : std::uint8_t {
-    kListed,  // those of tx_offloads
-    kAll,     // every checksum, segmentation, VLAN insertion and multi-segment offload it has
-};
-
-struct PortRequest {
-    std::string name;    // "c0"
-    std::string device;  // a vdev with its arguments ("net_af_packet,iface=c0,qdisc_bypass=1"; a
-                         // number is added to the driver's name) or a PCI address
-    std::uint64_t tx_offloads = 0;
-    PortOffloads offloads = PortOffloads::kListed;
-    std::uint32_t pool_mbufs = 0;  // 0: as many as its queues and the lcores take
-    std::uint16_t queues = 1;      // of each direction; all receive queues are read in turn
-};
 
 // In place of ports: a software NIC in the tester (softnic/nic_stand.h). It takes a worker of its
 // own, the last one. Its ports are called "device" and "far".
@@ -46,7 +32,7 @@ struct SoftwareNic {
 
 struct TesterOptions {
     std::string netns;  // where the EAL starts; empty: the caller's
-    std::vector<PortRequest> ports;
+    std::vector<port::PortRequest> ports;
     std::vector<int> worker_cpus;  // one lcore each; the control thread never polls
     bool hugepages = false;
     std::optional<SoftwareNic> software_nic;
@@ -105,14 +91,5 @@ class Client {
 // Whether a file can be made at `path` (empty: none is wanted, fine): asked before a run, for a
 // report whose evidence cannot be written would have been made for nothing.
 Status check_evidence_path(const std::string& path);
-
-// The af_packet device of a kernel interface, for PortRequest::device. Its ring slots take whole
-// frames of up to 2238 bytes, 4480 of them; the driver's own 512 slots of 2048 bytes lose a burst
-// when the CPU is shared and cut frames above 1982 bytes.
-std::string af_packet_device(const std::string& interface);
-// The same with slots that take whole frames and super-frames of up to 40,894 bytes: 1024 of them.
-// Goes with pool_mbufs of kLongFrameMbufs, for each is as long.
-std::string af_packet_device_for_long_frames(const std::string& interface);
-inline constexpr std::uint32_t kLongFrameMbufs = 2048;
 
 }  // namespace pathproof::tester

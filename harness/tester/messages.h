@@ -12,9 +12,12 @@
 namespace pathproof::port {
 
 ENUM_VALUES(Evidence, 3)
+ENUM_VALUES(PortOffloads, 2)
 
 FIELDS(PortInfo, name, device, driver, evidence, mac, link_mbps, numa_node, tx_offloads,
        rx_offloads)
+FIELDS(PortRequest, name, device, tx_offloads, offloads, pool_mbufs, queues, xdp_interface,
+       send_buffer_bytes)
 FIELDS(PortCounters, rx_packets, tx_packets, rx_missed, rx_no_mbuf, rx_errors, tx_errors,
        tx_by_interface)
 
@@ -96,10 +99,7 @@ FIELDS(NicLinkReport, directions, objections)
 
 namespace pathproof::tester {
 
-ENUM_VALUES(PortOffloads, 2)
-
 FIELDS(SoftwareNic, faults, seed)
-FIELDS(PortRequest, name, device, tx_offloads, offloads, pool_mbufs, queues)
 FIELDS(TesterOptions, netns, ports, worker_cpus, hugepages, software_nic)
 FIELDS(Opened, dpdk_version, ports)
 

@@ -8,45 +8,20 @@
 #include "dataplane/pairs/pair_run.h"
 #include "dataplane/port/capture.h"
 #include "dataplane/port/device.h"
-#include "dataplane/port/eal.h"
-#include "dataplane/port/frame_pool.h"
+#include "dataplane/port/port_set.h"
 #include "dataplane/softnic/nic_stand.h"
 #include "dataplane/traffic/recorder.h"
 #include "harness/message/calls.h"
 #include "harness/tester/messages.h"
-#include "harness/tester/port_choice.h"
 #include "harness/tester/work_queue.h"
 
 namespace pathproof::tester {
 namespace {
 
-port::PortConfig config_of(const PortRequest& request, const std::string& device,
-                           std::size_t lcores) {
-    port::PortConfig config{.name = request.name,
-                            .device = device,
-                            .rx_queues = request.queues,
-                            .tx_queues = request.queues,
-                            .pool_mbufs = request.pool_mbufs,
-                            .tx_offloads = request.tx_offloads};
-    if (config.pool_mbufs == 0) {
-        config.pool_mbufs = port::frame_buffers_for(config, lcores);
-    }
-    return config;
-}
-
-Result<port::Port> open_port(port::PortConfig config, PortOffloads offloads) {
-    if (offloads == PortOffloads::kAll) {
-        const auto able = TRY(port::capabilities(config.device));
-        config.tx_offloads = able.tx & port::kFrameTxOffloads;
-        config.rx_offloads = able.rx & port::kFrameRxOffloads;
-    }
-    return port::Port::open(config);
-}
-
 class Service {
   public:
     Result<Opened> open(const TesterOptions& options) {
-        if (eal_) {
+        if (set_) {
             return fail(ErrorCode::kBadInput, "the ports are open already");
         }
         TRY(start(options));
@@ -61,7 +36,7 @@ class Service {
         cancelled_ = false;
         // The run's own time 0 comes a moment later, once its memory is set aside.
         const std::int64_t began = realtime_ns();
-        auto report = TRY(pairs::run_pairs(*eal_, ports_, plan, responder, cancelled_));
+        auto report = TRY(pairs::run_pairs(set_->eal, set_->ports, plan, responder, cancelled_));
         // Without room for the evidence the figures stay; whoever lists it finds it missing.
         static_cast<void>(write_pairs(evidence, report, began));
         return report;
@@ -69,7 +44,7 @@ class Service {
 
     Status start_wire(const softnic::WirePlan& plan) {
         TRY(check_ready());
-        wire_ = TRY(softnic::Wire::start(*eal_, 0, ports_, plan));
+        wire_ = TRY(softnic::Wire::start(set_->eal, 0, set_->ports, plan));
         return {};
     }
 
@@ -88,7 +63,7 @@ class Service {
         softnic::WireReport report = wire_->stop();
         wire_.reset();
         const Status written =
-            evidence.empty() ? Status() : softnic::write_evidence(evidence, report, ports_);
+            evidence.empty() ? Status() : softnic::write_evidence(evidence, report, set_->ports);
         if (!written) {
             report.objections.push_back(written.error().message);  // the figures stay
         }
@@ -97,7 +72,7 @@ class Service {
 
     Result<traffic::ExchangeReport> exchange(const traffic::ExchangePlan& plan) {
         TRY(check_ready());
-        return traffic::exchange(*eal_, 0, ports_, plan);
+        return traffic::exchange(set_->eal, 0, set_->ports, plan);
     }
 
     Result<softnic::NicLinkReport> stop_software_nic() {
@@ -109,7 +84,7 @@ class Service {
 
     Status start_recording(const traffic::RecordPlan& plan) {
         TRY(check_ready());
-        recorder_ = TRY(traffic::Recorder::start(*eal_, 0, ports_, plan));
+        recorder_ = TRY(traffic::Recorder::start(set_->eal, 0, set_->ports, plan));
         return {};
     }
 
@@ -128,7 +103,7 @@ class Service {
         TRY(check_evidence_path(path));
         std::vector<port::CapturedFrame> frames;
         for (const auto& frame : bytes) {
-            frames.push_back({.port_id = ports_.front().id(),
+            frames.push_back({.port_id = set_->ports.front().id(),
                               .direction = port::CaptureDirection::kIn,
                               .unix_ns = realtime_ns(),
                               .bytes = frame});
@@ -140,28 +115,10 @@ class Service {
 
   private:
     Status start(const TesterOptions& options) {
-        const EalDevices devices = eal_devices(options.ports);
-        std::vector<port::PortConfig> configs;
-        std::uint64_t buffers = 0;
-        for (std::size_t index = 0; index < options.ports.size(); ++index) {
-            configs.push_back(
-                config_of(options.ports[index], devices.names[index], options.worker_cpus.size()));
-            buffers += configs.back().pool_mbufs;
-        }
-        auto eal = TRY(port::Eal::start({.worker_cpus = options.worker_cpus,
-                                         .memory_mib = port::memory_mib_for(buffers),
-                                         .hugepages = options.hugepages,
-                                         .vdevs = devices.vdevs,
-                                         .pci = devices.pci}));
-        eal_.emplace(std::move(eal));
-        for (std::size_t index = 0; index < configs.size(); ++index) {
-            auto port = open_port(configs[index], options.ports[index].offloads);
-            if (!port) {
-                ports_.clear();
-                return pass_on(port.error());
-            }
-            ports_.push_back(std::move(*port));
-        }
+        auto set = TRY(port::PortSet::open({.ports = options.ports,
+                                            .worker_cpus = options.worker_cpus,
+                                            .hugepages = options.hugepages}));
+        set_.emplace(std::move(set));
         return options.software_nic ? stand_software_nic(*options.software_nic) : Status();
     }
 
@@ -171,16 +128,16 @@ class Service {
             auto fault = TRY(softnic::parse_fault(text));
             plan.faults.push_back(std::move(fault));
         }
-        stand_ = TRY(softnic::NicStand::start(*eal_, eal_->workers() - 1, plan));
-        ports_.push_back(std::move(stand_->device));
-        ports_.push_back(std::move(stand_->far));
+        stand_ = TRY(softnic::NicStand::start(set_->eal, set_->eal.workers() - 1, plan));
+        set_->ports.push_back(std::move(stand_->device));
+        set_->ports.push_back(std::move(stand_->far));
         return {};
     }
 
     // The rings behind a software NIC are no device of their own.
     std::vector<port::PortInfo> describe_ports() const {
         std::vector<port::PortInfo> ports;
-        for (const port::Port& port : ports_) {
+        for (const port::Port& port : set_->ports) {
             ports.push_back(port.info());
         }
         if (stand_) {
@@ -193,7 +150,7 @@ class Service {
     }
 
     Status check_ready() const {
-        if (!eal_ || ports_.empty()) {
+        if (!set_ || set_->ports.empty()) {
             return fail(ErrorCode::kBadInput, "no port is open: ask for 'open' first");
         }
         if (wire_) {
@@ -210,7 +167,7 @@ class Service {
         std::vector<port::CapturedFrame> frames;
         for (const auto* kept : {&report.bad_frames, &report.misdelivered_frames}) {
             for (const judge::KeptFrame& frame : *kept) {
-                frames.push_back({.port_id = ports_[frame.port].id(),
+                frames.push_back({.port_id = set_->ports[frame.port].id(),
                                   .direction = port::CaptureDirection::kIn,
                                   .unix_ns = began + frame.time_ns,
                                   .bytes = frame.bytes});
@@ -227,8 +184,7 @@ class Service {
             frames);
     }
 
-    std::optional<port::Eal> eal_;
-    std::vector<port::Port> ports_;
+    std::optional<port::PortSet> set_;
     std::unique_ptr<softnic::Wire> wire_;  // before the ports in destruction
     std::unique_ptr<traffic::Recorder> recorder_;
     std::optional<softnic::NicStand> stand_;

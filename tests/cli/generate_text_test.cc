@@ -6,7 +6,7 @@
 #include "harness/cli/generate/mix_text.h"
 #include "harness/cli/generate/rate_text.h"
 #include "harness/cli/generate/remedies.h"
-#include "harness/cli/generate/typed_command.h"
+#include "harness/process/typed_command.h"
 
 using namespace pathproof;
 using namespace pathproof::cli;
@@ -142,9 +142,10 @@ BOOST_AUTO_TEST_CASE(who_limits_what_is_under_way_asks_for_no_rate_but_may) {
 }
 
 BOOST_AUTO_TEST_CASE(a_command_is_written_as_a_shell_takes_it_back) {
-    BOOST_TEST(shell_words({"pathproof", "generate", "net_tap,iface=t0", "--rate", "10%"}) ==
-               "pathproof generate net_tap,iface=t0 --rate 10%");
-    BOOST_TEST(shell_words({"a b", "", "it's", "$HOME"}) == R"('a b' '' 'it'\''s' '$HOME')");
+    BOOST_TEST(process::shell_words({"pathproof", "generate", "net_tap,iface=t0", "--rate",
+                                     "10%"}) == "pathproof generate net_tap,iface=t0 --rate 10%");
+    BOOST_TEST(process::shell_words({"a b", "", "it's", "$HOME"}) ==
+               R"('a b' '' 'it'\''s' '$HOME')");
 }
 
 BOOST_AUTO_TEST_CASE(what_may_help_is_what_fits_the_trouble_and_the_ports) {

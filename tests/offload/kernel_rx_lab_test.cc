@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <boost/test/unit_test.hpp>
 
+#include "dataplane/port/device_name.h"
 #include "harness/offload/defects.h"
 #include "harness/offload/kernel_rx.h"
 #include "harness/process/program.h"
@@ -44,7 +45,7 @@ struct Cable {
 RowsRun receive(const Cable& cable) {
     auto tester =
         tester::Client::start({.netns = cable.tester,
-                               .ports = {{.name = "u0", .device = tester::af_packet_device("u0")}},
+                               .ports = {{.name = "u0", .device = port::af_packet_device("u0")}},
                                .worker_cpus = {0}});
     BOOST_REQUIRE_MESSAGE(tester, tester.error().message);
     auto agent = agent::Client::start_in_netns(cable.device);

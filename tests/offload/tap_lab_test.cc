@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <boost/test/unit_test.hpp>
 
+#include "dataplane/port/device_name.h"
+#include "dataplane/port/port_request.h"
 #include "harness/offload/check.h"
 #include "harness/process/program.h"
 
@@ -37,8 +39,8 @@ BOOST_AUTO_TEST_CASE(what_net_tap_does_right_and_wrong_is_told_apart) {
         tester::Client::start({.netns = netns.name,
                                .ports = {{.name = "t0",
                                           .device = "net_tap0,iface=t0",
-                                          .offloads = tester::PortOffloads::kAll},
-                                         {.name = "far", .device = tester::af_packet_device("t0")}},
+                                          .offloads = port::PortOffloads::kAll},
+                                         {.name = "far", .device = port::af_packet_device("t0")}},
                                .worker_cpus = {0}});
     BOOST_REQUIRE_MESSAGE(client, client.error().message);
     const port::PortInfo& device = (*client)->ports().front();

@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "dataplane/pairs/pair_run.h"
+#include "dataplane/port/device_name.h"
 #include "dataplane/port/eal.h"
 #include "harness/tester/client.h"
 #include "tests/pairs/nat_box.h"
@@ -27,7 +28,7 @@ struct Bench {
     Bench() {
         std::vector<std::string> vdevs;
         for (std::size_t n = 0; n < kTesterPorts.size(); ++n) {
-            std::string vdev = tester::af_packet_device(kTesterPorts[n]);
+            std::string vdev = port::af_packet_device(kTesterPorts[n]);
             vdev.insert(vdev.find(','), std::to_string(n));
             vdevs.push_back(vdev);
         }

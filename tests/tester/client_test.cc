@@ -4,7 +4,6 @@
 #include <csignal>
 #include <filesystem>
 
-#include "harness/tester/port_choice.h"
 #include "tests/contains.h"
 
 using namespace pathproof;
@@ -55,14 +54,6 @@ BOOST_AUTO_TEST_CASE(a_device_without_a_number_gets_one_that_is_free) {
     BOOST_TEST(client->ports()[0].device == "net_ring1");
     BOOST_TEST(client->ports()[1].device == "net_ring0");
     BOOST_TEST(client->ports()[2].device == "net_ring2");
-}
-
-BOOST_AUTO_TEST_CASE(devices_are_told_to_the_eal_by_their_bus) {
-    const EalDevices devices = eal_devices(
-        {{.name = "a", .device = "0000:3b:00.0,x=1"}, {.name = "b", .device = "net_tap,iface=t0"}});
-    BOOST_TEST(devices.pci == std::vector<std::string>{"0000:3b:00.0,x=1"});
-    BOOST_TEST(devices.vdevs == std::vector<std::string>{"net_tap1,iface=t0"});
-    BOOST_TEST(devices.names == (std::vector<std::string>{"0000:3b:00.0", "net_tap1"}));
 }
 
 BOOST_AUTO_TEST_CASE(what_cannot_be_opened_is_named) {
@@ -119,47 +110,4 @@ BOOST_AUTO_TEST_CASE(a_killed_tester_is_noticed_at_once_and_the_next_one_starts)
         BOOST_TEST(!std::filesystem::exists(
             std::filesystem::path(folder) / ("pathproof-" + std::to_string(dead)), unreadable));
     }
-}
-
-BOOST_AUTO_TEST_CASE(ports_are_chosen_by_their_usual_names) {
-    const auto vdev = choose_port("net_ring3", "");
-    BOOST_REQUIRE(vdev);
-    BOOST_TEST(vdev->name == "net_ring3");
-    BOOST_TEST(vdev->device == "net_ring3");
-    const auto pci = choose_port("0000:fe:00.0", "");
-    BOOST_REQUIRE(pci);
-    BOOST_TEST(pci->device == "0000:fe:00.0");
-    const auto short_pci = choose_port("FE:00.0,representor=vf0", "");
-    BOOST_REQUIRE(short_pci);
-    BOOST_TEST(short_pci->name == "FE:00.0,representor=vf0");
-    BOOST_TEST(short_pci->device == "0000:fe:00.0,representor=vf0");
-    BOOST_TEST(is_same_port(*pci, *short_pci));
-    BOOST_TEST(!is_same_port(*vdev, *pci));
-    const auto none = choose_port("pp-no-such0", "");
-    BOOST_REQUIRE(!none);
-    BOOST_TEST((none.error().code == ErrorCode::kNotFound));
-    BOOST_TEST(!choose_port("net_af_packet,iface=pp-no-such0", ""));
-}
-
-BOOST_AUTO_TEST_CASE(an_interface_that_the_machine_may_be_reached_through_is_refused) {
-    // lo has 127.0.0.1 wherever this runs.
-    const auto refused = choose_port("lo", "");
-    BOOST_REQUIRE(!refused);
-    BOOST_TEST((refused.error().code == ErrorCode::kBadInput));
-    BOOST_TEST(contains(refused.error().message, "lo has the address 127.0.0.1/8"));
-    BOOST_TEST(!choose_port("net_af_packet0,iface=lo", ""));
-}
-
-BOOST_AUTO_TEST_CASE(an_af_packet_ports_slots_divide_its_blocks) {
-    const std::string device = af_packet_device("u0");
-    BOOST_TEST(contains(device, "net_af_packet,iface=u0,"));
-    const auto number = [&](const std::string& key) {
-        return std::stoul(device.substr(device.find(key) + key.size()));
-    };
-    const unsigned long slot = number("framesz=");
-    const unsigned long block = number("blocksz=");
-    BOOST_TEST(slot % 16 == 0u);
-    BOOST_TEST(block % slot == 0u);
-    BOOST_TEST(block % 4096 == 0u);
-    BOOST_TEST(number("framecnt=") % (block / slot) == 0u);
 }

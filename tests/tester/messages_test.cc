@@ -2,6 +2,8 @@
 
 #include <boost/test/unit_test.hpp>
 
+#include "dataplane/port/port_request.h"
+
 using namespace pathproof;
 using namespace pathproof::tester;
 using message::decode;
@@ -151,11 +153,11 @@ BOOST_AUTO_TEST_CASE(an_exchange_goes_there_and_back) {
 
 BOOST_AUTO_TEST_CASE(a_software_nic_goes_there_and_back) {
     TesterOptions options;
-    options.ports = {{.name = "a", .device = "b", .offloads = PortOffloads::kAll}};
+    options.ports = {{.name = "a", .device = "b", .offloads = port::PortOffloads::kAll}};
     options.software_nic = SoftwareNic{.faults = {"tx.inner.l4.PSEUDO"}, .seed = 9};
     const TesterOptions back = there_and_back(options);
     BOOST_TEST((back.software_nic == options.software_nic));
-    BOOST_TEST((back.ports.front().offloads == PortOffloads::kAll));
+    BOOST_TEST((back.ports.front().offloads == port::PortOffloads::kAll));
     softnic::NicLinkReport report{.objections = {"lost"}};
     report.directions[1] = {.taken = 1,
                             .delivered = 2,

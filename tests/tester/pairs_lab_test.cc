@@ -5,6 +5,7 @@
 #include <csignal>
 #include <thread>
 
+#include "dataplane/port/device_name.h"
 #include "harness/process/program.h"
 #include "harness/tester/client.h"
 #include "tests/tester/traffic.h"
@@ -23,10 +24,11 @@ class Cable {
            "echo 1 > /proc/sys/net/ipv6/conf/all/disable_ipv6; ip link add q0 type veth peer name "
            "q1 && "
            "ip link set q0 up && ip link set q1 up");
-        auto client = Client::start({.netns = netns_,
-                                     .ports = {{.name = "q0", .device = af_packet_device("q0")},
-                                               {.name = "q1", .device = af_packet_device("q1")}},
-                                     .worker_cpus = {0, 1}});
+        auto client =
+            Client::start({.netns = netns_,
+                           .ports = {{.name = "q0", .device = port::af_packet_device("q0")},
+                                     {.name = "q1", .device = port::af_packet_device("q1")}},
+                           .worker_cpus = {0, 1}});
         BOOST_REQUIRE_MESSAGE(client, client.error().message);
         client_ = std::move(*client);
     }

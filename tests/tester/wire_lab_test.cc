@@ -9,9 +9,9 @@
 #include <thread>
 
 #include "dataplane/judge/checksum_names.h"
+#include "harness/ports/choose.h"
 #include "harness/process/program.h"
 #include "harness/tester/client.h"
-#include "harness/tester/port_choice.h"
 #include "harness/tester/wire_text.h"
 #include "tests/tester/traffic.h"
 
@@ -57,7 +57,7 @@ class Lab {
     std::unique_ptr<Client> open() const {
         TesterOptions options{.netns = tester_, .worker_cpus = {0}};
         for (const char* name : {"ua", "ub"}) {
-            const auto port = choose_port(name, tester_);
+            const auto port = ports::choose_port(name, tester_);
             BOOST_REQUIRE_MESSAGE(port, port.error().message);
             options.ports.push_back(*port);
         }

@@ -14,10 +14,10 @@
 #include "harness/cli/generate/replay_options.h"
 #include "harness/cli/generate/result.h"
 #include "harness/cli/generate/traffic_options.h"
-#include "harness/cli/generate/typed_command.h"
 #include "harness/cli/generate/watcher.h"
 #include "harness/process/json_text.h"
 #include "harness/process/stop.h"
+#include "harness/process/typed_command.h"
 
 namespace pathproof::cli {
 namespace {
@@ -154,7 +154,7 @@ class Generation {
                                     .timeout_s = options_.traffic.timeout_s,
                                     .allowed = traffic_.intake.allowed,
                                     .wrong_frames = run_->take_wrong_frames(),
-                                    .repeat = typed_command()};
+                                    .repeat = process::typed_command()};
         print(result, options_.json);
         TRY(keep_evidence(result));
         return result.conclusive() ? 0 : 3;
@@ -190,7 +190,7 @@ class Generation {
             TRY(take_recording(options_, lanes_->sending(), plan));
         }
         const load::Roles roles = roles_of(options_.lanes, lanes_->sending(), lanes_->receiving());
-        auto run = load::LoadRun::start(lanes_->ports.eal, roles, plan);
+        auto run = load::LoadRun::start(lanes_->ports.set.eal, roles, plan);
         if (!options_.traffic.size.empty()) {
             run = doing(std::move(run), "--size {}", options_.traffic.size);
         }

@@ -61,17 +61,17 @@ Result<Lanes> Lanes::open(const LaneOptions& options, std::uint64_t tx_offloads,
     // A completion ring of frames of a page, and their sk_buffs.
     constexpr std::uint32_t kWholeRing = 2048 * 8192;
     TRY(check_lanes(options));
-    DataPortsOptions wanted{.ports = {}, .netns = options.netns, .cpus = options.cpus};
+    ports::OwnPortsOptions wanted{.ports = {}, .netns = options.netns, .cpus = options.cpus};
     const std::uint16_t queues = options.queue_count();
     wanted.ports.push_back(
-        {.port = options.port,
+        {.name = options.port,
          .queues = queues,
-         .send_buffer_bytes = slow_device == SlowDevice::kLosesFrames ? kWholeRing : 0,
-         .tx_offloads = tx_offloads});
+         .tx_offloads = tx_offloads,
+         .send_buffer_bytes = slow_device == SlowDevice::kLosesFrames ? kWholeRing : 0});
     if (!options.receive.empty() && options.receive != options.port) {
-        wanted.ports.push_back({.port = options.receive, .queues = queues});
+        wanted.ports.push_back({.name = options.receive, .queues = queues});
     }
-    auto opened = TRY(DataPorts::open(wanted));
+    auto opened = TRY(ports::OwnPorts::open(wanted));
     return Lanes{std::move(opened)};
 }
 

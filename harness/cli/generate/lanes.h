@@ -7,7 +7,7 @@
 
 #include "dataplane/base/result.h"
 #include "dataplane/load/load_run.h"
-#include "harness/cli/data_port.h"
+#include "harness/ports/open.h"
 
 namespace CLI {
 class App;
@@ -42,12 +42,12 @@ load::Roles roles_of(const LaneOptions& options, port::Port& sending, port::Port
 enum class SlowDevice : std::uint8_t { kHoldsUp, kLosesFrames };
 
 struct Lanes {
-    DataPorts ports;
+    ports::OwnPorts ports;
 
-    port::Port& sending() { return ports.ports.front(); }
-    port::Port& receiving() { return ports.ports.back(); }
+    port::Port& sending() { return ports.set.ports.front(); }
+    port::Port& receiving() { return ports.set.ports.back(); }
 
-    // Errors: what check_lanes and DataPorts::open say.
+    // Errors: what check_lanes and OwnPorts::open() say.
     static Result<Lanes> open(const LaneOptions& options, std::uint64_t tx_offloads,
                               SlowDevice slow_device = SlowDevice::kHoldsUp);
 };

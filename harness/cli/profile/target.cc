@@ -2,9 +2,8 @@
 
 #include <CLI/CLI.hpp>
 
-#include "harness/cli/port_journal.h"
+#include "harness/ports/open.h"
 #include "harness/process/netns.h"
-#include "harness/tester/port_choice.h"
 
 namespace pathproof::cli::profiles {
 namespace {
@@ -23,9 +22,9 @@ std::string version_of(const std::string& text) {
 }
 
 Result<LiveDevice> read_dpdk(const TargetOptions& options) {
-    const auto chosen = TRY(tester::choose_port(options.dpdk, options.netns));
+    const auto chosen = TRY(ports::choose_port(options.dpdk, options.netns));
     const lab::SignalHold hold;
-    const auto tester = TRY(open_tester(
+    const auto tester = TRY(ports::open_tester(
         {.netns = options.netns, .ports = {chosen}, .worker_cpus = {0}, .hugepages = false},
         {chosen}));
     const port::PortInfo& info = tester.client->ports().front();

@@ -3,10 +3,10 @@
 
 #include "harness/cli/commands.h"
 #include "harness/cli/generate/remedies.h"
-#include "harness/cli/generate/typed_command.h"
 #include "harness/cli/search/kinds.h"
 #include "harness/cli/search/record.h"
 #include "harness/process/stop.h"
+#include "harness/process/typed_command.h"
 
 namespace pathproof::cli {
 namespace {
@@ -129,7 +129,7 @@ void SearchCommand::leave_out(std::uint16_t size, const search::Trials* probe) {
 Status SearchCommand::finish(const SearchSetup& setup, SearchRecord& record) {
     const char* const verdict = found_ ? "FOUND" : partial_ ? "PARTIAL" : "INCONCLUSIVE";
     const std::vector<std::string> advice = remedies(trouble_, setup.sender(), setup.receiver());
-    const std::string command = typed_command();
+    const std::string command = process::typed_command();
     const json result = {{"type", "result"},
                          {"search", kind_.name},
                          {"sender", setup.sender().name},

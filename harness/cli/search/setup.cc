@@ -77,8 +77,8 @@ Result<std::unique_ptr<measure::LoadMeasurer>> SearchSetup::measurer(std::uint16
     if (options_.traffic.source_mac.empty()) {
         plan.load.source.spec.packet.source_mac = sender().mac;
     }
-    return doing(measure::LoadMeasurer::start(lanes_->ports.eal, plan, stop_), "frames of {} bytes",
-                 size);
+    return doing(measure::LoadMeasurer::start(lanes_->ports.set.eal, plan, stop_),
+                 "frames of {} bytes", size);
 }
 
 Result<std::optional<MaxLoad>> SearchSetup::max_load(std::uint16_t size,

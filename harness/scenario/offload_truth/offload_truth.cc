@@ -15,6 +15,8 @@
 #include <set>
 #include <sstream>
 
+#include "dataplane/port/device_name.h"
+#include "dataplane/port/port_request.h"
 #include "harness/lab/topology.h"
 #include "harness/scenario/calibration_result.h"
 #include "harness/scenario/device_facts.h"
@@ -41,10 +43,10 @@ struct TruthLab {
     TruthDevice device;
 };
 
-tester::PortRequest long_frame_port(const std::string& interface) {
+port::PortRequest long_frame_port(const std::string& interface) {
     return {.name = interface,
-            .device = tester::af_packet_device_for_long_frames(interface),
-            .pool_mbufs = tester::kLongFrameMbufs};
+            .device = port::af_packet_device_for_long_frames(interface),
+            .pool_mbufs = port::kLongFrameMbufs};
 }
 
 Result<TruthLab> build_lab(Context& context) {

@@ -5,9 +5,9 @@
 
 #include "dataplane/base/contains.h"
 #include "dataplane/frame/template.h"
+#include "dataplane/port/device_name.h"
 #include "harness/agent/counters.h"
 #include "harness/scenario/first_error.h"
-#include "harness/tester/port_choice.h"
 
 namespace pathproof::scenario {
 namespace {
@@ -211,7 +211,7 @@ FarEnd::~FarEnd() {
 Result<FarEnd> FarEnd::take(lab::Journal& journal, const TruthDevice& device) {
     FarEnd far;
     far.end_.name = device.tester_port.name;
-    const auto behind = tester::kernel_port(device.tester_port.device);
+    const auto behind = port::kernel_port(device.tester_port.device);
     if (!behind) {
         return far;
     }

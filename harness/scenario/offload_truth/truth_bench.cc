@@ -4,8 +4,8 @@
 
 #include "harness/offload/batch.h"
 #include "harness/offload/kernel_rx.h"
+#include "harness/ports/open.h"
 #include "harness/scenario/measures.h"
-#include "harness/tester/port_choice.h"
 
 namespace pathproof::scenario {
 namespace {
@@ -47,19 +47,14 @@ Result<std::unique_ptr<TruthBench>> TruthBench::open(Context& context, const Tru
     bench->host_ = device.host.empty() ? TruthHost(context.journal, device.netns, *bench->dut_)
                                        : TruthHost(*bench->dut_);
     bench->info_ = TRY(bench->dut_->device(device.name));
-    const auto start_tester = [&]() -> Status {
-        const int lcore = device.tester_lcore.value_or(context.options.cpus.back());
-        bench->tester_ = TRY(tester::Client::start({.netns = device.tester_netns,
-                                                    .ports = {device.tester_port},
-                                                    .worker_cpus = {lcore},
-                                                    .hugepages = context.options.hugepages}));
-        return {};
-    };
-    // The lab's own interfaces go with their namespaces.
-    const auto programs = context.options.device
-                              ? tester::interfaces_with_programs({device.tester_port})
-                              : std::vector<std::string>();
-    TRY(context.journal.open_ports(device.tester_netns, programs, start_tester));
+    const int lcore = device.tester_lcore.value_or(context.options.cpus.back());
+    const std::vector<port::PortRequest> ports{device.tester_port};
+    bench->tester_ = TRY(ports::open_tester(
+        {.netns = device.tester_netns,
+         .ports = ports,
+         .worker_cpus = {lcore},
+         .hugepages = context.options.hugepages},
+        context.options.device ? ports : std::vector<port::PortRequest>(), context.journal));
     context.measured.know_dpdk(bench->tester_->dpdk_version());
     return bench;
 }

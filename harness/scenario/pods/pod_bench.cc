@@ -1,5 +1,7 @@
 #include "harness/scenario/pods/pod_bench.h"
 
+#include "dataplane/port/device_name.h"
+
 namespace pathproof::scenario {
 namespace {
 
@@ -51,8 +53,8 @@ Result<std::unique_ptr<PodBench>> PodBench::open(Context& context, const std::st
     }
     bench->tester_ = TRY(tester::Client::start({
         .netns = names.tester,
-        .ports = {{"u0", tester::af_packet_device(names.port_a)},
-                  {"u1", tester::af_packet_device(names.port_b)}},
+        .ports = {{"u0", port::af_packet_device(names.port_a)},
+                  {"u1", port::af_packet_device(names.port_b)}},
         .worker_cpus = {context.options.cpus.back()},
         .hugepages = context.options.hugepages,
     }));

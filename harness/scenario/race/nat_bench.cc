@@ -7,12 +7,14 @@
 #include <set>
 #include <thread>
 
+#include "dataplane/port/device_name.h"
+#include "dataplane/port/port_request.h"
+#include "harness/ports/open.h"
 #include "harness/process/json_text.h"
 #include "harness/process/netns.h"
 #include "harness/scenario/device_facts.h"
 #include "harness/scenario/first_error.h"
 #include "harness/scenario/measures.h"
-#include "harness/tester/port_choice.h"
 
 namespace pathproof::scenario {
 namespace {
@@ -98,30 +100,25 @@ Result<std::unique_ptr<NatBench>> NatBench::build(Context& context) {
 }
 
 Status NatBench::open_ports() {
-    std::vector<tester::PortRequest> ports;
+    std::vector<port::PortRequest> ports;
     const std::vector<lab::PortPlan> plans = lab_->port_plans();
     for (const std::string& name :
          {names().client_ports[0], names().client_ports[1], names().server_port}) {
         if (plans.empty()) {
-            ports.push_back({name, tester::af_packet_device(name)});
+            ports.push_back({name, port::af_packet_device(name)});
             continue;
         }
         const lab::PortPlan& plan = plans[ports.size()];
-        auto port = TRY(tester::choose_port(name, names().tester, plan.queues, &plan.addresses));
+        auto port = TRY(ports::choose_port(name, names().tester, plan.queues, &plan.addresses));
         ports.push_back(std::move(port));
     }
-    // The lab's own interfaces go with their namespaces.
-    const auto programs =
-        plans.empty() ? std::vector<std::string>() : tester::interfaces_with_programs(ports);
-    return context_.journal.open_ports(names().tester, programs, [&]() -> Status {
-        tester_ = TRY(tester::Client::start({
-            .netns = names().tester,
-            .ports = ports,
-            .worker_cpus = context_.options.cpus,
-            .hugepages = context_.options.hugepages,
-        }));
-        return {};
-    });
+    tester_ = TRY(ports::open_tester({.netns = names().tester,
+                                      .ports = ports,
+                                      .worker_cpus = context_.options.cpus,
+                                      .hugepages = context_.options.hugepages},
+                                     plans.empty() ? std::vector<port::PortRequest>() : ports,
+                                     context_.journal));
+    return {};
 }
 
 unsigned NatBench::last_cpu() const {

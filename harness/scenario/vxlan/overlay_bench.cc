@@ -4,6 +4,7 @@
 
 #include <future>
 
+#include "dataplane/port/device_name.h"
 #include "harness/process/at_once.h"
 #include "harness/scenario/device_facts.h"
 #include "harness/scenario/measures.h"
@@ -69,8 +70,8 @@ Result<std::unique_ptr<OverlayBench>> OverlayBench::build(Context& context) {
     }
     bench->tester_ = TRY(tester::Client::start({
         .netns = names.tester,
-        .ports = {{"u0", tester::af_packet_device(names.tester_port_a)},
-                  {"u1", tester::af_packet_device(names.tester_port_b)}},
+        .ports = {{"u0", port::af_packet_device(names.tester_port_a)},
+                  {"u1", port::af_packet_device(names.tester_port_b)}},
         .worker_cpus = {context.options.cpus.back()},
         .hugepages = context.options.hugepages,
     }));
