@@ -10,6 +10,7 @@
 
 #include "dataplane/base/result.h"
 #include "harness/lab/veth_lab.h"
+#include "harness/setting/setting.h"
 
 namespace pathproof::lab {
 
@@ -60,8 +61,7 @@ std::vector<Script> tunnel_scripts(const NatPathNames& names, const TunnelOption
 
 // Texts for iptables-restore, which replaces each table as a whole.
 
-// The first lines of one of them: its name and the kernel's own chains, with the policy ACCEPT.
-std::string table_head(const std::string& table);
+using setting::table_head;
 std::string overlay_rules(const OverlayNames& names, const OverlayOptions& options);
 std::string nat_box_rules(const NatBoxNames& names, const NatBoxOptions& options);
 // With the names of the options' family.

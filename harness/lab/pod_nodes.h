@@ -110,9 +110,6 @@ class PodNodes {
     std::uint16_t tunnel_port_ = 0;
 };
 
-// iptables-restore --noflush: adds to the tables what the text has.
-Status add_rules(const std::string& netns, const std::string& rules, frame::Family family);
-
 // The conflist that a chain has for a node, read.
 Result<cni::Conflist> conflist_of(const PodChain& chain, unsigned node,
                                   const std::string& data_dir);
