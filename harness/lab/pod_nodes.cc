@@ -260,9 +260,8 @@ Status PodNodes::detach(const Pod& pod) {
     return runtime(pod.node).del(pod.attachment);
 }
 
-Result<NatBoxOptions::Snat> PodNodes::snat_of(unsigned node, const frame::IpAddress& from,
-                                              const frame::IpAddress& to) const {
-    using Snat = NatBoxOptions::Snat;
+Result<Snat> PodNodes::snat_of(unsigned node, const frame::IpAddress& from,
+                               const frame::IpAddress& to) const {
     const hazards::Facts facts = TRY(hazards::read_facts(names_.nodes.at(node)));
     const hazards::Walker walker(facts.rules);
     for (const hazards::Chain* base :

@@ -89,8 +89,8 @@ class PodNodes {
 
     // What the node's rules do to the source of what goes from the one address to the other, a new
     // connection out of the node's device.
-    Result<NatBoxOptions::Snat> snat_of(unsigned node, const frame::IpAddress& from,
-                                        const frame::IpAddress& to) const;
+    Result<Snat> snat_of(unsigned node, const frame::IpAddress& from,
+                         const frame::IpAddress& to) const;
 
     // kube-proxy's rules for these services of one family, on both nodes.
     Status serve(const std::vector<KubeService>& services, frame::Family family);
