@@ -13,6 +13,7 @@
 #include "dataplane/base/result.h"
 #include "dataplane/frame/address.h"
 #include "harness/agent/host_change.h"
+#include "harness/agent/needs.h"
 #include "harness/agent/offload_frames.h"
 #include "harness/agent/pcie.h"
 #include "harness/drops/link_watch.h"
@@ -450,6 +451,8 @@ class Client {
     // stopped, or when nothing was asked of it for 20 s. kUnavailable: another controller has the
     // host (named), or it was put back meanwhile.
     Status apply(const std::vector<HostChange>& changes);
+    // Why the host lacks it, a sentence; empty: it is there.
+    Result<std::string> lacks(const Needs& needs);
     // Undoes all of apply() and reads it back. Gives what was left, for others changed it since.
     Result<std::vector<std::string>> put_back();
     // Says that the controller is there.

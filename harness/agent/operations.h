@@ -145,6 +145,7 @@ void add_feature_trial(Operations& operations);
 void add_forwarder(Operations& operations);
 void add_frame_listener(Operations& operations);
 void add_frame_sender(Operations& operations);
+void add_needs(Operations& operations);
 void add_path_watch(Operations& operations);
 void add_ping(Operations& operations);
 void add_sysctls(Operations& operations);
@@ -154,10 +155,11 @@ void add_transfer_server(Operations& operations);
 void add_xdp_program(Operations& operations);
 
 inline constexpr std::array kOperations = {
-    add_connects,   add_conntrack,      add_counters,     add_dns_load,        add_dns_lookup,
-    add_dns_server, add_dnsmasq,        add_facts,        add_features,        add_feature_trial,
-    add_forwarder,  add_frame_listener, add_frame_sender, add_path_watch,      add_ping,
-    add_sysctls,    add_tcp_queue,      add_transfer,     add_transfer_server, add_xdp_program,
+    add_connects,    add_conntrack,      add_counters,     add_dns_load, add_dns_lookup,
+    add_dns_server,  add_dnsmasq,        add_facts,        add_features, add_feature_trial,
+    add_forwarder,   add_frame_listener, add_frame_sender, add_needs,    add_path_watch,
+    add_ping,        add_sysctls,        add_tcp_queue,    add_transfer, add_transfer_server,
+    add_xdp_program,
 };
 
 }  // namespace pathproof::agent

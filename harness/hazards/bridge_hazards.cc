@@ -4,6 +4,7 @@
 #include <set>
 
 #include "harness/hazards/kinds.h"
+#include "harness/setting/cures.h"
 
 namespace pathproof::hazards {
 namespace {
@@ -64,9 +65,8 @@ Hazard bridge_passes_by(Host& host) {
             "Client and endpoint of a service are ports of one bridge that does not ask "
             "netfilter: the answer goes from port to port with the endpoint's own address, "
             "and the client does not take it.",
-        .remedy =
-            "`modprobe br_netfilter; sysctl -w net.bridge.bridge-nf-call-iptables=1` (for "
-            "IPv6 bridge-nf-call-ip6tables).",
+        .remedy = "`modprobe br_netfilter; " + setting::cure("bridge-nf").command +
+                  "` (for IPv6 bridge-nf-call-ip6tables).",
         .side_effect =
             "what is bridged then passes the rules of iptables too, and a service "
             "that a pod reaches through itself takes hairpin mode of the bridge's "

@@ -7,6 +7,7 @@
 
 #include "dataplane/base/contains.h"
 #include "harness/hazards/kinds.h"
+#include "harness/setting/cures.h"
 
 namespace pathproof::hazards {
 namespace {
@@ -66,12 +67,12 @@ Hazard invalid_forwarded(Host& host) {
             "RST to it ends the connection.",
         .remedy =
             "`iptables -I KUBE-FORWARD -m conntrack --ctstate INVALID -j DROP`, as "
-            "kube-proxy has it since 1.15, or `sysctl -w "
-            "net.netfilter.nf_conntrack_tcp_be_liberal=1`.",
+            "kube-proxy has it since 1.15, or " +
+            setting::cure("be-liberal").quoted() + ".",
         .side_effect =
             "the rule cuts connections of which this host sees one direction only; "
             "be_liberal lets segments outside the window pass, forged ones too"};
-    if (host.sysctl("net.netfilter.nf_conntrack_tcp_be_liberal") == "1") {
+    if (host.sysctl(setting::kBeLiberal) == "1") {
         return {};
     }
     for (const char* family : kFamilies) {

@@ -5,6 +5,7 @@
 
 #include "dataplane/base/contains.h"
 #include "harness/hazards/kinds.h"
+#include "harness/setting/cures.h"
 
 namespace pathproof::hazards {
 namespace {
@@ -60,13 +61,12 @@ Hazard plain_masquerade(Host& host) {
             "SNAT keeps a client's source port where it looks free: of two clients with one "
             "source port that start together, the entry that is inserted second is refused "
             "and its packet is lost.",
-        .remedy =
-            "`-j MASQUERADE --random-fully` in these rules (nft: `masquerade "
-            "fully-random`).",
+        .remedy = setting::cure("random-fully").quoted() +
+                  " in these rules (nft: `masquerade fully-random`).",
         .side_effect =
             "where the server closes first, connects through a random port may take "
-            "1, 2, 4 s (snat-timestamps); `sysctl -w net.ipv4.tcp_timestamps=2` on "
-            "the clients avoids it"};
+            "1, 2, 4 s (snat-timestamps); " +
+            setting::cure("timestamps-2").text() + " avoids it"};
     bool is_cni = false;
     for (const Rule* rule : host.leaving) {
         if (is_masquerade(*rule) && !rule->random && (takes(*rule, "udp") || takes(*rule, "tcp"))) {
@@ -94,8 +94,8 @@ Hazard random_masquerade(Host& host) {
                       "port before NAT: a SYN may meet a TIME_WAIT of the port after it with a "
                       "newer one, and the connect takes 1, 2 or 4 s.",
         .remedy =
-            "`sysctl -w net.ipv4.tcp_timestamps=2` on the clients; pods have the sysctl "
-            "for themselves, and what was read here is this namespace's.",
+            setting::cure("timestamps-2").text() +
+            "; pods have the sysctl for themselves, and what was read here is this namespace's.",
         .side_effect =
             "timestamps then have no random offset: who receives them can tell how "
             "long the host is up. MASQUERADE without --random-fully is no remedy: it "
@@ -121,10 +121,10 @@ Hazard drawn_udp(Host& host) {
             "A UDP service draws one of several endpoints for each packet that has no entry "
             "yet: A and AAAA that leave one socket together may be sent to two, and the "
             "answer of one is lost, or comes back untranslated after 1 s.",
-        .remedy =
-            "`options single-request-reopen` or `use-vc` in the clients' resolv.conf, or a "
-            "caching agent on the node whose address is not tracked (NOTRACK, as NodeLocal "
-            "DNSCache has it).",
+        .remedy = setting::cure("single-request-reopen").quoted() +
+                  " or `use-vc` in the clients' resolv.conf, or a "
+                  "caching agent on the node whose address is not tracked (NOTRACK, as NodeLocal "
+                  "DNSCache has it).",
         .side_effect =
             "single-request-reopen doubles the time of a lookup, musl knows none of "
             "these options, and with use-vc glibc waits without end for an answer that "

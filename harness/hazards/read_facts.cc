@@ -13,6 +13,7 @@
 #include "harness/hazards/facts.h"
 #include "harness/process/netns.h"
 #include "harness/process/program.h"
+#include "harness/setting/cures.h"
 
 namespace pathproof::hazards {
 namespace {
@@ -178,7 +179,7 @@ class FactReader {
                 continue;
             }
             for (const agent::Feature& feature : *features) {
-                if (feature.name == "tx-checksum-ip-generic") {
+                if (feature.name == setting::kTunnelChecksums) {
                     device.tx_checksum = feature.active;
                 }
             }
@@ -188,8 +189,8 @@ class FactReader {
     // In the namespace.
     void read_kernel() {
         for (const char* sysctl :
-             {"net.ipv4.tcp_timestamps", "net.netfilter.nf_conntrack_tcp_be_liberal",
-              "net.bridge.bridge-nf-call-iptables", "net.bridge.bridge-nf-call-ip6tables"}) {
+             {setting::kTimestamps, setting::kBeLiberal, "net.bridge.bridge-nf-call-iptables",
+              "net.bridge.bridge-nf-call-ip6tables"}) {
             read_sysctl(sysctl);
         }
         std::error_code none;

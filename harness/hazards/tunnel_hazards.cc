@@ -5,6 +5,7 @@
 
 #include "dataplane/base/contains.h"
 #include "harness/hazards/kinds.h"
+#include "harness/setting/cures.h"
 
 namespace pathproof::hazards {
 namespace {
@@ -156,8 +157,9 @@ Hazard outer_nat(Host& host) {
             "NAT may change the source port of the tunnel's outer packets after their UDP "
             "checksum was made: ping between pods works, TCP and DNS time out.",
         .remedy =
-            "`ethtool -K DEVICE tx-checksum-ip-generic off` for the vxlan device on every "
-            "node, or a rule before this one that returns for UDP to the tunnel's port.",
+            setting::cure("tx-checksum-off").quoted({{"$TUNNEL", "DEVICE"}}) +
+            " for the vxlan device on every node, or a rule before this one that returns for UDP "
+            "to the tunnel's port.",
         .side_effect =
             "the CPU then makes the checksums of what is sent into the tunnel, and "
             "large TCP segments are cut before it: more CPU a byte"};

@@ -46,7 +46,7 @@ class Host {
     Status apply(const std::vector<agent::HostChange>& changes) {
         const std::lock_guard lock(mutex_);
         TRY(begin_change());
-        return lab::apply(changes, *journal_);
+        return lab::apply(changes, *journal_, fronts_);
     }
 
     // What `make` does to features, as apply().
@@ -109,6 +109,7 @@ class Host {
         const Status undone = journal_->undo();
         std::vector<std::string> left = journal_->left_alone();
         journal_.reset();
+        fronts_.clear();
         lock_.reset();
         return undone ? Result<std::vector<std::string>>(std::move(left)) : pass_on(undone.error());
     }
@@ -130,6 +131,7 @@ class Host {
     std::timed_mutex mutex_;
     std::optional<lab::RunLock> lock_;
     std::unique_ptr<lab::Journal> journal_;
+    lab::HostFronts fronts_;
     steady_clock::time_point heard_ = steady_clock::now();
     std::string alone_;  // why the host was put back without being asked
 };

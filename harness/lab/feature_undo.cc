@@ -13,10 +13,6 @@ using agent::Feature;
 using agent::feature_named;
 using Kind = UndoAction::Kind;
 
-bool was_requested(const UndoAction& note) {
-    return note.value == "on" || note.value == "off [requested on]";
-}
-
 // Those to request again; what somebody else requested since is left.
 std::vector<const Note*> to_set_back(const std::vector<Note>& notes,
                                      const std::vector<Feature>& now, const std::string& where,
@@ -77,6 +73,10 @@ Status undo_on(const std::string& device, const std::vector<Note>& notes, UndoRe
 }
 
 }  // namespace
+
+bool was_requested(const UndoAction& note) {
+    return note.value == "on" || note.value == "off [requested on]";
+}
 
 Result<FeatureNotes> notes_of_features(const std::string& netns, const std::string& device,
                                        const std::vector<std::pair<std::string, bool>>& wanted,

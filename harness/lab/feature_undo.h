@@ -24,6 +24,9 @@ Result<FeatureNotes> notes_of_features(const std::string& netns, const std::stri
                                        const std::vector<std::pair<std::string, bool>>& wanted,
                                        const std::vector<UndoAction>& known);
 
+// Of a note of kFeature.
+bool was_requested(const UndoAction& note);
+
 // `notes` are of kind kFeature and of one device. What was requested is requested again, whether or
 // not the device can have it so at present. A device that is gone is done.
 void undo_features(const std::vector<Note>& notes, UndoReport& report);

@@ -5,7 +5,7 @@
 #include <sstream>
 #include <vector>
 
-#include "harness/lab/pod_nodes.h"
+#include "harness/lab/topology.h"
 #include "harness/process/foreign.h"
 
 namespace pathproof::lab {

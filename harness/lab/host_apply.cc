@@ -4,6 +4,7 @@
 
 #include "harness/lab/netns_identity.h"
 #include "harness/process/program.h"
+#include "harness/setting/setting.h"
 
 namespace pathproof::lab {
 namespace {
@@ -63,23 +64,49 @@ Status set_sysctl(const HostChange& change, Journal& journal) {
     return missing && change.allowed == Allowed::kIsMissing ? Status() : set;
 }
 
-Status make(const HostChange& change, Journal& journal) {
+// What takes the place of the whole table, or of what is ours in one that has others' rules.
+Status load_table(const HostChange& change, Journal& journal, HostFronts& fronts) {
+    if (change.allowed == Allowed::kIsThere) {
+        // What did not load changed nothing.
+        FrontChains known = fronts[change.name];
+        const std::string none = setting::whole_table(setting::bare_table(change.name), "");
+        TRY(journal.load_rules(change.name,
+                               in_front(change.value.empty() ? none : change.value, known),
+                               Journal::Rules::kFront));
+        fronts[change.name] = std::move(known);
+        return {};
+    }
+    return change.value.empty() ? journal.restore_rules(change.name)
+                                : journal.load_rules(change.name, change.value);
+}
+
+Status make(const HostChange& change, Journal& journal, HostFronts& fronts) {
+    const bool back = change.value.empty();
     switch (change.kind) {
         case HostChange::Kind::kIp: return change_ip(change, journal);
         case HostChange::Kind::kSysctl: return set_sysctl(change, journal);
-        case HostChange::Kind::kRules: return journal.load_rules(change.name, change.value);
+        case HostChange::Kind::kRules: return load_table(change, journal, fronts);
         case HostChange::Kind::kFeature:
-            return journal.set_features("", change.device, {{change.name, change.value == "on"}});
-        case HostChange::Kind::kSteering: return journal.steer(change.device, change.value);
+            return back ? journal.restore_feature(change.device, change.name)
+                        : journal.set_features("", change.device,
+                                               {{change.name, change.value == "on"}});
+        case HostChange::Kind::kSteering:
+            return back ? journal.restore_steering(change.device)
+                        : journal.steer(change.device, change.value);
+        case HostChange::Kind::kNft:
+            return back ? journal.restore_nft(change.name)
+                        : journal.load_nft(change.name, change.value);
+        case HostChange::Kind::kIpvs:
+            return back ? journal.restore_ipvs() : journal.set_ipvs(change.value);
     }
     return {};
 }
 
 }  // namespace
 
-Status apply(const std::vector<agent::HostChange>& changes, Journal& journal) {
+Status apply(const std::vector<agent::HostChange>& changes, Journal& journal, HostFronts& fronts) {
     for (const HostChange& change : changes) {
-        TRY(make(change, journal));
+        TRY(make(change, journal, fronts));
     }
     return {};
 }

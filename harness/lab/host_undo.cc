@@ -1,15 +1,21 @@
 #include "harness/lab/host_undo.h"
 
 #include <algorithm>
+#include <iterator>
+#include <set>
+#include <sstream>
 
 #include "harness/lab/device_place.h"
 #include "harness/lab/netns_identity.h"
-#include "harness/lab/plan.h"
 #include "harness/process/foreign.h"
 #include "harness/process/program.h"
+#include "harness/setting/setting.h"
 
 namespace pathproof::lab {
 namespace {
+
+using setting::bare_table;
+using setting::family_of;
 
 constexpr auto kAlways = process::Starts::kWhileStopping;
 
@@ -22,9 +28,46 @@ std::string without_counters(std::string line) {
     return line;
 }
 
+const char* program_of(const std::string& table, bool save) {
+    if (family_of(table) == frame::Family::kIpv4) {
+        return save ? "iptables-save" : "iptables-restore";
+    }
+    return save ? "ip6tables-save" : "ip6tables-restore";
+}
+
 // A table that nobody has put anything in.
 std::string empty_table(const std::string& table) {
-    return table_head(table) + "COMMIT\n";
+    return setting::whole_table(bare_table(table), "");
+}
+
+// Lines of ipvsadm --save.
+std::set<std::string> ipvs_lines(const std::string& text) {
+    std::set<std::string> lines;
+    for (std::string line : process::lines_of(text)) {
+        line.erase(line.find_last_not_of(" \t\r") + 1);
+        if (!line.empty()) {
+            lines.insert(line);
+        }
+    }
+    return lines;
+}
+
+Status run_ipvsadm(const std::string& words) {
+    std::vector<std::string> argv{"ipvsadm"};
+    std::istringstream in(words);
+    argv.insert(argv.end(), std::istream_iterator<std::string>(in), {});
+    TRY(process::run_checked(argv, {.starts = kAlways}));
+    return {};
+}
+
+// "-d -t 198.51.100.10:80 -r 203.0.113.2:8080" for "-a -t 198.51.100.10:80 -r 203.0.113.2:8080 -m -w 1",
+// "-D -t 198.51.100.10:80" for "-A -t 198.51.100.10:80 -s rr".
+std::string ipvs_deletion(const std::string& line) {
+    std::istringstream in(line);
+    std::string what, protocol, service, option, endpoint;
+    in >> what >> protocol >> service >> option >> endpoint;
+    return what == "-A" ? fmt::format("-D {} {}", protocol, service)
+                        : fmt::format("-d {} {} -r {}", protocol, service, endpoint);
 }
 
 // Writes or reads a file below /sys/class/net as the device's namespace sees it, whichever the
@@ -54,9 +97,11 @@ bool is_same_mask(const std::string& one, const std::string& other) {
 }  // namespace
 
 Result<std::string> read_rules(const std::string& table) {
-    const auto ran = TRY(process::run_program({"iptables-save", "-t", table}, {.starts = kAlways}));
+    const char* const program = program_of(table, true);
+    const auto ran =
+        TRY(process::run_program({program, "-t", bare_table(table)}, {.starts = kAlways}));
     if (ran.exit_status != 0) {
-        return fail(ErrorCode::kKernelLacks, "iptables-save -t {}: {}", table, ran.err);
+        return fail(ErrorCode::kKernelLacks, "{} -t {}: {}", program, bare_table(table), ran.err);
     }
     std::string text;
     for (const std::string& line : process::lines_of(ran.out)) {
@@ -78,13 +123,69 @@ Status undo_rules(const Note& note, UndoReport& report) {
             fmt::format("iptables table {} was changed by somebody else since: left", note.name));
         return {};
     }
+    const char* const program = program_of(note.name, false);
     const auto ran = TRY(process::run_program(
-        {"iptables-restore", "-T", note.name},
+        {program, "-T", bare_table(note.name)},
         {.input = note.value.empty() ? empty_table(note.name) : note.value, .starts = kAlways}));
     if (ran.exit_status != 0) {
-        return fail(ErrorCode::kFailed, "iptables-restore -T {}: {}", note.name, ran.err);
+        return fail(ErrorCode::kFailed, "{} -T {}: {}", program, bare_table(note.name), ran.err);
     }
     return report.did(note, "loaded the former iptables table " + note.name);
+}
+
+bool has_nft_table(const std::string& table) {
+    std::vector<std::string> argv{"nft", "list", "table"};
+    std::istringstream in(table);
+    argv.insert(argv.end(), std::istream_iterator<std::string>(in), {});
+    const auto ran = process::run_program(argv, {.starts = kAlways});
+    return ran && ran->exit_status == 0;
+}
+
+Status undo_nft(const Note& note, UndoReport& report) {
+    if (!has_nft_table(note.name)) {
+        return {};
+    }
+    TRY(process::run_checked({"nft", "-f", "-"},
+                             {.input = "delete table " + note.name + "\n", .starts = kAlways}));
+    return report.did(note, "deleted the nftables table " + note.name);
+}
+
+Result<std::string> read_ipvs() {
+    const auto ran = process::run_program({"ipvsadm", "--save", "-n"}, {.starts = kAlways});
+    if (!ran) {
+        return fail(ErrorCode::kKernelLacks, "ipvsadm is missing: install the package ipvsadm");
+    }
+    if (ran->exit_status != 0) {
+        return fail(ErrorCode::kKernelLacks, "ipvsadm --save -n: {}", ran->err);
+    }
+    return ran->out;
+}
+
+bool same_ipvs(const std::string& one, const std::string& other) {
+    return ipvs_lines(one) == ipvs_lines(other);
+}
+
+Status change_ipvs(const std::string& from, const std::string& to) {
+    const std::set<std::string> before = ipvs_lines(from);
+    const std::set<std::string> after = ipvs_lines(to);
+    // Services begin with "-A" and endpoints with "-a": in this order services come before theirs,
+    // and go after them.
+    for (const std::string& line : after) {
+        TRY(before.contains(line) ? Status() : run_ipvsadm(line));
+    }
+    for (auto line = before.rbegin(); line != before.rend(); ++line) {
+        TRY(after.contains(*line) ? Status() : run_ipvsadm(ipvs_deletion(*line)));
+    }
+    return {};
+}
+
+Status undo_ipvs(const Note& note, UndoReport& report) {
+    const auto now = TRY(read_ipvs());
+    if (same_ipvs(now, note.value)) {
+        return {};
+    }
+    TRY(change_ipvs(now, note.value));
+    return report.did(note, "IPVS has the services that it had");
 }
 
 Status undo_steering(const Note& note, const KernelFiles& /*files*/, UndoReport& report) {

@@ -1,5 +1,5 @@
-// Putting back what an agent changed of its host beyond devices and sysctls: iptables tables, and
-// receive packet steering.
+// Putting back what an agent changed of its host beyond devices and sysctls: tables of iptables and
+// nftables, IPVS, and receive packet steering.
 #pragma once
 
 #include <functional>
@@ -11,8 +11,17 @@
 namespace pathproof::lab {
 
 // A table of the calling thread's namespace as iptables-save prints it, without comments and
-// counters; empty: it is as if it had never been used. kKernelLacks: the kernel has none.
+// counters; empty: it is as if it had never been used. "ip6 nat": of ip6tables. kKernelLacks: the kernel
+// has none.
 Result<std::string> read_rules(const std::string& table);
+
+bool has_nft_table(const std::string& table);
+
+// IPVS of the calling thread's namespace as `ipvsadm --save -n` prints it. kKernelLacks without it.
+Result<std::string> read_ipvs();
+bool same_ipvs(const std::string& one, const std::string& other);
+// Makes one of the other as kube-proxy does: what is in both is not touched, what is new comes first.
+Status change_ipvs(const std::string& from, const std::string& to);
 
 // What a note of kRules says is set, until it is known what the kernel made of it: then whatever is
 // there is ours.
@@ -20,6 +29,8 @@ inline constexpr const char* kRulesBeingLoaded = "being loaded";
 
 // In the calling thread's namespace.
 Status undo_rules(const Note& note, UndoReport& report);
+Status undo_nft(const Note& note, UndoReport& report);
+Status undo_ipvs(const Note& note, UndoReport& report);
 Status undo_steering(const Note& note, const KernelFiles& files, UndoReport& report);
 
 // Runs `work` in the namespace that `place` names, if it is still there.

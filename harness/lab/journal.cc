@@ -36,6 +36,7 @@
 #include "harness/process/foreign.h"
 #include "harness/process/netns.h"
 #include "harness/process/program.h"
+#include "harness/setting/setting.h"
 
 namespace pathproof::lab {
 namespace {
@@ -199,6 +200,12 @@ struct Journal::Impl {
         return found == content.actions.end() ? nullptr : &*found;
     }
 
+    const UndoAction* noted(const UndoAction& thing) const {
+        const auto found = std::ranges::find_if(
+            content.actions, [&](const UndoAction& action) { return action.same_thing(thing); });
+        return found == content.actions.end() ? nullptr : &*found;
+    }
+
     void undo_all() {
         state = State::kUndone;
         UndoReport report = undo_content(content, files);
@@ -317,18 +324,51 @@ Status Journal::set_net_sysctl(const std::string& name, const std::string& value
     return set_sysctl(name, value, to_string(netns));
 }
 
-Status Journal::load_rules(const std::string& table, const std::string& rules) {
+Status Journal::load_rules(const std::string& table, const std::string& rules, Rules how) {
     const std::lock_guard lock(impl_->mutex);
-    const auto before = TRY(read_rules(table));
     const auto netns = TRY(current_netns());
-    UndoAction note{.kind = Kind::kRules,
-                    .name = table,
-                    .value = before,
-                    .set = kRulesBeingLoaded,
-                    .place = to_string(netns)};
-    TRY(change({note}, [&] { return lab::load_rules("", rules); }));
+    UndoAction note{
+        .kind = Kind::kRules, .name = table, .set = kRulesBeingLoaded, .place = to_string(netns)};
+    // The oldest note says how the table was found.
+    const UndoAction* known = impl_->noted(note);
+    note.value = known != nullptr ? known->value : TRY(read_rules(table));
+    TRY(change({note}, [&] {
+        return how == Rules::kWhole ? lab::load_rules("", rules, setting::family_of(table))
+                                    : add_rules("", rules, setting::family_of(table));
+    }));
     note.set = TRY(read_rules(table));
     return impl_->note({note});
+}
+
+Status Journal::load_nft(const std::string& table, const std::string& text) {
+    const std::lock_guard lock(impl_->mutex);
+    const auto netns = TRY(current_netns());
+    const UndoAction note{
+        .kind = Kind::kNft, .name = table, .set = "ours", .place = to_string(netns)};
+    if (impl_->noted(note) == nullptr && has_nft_table(table)) {
+        return fail(ErrorCode::kBadInput,
+                    "there is an nftables table '{}' already, which is not ours to change; take it "
+                    "away first",
+                    table);
+    }
+    return change({note}, [&] { return lab::load_nft("", text); });
+}
+
+Status Journal::set_ipvs(const std::string& services) {
+    const std::lock_guard lock(impl_->mutex);
+    const auto netns = TRY(current_netns());
+    const auto now = TRY(read_ipvs());
+    UndoAction note{.kind = Kind::kIpvs,
+                    .name = "services",
+                    .value = now,
+                    .set = services,
+                    .place = to_string(netns)};
+    TRY(change({note}, [&] { return change_ipvs(now, services); }));
+    const auto after = TRY(read_ipvs());
+    if (!same_ipvs(after, services)) {
+        return fail(ErrorCode::kFailed, "IPVS has '{}' where '{}' was set", after, services);
+    }
+    return {};
 }
 
 Status Journal::steer(const std::string& device, const std::string& cpu_mask) {
@@ -350,6 +390,40 @@ Status Journal::restore_sysctl(const std::string& name) {
     const std::lock_guard lock(impl_->mutex);
     const UndoAction* set = impl_->noted(Kind::kSysctl, name);
     return impl_->undo_now(set == nullptr ? UndoAction{.kind = Kind::kSysctl, .name = name} : *set);
+}
+
+Status Journal::restore_rules(const std::string& table) {
+    const auto netns = TRY(current_netns());
+    const std::lock_guard lock(impl_->mutex);
+    return impl_->undo_now({.kind = Kind::kRules, .name = table, .place = to_string(netns)});
+}
+
+Status Journal::restore_nft(const std::string& table) {
+    const auto netns = TRY(current_netns());
+    const std::lock_guard lock(impl_->mutex);
+    return impl_->undo_now({.kind = Kind::kNft, .name = table, .place = to_string(netns)});
+}
+
+Status Journal::restore_ipvs() {
+    const auto netns = TRY(current_netns());
+    const std::lock_guard lock(impl_->mutex);
+    return impl_->undo_now({.kind = Kind::kIpvs, .name = "services", .place = to_string(netns)});
+}
+
+// What was set of a device that is gone went with it.
+Status Journal::restore_steering(const std::string& device) {
+    const auto place = place_of(device);
+    const std::lock_guard lock(impl_->mutex);
+    return place ? impl_->undo_now({.kind = Kind::kSteering, .name = "", .place = *place})
+                 : Status();
+}
+
+Status Journal::restore_feature(const std::string& device, const std::string& feature) {
+    const auto place = place_of(device);
+    const std::lock_guard lock(impl_->mutex);
+    const UndoAction* note =
+        place ? impl_->noted({.kind = Kind::kFeature, .name = feature, .place = *place}) : nullptr;
+    return note == nullptr ? Status() : set_features("", device, {{feature, was_requested(*note)}});
 }
 
 Status Journal::load_module(const std::string& name) {

@@ -67,8 +67,17 @@ class Journal {
                       const std::string& place = "");
     // Of the calling thread's network namespace, as the next two.
     Status set_net_sysctl(const std::string& name, const std::string& value);
-    // What iptables-restore makes of `rules`, which have the whole table. Undo: the table as it was.
-    Status load_rules(const std::string& table, const std::string& rules);
+    // What iptables-restore makes of `rules`, which have the whole table; or with kFront of rules that
+    // leave alone what they do not name. Undo: the table as it was. "ip6 nat": of ip6tables.
+    enum class Rules { kWhole, kFront };
+    Status load_rules(const std::string& table, const std::string& rules,
+                      Rules how = Rules::kWhole);
+    // What `nft -f -` makes of a text that has one table, "ip kube-proxy", and replaces it. Undo: it is
+    // deleted. kBadInput: there is one that is not ours.
+    Status load_nft(const std::string& table, const std::string& text);
+    // IPVS has these services and endpoints, as `ipvsadm --save -n` prints them, and no others. Undo:
+    // those that it had.
+    Status set_ipvs(const std::string& services);
     // Receive packet steering of the device's first receive queue, where /sys shows the namespace.
     Status steer(const std::string& device, const std::string& cpu_mask);
     // Loads a kernel module with what it needs. Undo: those that were not there are taken out. Errors:
@@ -105,8 +114,13 @@ class Journal {
                      const std::string& undo);
     // Runs the undo command of one change now and takes it out of the journal.
     Status undo_ip(const std::string& undo);
-    // Puts one sysctl back now and takes it out of the journal.
+    // Puts one sysctl back now and takes it out of the journal; and the same of what the calls above set.
     Status restore_sysctl(const std::string& name);
+    Status restore_rules(const std::string& table);
+    Status restore_nft(const std::string& table);
+    Status restore_ipvs();
+    Status restore_steering(const std::string& device);
+    Status restore_feature(const std::string& device, const std::string& feature);
     // Ends what runs in these namespaces and deletes them now. A kept journal keeps them.
     Status remove_netns(const std::vector<std::string>& names);
 

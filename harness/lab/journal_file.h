@@ -29,6 +29,8 @@ struct UndoAction {
         kModule,     // the kernel module `name` was not loaded
         kParameter,  // the parameter `name` of a module ("vfio/parameters/x") was `value`
         kFolder,     // the folder `name` was not there
+        kNft,        // the nftables table `name` of the namespace `place` was not there
+        kIpvs,       // IPVS's services of the namespace `place` were `value` (host_undo.h)
     };
     Kind kind = Kind::kNetns;
     std::string name;

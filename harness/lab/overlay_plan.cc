@@ -139,22 +139,6 @@ std::vector<Script> overlay_vxlans(const OverlayNames& names, const OverlayOptio
             {b.node, vxlan_commands(names, options, b, a)}};
 }
 
-std::string table_head(const std::string& table) {
-    std::vector<const char*> chains;
-    if (table == "nat") {
-        chains = {"PREROUTING", "INPUT", "OUTPUT", "POSTROUTING"};
-    } else if (table == "filter") {
-        chains = {"INPUT", "FORWARD", "OUTPUT"};
-    } else if (table == "raw") {
-        chains = {"PREROUTING", "OUTPUT"};
-    }
-    std::string head = "*" + table + "\n";
-    for (const char* chain : chains) {
-        head += fmt::format(":{} ACCEPT [0:0]\n", chain);
-    }
-    return head;
-}
-
 std::string overlay_rules(const OverlayNames& names, const OverlayOptions& options) {
     // The filter rule has conntrack see all traffic, as on a node of a cluster, also where nothing
     // is translated.

@@ -9,7 +9,9 @@
 #include <vector>
 
 #include "dataplane/base/result.h"
+#include "harness/lab/nat_path.h"
 #include "harness/lab/veth_lab.h"
+#include "harness/setting/setting.h"
 
 namespace pathproof::lab {
 
@@ -45,35 +47,13 @@ std::vector<Script> overlay_vxlans(const OverlayNames& names, const OverlayOptio
 std::vector<Script> nat_box_scripts(const NatBoxNames& names);
 std::string nat_path_links(const NatPathNames& names);
 std::vector<Script> nat_path_neighbour_scripts(const NatPathNames& names);
-// Of add_endpoints(), and the rules that make the silent ones (of the server) and the rejected ones (of
-// the DUT).
-std::vector<Script> nat_path_endpoint_scripts(const NatPathNames& names);
-std::string nat_path_endpoint_filter(EndpointState state,
-                                     frame::Family family = frame::Family::kIpv4);
 // For links that are there, with names of IPv6 for those that are up: see add_ipv6().
 std::vector<Script> nat_path_scripts(const NatPathNames& names);
 std::vector<Script> nat_path_shortcut_scripts(const NatPathNames& names);
-// The server's route to the client.
-Script nat_path_route_of_answers(const NatPathNames& names, const NatPathOptions& options);
-// The vxlan devices of both ends, without the command that deletes the old ones, and the DUT's routes.
-std::vector<Script> tunnel_scripts(const NatPathNames& names, const TunnelOptions& options);
-
 // Texts for iptables-restore, which replaces each table as a whole.
 
-// The first lines of one of them: its name and the kernel's own chains, with the policy ACCEPT.
-std::string table_head(const std::string& table);
+using setting::table_head;
 std::string overlay_rules(const OverlayNames& names, const OverlayOptions& options);
 std::string nat_box_rules(const NatBoxNames& names, const NatBoxOptions& options);
-// With the names of the options' family.
-// The options with the cure on top; a MASQUERADE that is not there is not made.
-NatPathOptions with_cure(NatPathOptions options, const PathCure& cure);
-std::string nat_path_rules(const NatPathNames& names, const NatPathOptions& options);
-// Of the DUT with NodeLocal DNSCache, or without it: raw and filter.
-std::string node_cache_rules(const NatPathNames& names, const std::optional<NodeCacheRules>& rules);
-std::string node_cache_device(const NatPathNames& names, const std::string& type);
-// Of kube-proxy's nftables mode, for `nft -f -`.
-std::string nat_path_proxy_table(const NatPathNames& names, const NatPathOptions& options);
-// Of a VTEP of the NAT path: raw and mangle.
-std::string tunnel_rules(const NatPathNames& names, const TunnelOptions& options);
 
 }  // namespace pathproof::lab

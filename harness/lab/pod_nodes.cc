@@ -116,12 +116,6 @@ frame::IpAddress PodNodeNames::outside_address(Family family) const {
     return node_address(99, family);
 }
 
-Status add_rules(const std::string& netns, const std::string& rules, Family family) {
-    const std::string program = family == Family::kIpv4 ? "iptables-restore" : "ip6tables-restore";
-    const auto ran = process::run_checked({program, "--noflush"}, {.netns = netns, .input = rules});
-    return ran ? Status() : pass_on(ran.error());
-}
-
 Result<cni::Conflist> conflist_of(const PodChain& chain, unsigned node,
                                   const std::string& data_dir) {
     return cni::parse_conflist(chain.texts.at(node), chain.sources.at(node), node + 1, data_dir);
@@ -266,9 +260,8 @@ Status PodNodes::detach(const Pod& pod) {
     return runtime(pod.node).del(pod.attachment);
 }
 
-Result<NatBoxOptions::Snat> PodNodes::snat_of(unsigned node, const frame::IpAddress& from,
-                                              const frame::IpAddress& to) const {
-    using Snat = NatBoxOptions::Snat;
+Result<Snat> PodNodes::snat_of(unsigned node, const frame::IpAddress& from,
+                               const frame::IpAddress& to) const {
     const hazards::Facts facts = TRY(hazards::read_facts(names_.nodes.at(node)));
     const hazards::Walker walker(facts.rules);
     for (const hazards::Chain* base :

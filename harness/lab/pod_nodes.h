@@ -89,8 +89,8 @@ class PodNodes {
 
     // What the node's rules do to the source of what goes from the one address to the other, a new
     // connection out of the node's device.
-    Result<NatBoxOptions::Snat> snat_of(unsigned node, const frame::IpAddress& from,
-                                        const frame::IpAddress& to) const;
+    Result<Snat> snat_of(unsigned node, const frame::IpAddress& from,
+                         const frame::IpAddress& to) const;
 
     // kube-proxy's rules for these services of one family, on both nodes.
     Status serve(const std::vector<KubeService>& services, frame::Family family);
@@ -109,9 +109,6 @@ class PodNodes {
     std::vector<cni::Runtime> runtimes_;
     std::uint16_t tunnel_port_ = 0;
 };
-
-// iptables-restore --noflush: adds to the tables what the text has.
-Status add_rules(const std::string& netns, const std::string& rules, frame::Family family);
 
 // The conflist that a chain has for a node, read.
 Result<cni::Conflist> conflist_of(const PodChain& chain, unsigned node,

@@ -215,7 +215,9 @@ Status PodNatBox::meet(const std::vector<frame::MacAddress>& tester_ports) {
 class PodPath final : public NatPath {
   public:
     PodPath(Journal& journal, std::unique_ptr<PodNodes> nodes)
-        : NatPath(journal), nodes_(std::move(nodes)), front_(nodes_->names().nodes[0]) {}
+        : NatPath(journal), nodes_(std::move(nodes)) {}
+    // The agents put their hosts back before these go.
+    ~PodPath() override { hosts_.end(); }
 
     Status build();
     RoleFacts facts() const override;
@@ -226,13 +228,9 @@ class PodPath final : public NatPath {
     }
 
   private:
-    Status load(const std::string& rules, Family family) override {
-        return front_.load(rules, family);
-    }
     Status add_server(const NatPathNames& names, const char* network, const char* options);
 
     std::unique_ptr<PodNodes> nodes_;
-    FrontRules front_;
     Pod client_;
 };
 
@@ -273,7 +271,7 @@ Status PodPath::build() {
     // The nodes' wire, without the tester.
     TRY(run_ip(names.tester, wire_commands(names.port_a, names.port_b)));
     TRY(add_server(names_, kServers, ""));
-    return begin();
+    return begin(Tables::kOthers);
 }
 
 RoleFacts PodPath::facts() const {
@@ -312,8 +310,7 @@ Status PodPath::add_ipv6() {
                     nodes_->chain().name);
     }
     TRY(add_server(names6_, kServers6, " nodad"));
-    has_ipv6_ = true;
-    return {};
+    return begin_ipv6();
 }
 
 }  // namespace

@@ -6,6 +6,13 @@
 #include "harness/process/program.h"
 
 namespace pathproof::lab {
+namespace {
+
+std::string in_namespace(const std::string& netns) {
+    return netns.empty() ? "" : fmt::format(" in namespace '{}'", netns);
+}
+
+}  // namespace
 
 Namespaces::~Namespaces() {
     // What cannot be deleted now is still in the journal, which tries again and tells.
@@ -42,7 +49,7 @@ Status run_ip(const std::string& netns, const std::string& commands) {
                     "CONFIG_BRIDGE): {}",
                     ran.err);
     }
-    return fail(ErrorCode::kFailed, "'ip -batch' in namespace '{}' failed: {}", netns, ran.err);
+    return fail(ErrorCode::kFailed, "'ip -batch'{} failed: {}", in_namespace(netns), ran.err);
 }
 
 Status run_ip(const std::vector<Script>& scripts) {
@@ -61,10 +68,17 @@ Status load_rules(const std::string& netns, const std::string& rules, frame::Fam
     }
     const bool lacking = ran.err.find("missing kernel module") != std::string::npos ||
                          ran.err.find("not supported") != std::string::npos;
-    return fail(lacking ? ErrorCode::kKernelLacks : ErrorCode::kFailed,
-                "{} in namespace '{}' failed{}: {}", program, netns,
+    return fail(lacking ? ErrorCode::kKernelLacks : ErrorCode::kFailed, "{}{} failed{}: {}",
+                program, in_namespace(netns),
                 lacking ? " (the kernel lacks a netfilter feature that the lab's rules need)" : "",
                 ran.err);
+}
+
+Status add_rules(const std::string& netns, const std::string& rules, frame::Family family) {
+    const std::string program =
+        family == frame::Family::kIpv4 ? "iptables-restore" : "ip6tables-restore";
+    const auto ran = process::run_checked({program, "--noflush"}, {.netns = netns, .input = rules});
+    return ran ? Status() : pass_on(ran.error());
 }
 
 Status load_nft(const std::string& netns, const std::string& text) {
@@ -94,7 +108,7 @@ Status load_nft(const std::string& netns, const std::string& text) {
                         tried.err);
         }
     }
-    return fail(ErrorCode::kFailed, "'nft -f -' in namespace '{}' failed: {}", netns, ran->err);
+    return fail(ErrorCode::kFailed, "'nft -f -'{} failed: {}", in_namespace(netns), ran->err);
 }
 
 Status make_watchable(const std::string& netns) {

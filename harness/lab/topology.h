@@ -39,6 +39,9 @@ Status run_ip(const std::vector<Script>& scripts);
 Status load_rules(const std::string& netns, const std::string& rules,
                   frame::Family family = frame::Family::kIpv4);
 
+// iptables-restore --noflush (or of IPv6): adds to the tables what the text has.
+Status add_rules(const std::string& netns, const std::string& rules, frame::Family family);
+
 // `nft -f -` with this text in a namespace. kKernelLacks, with the module's name, when the kernel
 // lacks what it needs, and without nft.
 Status load_nft(const std::string& netns, const std::string& text);

@@ -214,6 +214,14 @@ constexpr UndoKind kUndoKinds[] = {
     {Kind::kParameter, "parameter",
      [](const UndoAction& action) { return "/sys/module/" + action.name + " = " + action.value; },
      undo_parameter},
+    {Kind::kNft, "nft", [](const UndoAction& action) { return "no nftables table " + action.name; },
+     [](const Note& note, const KernelFiles&, UndoReport& report) {
+         return at_netns(note.place, [&] { return undo_nft(note, report); });
+     }},
+    {Kind::kIpvs, "ipvs", [](const UndoAction&) { return std::string("the services of IPVS"); },
+     [](const Note& note, const KernelFiles&, UndoReport& report) {
+         return at_netns(note.place, [&] { return undo_ipvs(note, report); });
+     }},
     {Kind::kFolder, "folder", [](const UndoAction& action) { return "folder " + action.name; },
      undo_folder},
 };

@@ -3,9 +3,10 @@
 #pragma once
 
 #include <string>
+#include <utility>
 #include <vector>
 
-#include "harness/lab/veth_lab.h"
+#include "harness/setting/cures.h"
 
 namespace pathproof::prices {
 
@@ -30,15 +31,14 @@ enum class Part {
 // "no bridge has both ends of its flows": of a path without it.
 const char* lack_of(Part part);
 
-struct Cure {
-    std::string id;
-    std::string text;                   // what it is, in the words of the field
+// One of setting/cures.h, with what is known of it here.
+struct Cure : setting::Cure {
+    Cure() = default;
+    Cure(const setting::Cure& cure, std::vector<std::string> scenarios, Part part)
+        : setting::Cure(cure), shown_by(std::move(scenarios)), needs(part) {}
+
     std::vector<std::string> shown_by;  // scenarios
     Part needs = Part::kMasquerade;
-    // How it is set on a path that is not of its own scenario: on the NAT path, or in a resolver.
-    lab::PathCure path = {};
-    std::string resolver = {};  // options of a resolv.conf(5)
-    bool dot = false;           // behind the name
 
     // What a resolver with it has in its resolv.conf, and is asked for.
     std::string options(const std::string& others) const {
@@ -46,7 +46,8 @@ struct Cure {
     }
     std::string asked(const std::string& name) const { return name + (dot ? "." : ""); }
 
-    bool on_path() const { return path != lab::PathCure{}; }
+    // Set on hosts, on a path that is not of its own scenario.
+    bool on_path() const { return !settings.empty(); }
     bool in_resolver() const { return dot || !resolver.empty(); }
 };
 

@@ -16,6 +16,7 @@
 #include "harness/process/netns.h"
 #include "harness/scenario/nat_path_hosts.h"
 #include "harness/scenario/resolvers/resolver_bench.h"
+#include "harness/scenario/settings/service.h"
 
 namespace pathproof::prices {
 namespace {
@@ -145,13 +146,14 @@ Result<LoadRun> run_searched(scenario::Context& context, const Load& load, const
 Result<LoadRun> run_connects(scenario::Context& context, const Load& load, const Cures& cures) {
     auto hosts = TRY(NatPathHosts::open(context));
     const lab::NatPathNames& names = hosts.names();
-    const lab::NatPathOptions options{.snat = lab::NatBoxOptions::Snat::kMasquerade,
-                                      .web_endpoints = {names.endpoints[0]}};
-    TRY(hosts.server->start_closing_server({.listen = {names.endpoints[0], lab::kEndpointPort},
+    const setting::Settings settings =
+        both({lab::masquerade(names, {.snat = lab::Snat::kMasquerade})},
+             scenario::web_service(names, scenario::Proxy::kIptables, {names.endpoints[0]}));
+    TRY(hosts.server->start_closing_server({.listen = {names.endpoints[0], scenario::kEndpointPort},
                                             .closes_first = agent::Closer::kClient}));
     return alternate(context, load, cures, [&](const Cure& cure, LoadRun& run) -> Result<Sample> {
-        hosts.lab->apply_cure(cure.path);
-        TRY(hosts.lab->configure(options));
+        hosts.cure = cure.settings;
+        TRY(hosts.set(settings));
         const std::uint64_t before = TRY(hosts.client_packets());
         const Meter meter = Meter::start({hosts.client->pid(), hosts.server->pid()}, run);
         const auto report =
@@ -218,9 +220,8 @@ Result<LoadRun> run_bridged(scenario::Context& context, const Load& load, const 
                    : Status(agent::system_failure("bind a UDP socket", errno));
     }));
     const auto once = [&](const Cure& cure, LoadRun& run) -> Result<Sample> {
-        hosts.lab->apply_cure(cure.path);
-        TRY(hosts.lab->configure({.snat = lab::NatBoxOptions::Snat::kNone}));
-        TRY(hosts.dut->write_sysctl(lab::kBridgeFilter, cure.path.bridge_filters ? "1" : "0"));
+        hosts.cure = cure.settings;
+        TRY(hosts.set({}));
         const Meter meter = Meter::start({getpid()}, run);
         const double seconds = TRY(send_datagrams(names.client, sink_at));
         Sample sample{{"throughput", kDatagrams / seconds / 1000}};
@@ -307,8 +308,9 @@ Result<LoadRun> run_tunnel(scenario::Context& context, const Load& load, const C
     const auto once = [&](const Cure& cure, LoadRun& run) -> Result<Sample> {
         TRY(overlay->configure({}));
         for (const auto& node : {&node_a, &node_b}) {
-            if (!cure.path.tunnel_checksums) {
-                TRY((*node)->set_features(names.vxlan, {{"tx-checksum-ip-generic", false}}));
+            for (const agent::HostChange& change : setting::merged(
+                     cure.settings, {setting::HostRole::kTunnelEnds}, {{"$TUNNEL", names.vxlan}})) {
+                TRY((*node)->apply({change}));
             }
         }
         Stream stream;

@@ -49,7 +49,7 @@ bool told(const Probe& probe, const verdict::ScenarioResult& result,
 // that is short of CPU time.
 Result<verdict::ScenarioResult> run_cells_of(scenario::Context& context, const Probe& probe,
                                              const std::vector<std::string>& cells,
-                                             const lab::PathCure& cure) {
+                                             const setting::Settings& cure) {
     const scenario::Scenario* scenario = scenario::find_scenario(probe.scenario);
     scenario::Options options = context.options;
     options.cells = cells;
@@ -95,7 +95,7 @@ Result<Tried> run_scenario_probe(scenario::Context& context, const Probe& probe,
         tried.without.push_back(outcome_of(probe, first, probe.after));
     }
     for (const Cure* cure : on_top) {
-        const auto with = run_cells_of(context, probe, {probe.cell}, cure->path);
+        const auto with = run_cells_of(context, probe, {probe.cell}, cure->settings);
         tried.with[cure->id] = with ? outcome_of(probe, *with, probe.cell)
                                     : verdict::ProbeOutcome{.reason = with.error().message};
     }

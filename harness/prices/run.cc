@@ -142,7 +142,7 @@ verdict::PriceTable measure_prices(scenario::Context& context, const verdict::Pr
     scenario::Context inner{context.lab,     context.journal, silent,
                             context.options, context.profile, context.measured};
     for (const Cure& cure : all_cures()) {
-        table.cures.push_back({cure.id, cure.text});
+        table.cures.push_back({cure.id, cure.text()});
     }
     for (const Probe& probe : all_probes()) {
         const Cures cures = cures_of(patterns, probe);
@@ -192,7 +192,7 @@ void tell_prices(std::vector<verdict::ScenarioResult>& scenarios, const verdict:
             }
             const std::vector<std::string> effects = verdict::side_effects(*table, id);
             scenario.cure += fmt::format(
-                "\nSide effects of {}, measured {}: {}{}.", find_cure(id)->text,
+                "\nSide effects of {}, measured {}: {}{}.", find_cure(id)->text(),
                 source == Source::kThisRun
                     ? "in this run"
                     : fmt::format("by `qualify --prices` on this kernel on {}",

@@ -13,6 +13,7 @@
 #include "harness/scenario/concluded.h"
 #include "harness/scenario/nat_path_hosts.h"
 #include "harness/scenario/resolvers/resolver_bench.h"
+#include "harness/scenario/settings/service.h"
 
 namespace pathproof::prices {
 namespace {
@@ -110,12 +111,13 @@ Result<Tried> look_up_with(scenario::Context& context, const std::string& rest,
         });
 }
 
-Result<ProbeOutcome> keep_open(NatPathHosts& hosts, const lab::PathCure& cure) {
+Result<ProbeOutcome> keep_open(NatPathHosts& hosts, const setting::Settings& cure) {
     const lab::NatPathNames& names = hosts.names();
-    lab::NatPathOptions options{.snat = lab::NatBoxOptions::Snat::kMasquerade,
-                                .web_endpoints = {names.endpoints[0]}};
-    hosts.lab->apply_cure({});
-    TRY(hosts.lab->configure(options));
+    const setting::Settings settings =
+        both({lab::masquerade(names, {.snat = lab::Snat::kMasquerade})},
+             scenario::web_service(names, scenario::Proxy::kIptables, {names.endpoints[0]}));
+    hosts.cure = {};
+    TRY(hosts.set(settings));
     auto connecting = std::async(std::launch::async, [&] {
         return hosts.client->tcp_connects({.server = names.web_service,
                                            .count = kOpenConnections,
@@ -125,9 +127,8 @@ Result<ProbeOutcome> keep_open(NatPathHosts& hosts, const lab::PathCure& cure) {
                                            .asks_after = kUntilUse});
     });
     std::this_thread::sleep_for(kUntilCure);
-    options.flows = lab::NatPathOptions::Flows::kKeep;
-    hosts.lab->apply_cure(cure);
-    const Status set = hosts.lab->configure(options);
+    hosts.cure = cure;
+    const Status set = hosts.set(settings, lab::Flows::kKeep);
     const auto report = TRY(connecting.get());
     TRY(Status(set));
     std::uint64_t broken = 0;
@@ -172,12 +173,12 @@ Status take_workers(NatPathHosts& hosts, std::vector<Fd>& held) {
 Result<Tried> run_long_lived(scenario::Context& context, const Cures& cures) {
     auto hosts = TRY(NatPathHosts::open(context));
     TRY(hosts.server->start_closing_server(
-        {.listen = {hosts.names().endpoints[0], lab::kEndpointPort},
+        {.listen = {hosts.names().endpoints[0], scenario::kEndpointPort},
          .closes_first = agent::Closer::kServerAsked,
          .greeting = kServiceSays}));
     Tried tried;
     for (const Cure* cure : in_turn(cures)) {
-        note(*cure, TRY(keep_open(hosts, cure->path)), tried);
+        note(*cure, TRY(keep_open(hosts, cure->settings)), tried);
     }
     return tried;
 }
@@ -200,7 +201,7 @@ Result<Tried> run_short_name(scenario::Context& context, const Cures& cures) {
 
 Result<Tried> run_taken_workers(scenario::Context& context, const Cures& cures) {
     auto hosts = TRY(NatPathHosts::open(context));
-    TRY(hosts.lab->configure({.snat = lab::NatBoxOptions::Snat::kNone}));
+    TRY(hosts.set({}));
     const frame::Endpoint behind{frame::IpAddress::v4(0x7f000001), kBehindDnsmasq};
     TRY(hosts.server->start_dns_server({.listen = behind,
                                         .address = hosts.names().server_address,

@@ -11,11 +11,15 @@ Result<NatPathHosts> NatPathHosts::open(Context& context) {
     if (const lab::RoleFacts facts = hosts.lab->facts(); !facts.empty()) {
         context.measured.know(role_facts(facts, "What the NAT path is made of"));
     }
-    hosts.lab->apply_cure(context.options.cure);
-    hosts.client = TRY(agent::Client::start_in_netns(hosts.names().client));
-    hosts.dut = TRY(agent::Client::start_in_netns(hosts.names().dut));
-    hosts.server = TRY(agent::Client::start_in_netns(hosts.names().server));
+    hosts.cure = context.options.cure;
+    hosts.client = hosts.lab->hosts().shared_agent(lab::HostRole::kClient);
+    hosts.dut = hosts.lab->hosts().shared_agent(lab::HostRole::kDut);
+    hosts.server = hosts.lab->hosts().shared_agent(lab::HostRole::kServer);
     return hosts;
+}
+
+Status NatPathHosts::set(const lab::Settings& settings, lab::Flows flows) {
+    return lab->hosts().set(both(settings, cure), flows);
 }
 
 Result<std::string> NatPathHosts::add_ipv6() {

@@ -76,8 +76,8 @@ struct Options {
     std::string out_dir;     // evidence/ below it takes the files of failed cells
     std::optional<TruthDevice> device = std::nullopt;  // offload-truth: in place of the lab's own
     Calibrate calibrate = Calibrate::kNo;
-    // On top of what the cells set, to see what it does to them; what has no such path ignores it.
-    lab::PathCure cure = {};
+    // A cure on top of what the cells set, to see what it does to them; what has no such path ignores it.
+    lab::Settings cure = {};
 
     bool has(const char* option) const { return given != nullptr && given->contains(option); }
     // Its number, or `otherwise` where it was not given.

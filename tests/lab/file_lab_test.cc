@@ -151,6 +151,13 @@ BOOST_AUTO_TEST_CASE(an_agent_puts_back_each_kind_of_change_and_leaves_what_othe
          .name = "raw",
          .value =
              "*raw\n:PREROUTING ACCEPT [0:0]\n-A PREROUTING -d 198.51.100.10 -j NOTRACK\nCOMMIT\n"},
+        {.kind = HostChange::Kind::kRules,
+         .name = "ip6 nat",
+         .value = "*nat\n:PREROUTING ACCEPT [0:0]\n-A PREROUTING -d 2001:db8::1 -j "
+                  "ACCEPT\nCOMMIT\n"},
+        {.kind = HostChange::Kind::kNft,
+         .name = "ip pathproof-test",
+         .value = "table ip pathproof-test {\nchain c { ct state new accept; }\n}\n"},
         {.kind = HostChange::Kind::kFeature,
          .device = "d0",
          .name = "tx-checksum-ip-generic",
@@ -188,6 +195,33 @@ BOOST_AUTO_TEST_CASE(an_agent_puts_back_each_kind_of_change_and_leaves_what_othe
     BOOST_TEST(contains(shell("", "ip netns exec site-dut iptables-save -t nat"), "10.2.0.0/16"));
     // What the others left is not ours to fail for.
     BOOST_TEST(!contains(site.changed(0), "ip_forward"));
+}
+
+BOOST_AUTO_TEST_CASE(a_change_without_its_value_is_taken_back_while_the_others_stay) {
+    const Site site;
+    const std::vector<HostChange> all = {
+        {.kind = HostChange::Kind::kRules,
+         .name = "raw",
+         .value =
+             "*raw\n:PREROUTING ACCEPT [0:0]\n-A PREROUTING -d 198.51.100.10 -j NOTRACK\nCOMMIT\n"},
+        {.kind = HostChange::Kind::kFeature,
+         .device = "d0",
+         .name = "tx-checksum-ip-generic",
+         .value = "off"},
+        {.kind = HostChange::Kind::kSteering, .device = "d0", .value = "1"}};
+    const auto dut = agent_there();
+    BOOST_REQUIRE(dut->apply({forwarding()}).has_value());
+    const std::string forwards = site.changed(0);
+    BOOST_REQUIRE(dut->apply(all).has_value());
+    BOOST_TEST(site.changed(0) != forwards);
+    for (HostChange change : all) {
+        change.value.clear();
+        const Status back = dut->apply({change});
+        BOOST_TEST_REQUIRE(back.has_value());
+    }
+    BOOST_TEST(site.changed(0) == forwards);
+    BOOST_TEST(dut->put_back().has_value());
+    BOOST_TEST(site.changed() == "");
 }
 
 BOOST_AUTO_TEST_CASE(a_change_that_would_take_something_away_is_refused_and_undone) {

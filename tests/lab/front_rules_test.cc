@@ -3,7 +3,9 @@
 
 #include <boost/test/unit_test.hpp>
 
+#include "harness/lab/path_settings.h"
 #include "harness/lab/plan.h"
+#include "harness/lab/rule_hits.h"
 
 using namespace pathproof;
 using namespace pathproof::lab;
@@ -80,7 +82,9 @@ BOOST_AUTO_TEST_CASE(what_a_dut_translates_by_itself_is_left_to_it_or_exempted) 
     BOOST_TEST(has(box_rules(Snat::kMasqueradeRandomFully),
                    "-A KUBE-POSTROUTING -o ds -j MASQUERADE --random-fully"));
     const auto path_rules = [&](Snat snat, PortRange ports) {
-        return nat_path_rules(path, {.snat = snat, .snat_ports = ports});
+        return setting::merged({masquerade(path, {.snat = snat, .ports = ports})}, {HostRole::kDut},
+                               place_names(path))[0]
+            .value;
     };
     BOOST_TEST(path_rules(Snat::kMasquerade, {}).find("-j MASQUERADE") == std::string::npos);
     BOOST_TEST(has(path_rules(Snat::kMasquerade, {1024, 2047}),

@@ -5,6 +5,9 @@
 #include <set>
 #include <sstream>
 
+#include "harness/lab/path_settings.h"
+#include "harness/lab/rule_hits.h"
+#include "harness/setting/cures.h"
 #include "tests/contains.h"
 
 BOOST_AUTO_TEST_SUITE(plan)
@@ -94,95 +97,56 @@ BOOST_AUTO_TEST_CASE(source_nat_is_as_asked) {
                         "-o ds -j MASQUERADE --random-fully\n"));
 }
 
-BOOST_AUTO_TEST_CASE(the_nat_path_translates_as_asked) {
+// What the DUT's tables have of these settings.
+std::string dut_rules(const NatPathNames& names, const Settings& settings) {
+    std::string rules;
+    for (const auto& change : setting::merged(both(path_defaults(names), settings),
+                                              {HostRole::kDut}, place_names(names))) {
+        rules += change.value + "\n";
+    }
+    return rules;
+}
+
+BOOST_AUTO_TEST_CASE(the_nat_path_translates_as_set) {
     const NatPathNames names = nat_path_names("1a2b");
     BOOST_TEST((namespaces_of(names) ==
                 std::vector<std::string>{"pp-1a2b-client", "pp-1a2b-dut", "pp-1a2b-server"}));
-    BOOST_TEST(contains(nat_path_rules(names, {}),
+    BOOST_TEST(contains(dut_rules(names, {masquerade(names, {})}),
                         "-A PATH-POSTROUTING -o d1 -p tcp -j MASQUERADE --random-fully\n"));
-    BOOST_TEST(
-        contains(nat_path_rules(names, {.snat = Snat::kMasquerade, .snat_ports = {30000, 30255}}),
-                 "-j MASQUERADE --to-ports 30000-30255\n"));
-    BOOST_TEST(!contains(nat_path_rules(names, {.snat = Snat::kNone}), "MASQUERADE"));
-    BOOST_TEST(contains(nat_path_rules(names, {.snat = Snat::kNone}), "-m conntrack"));
-    using Service = NatPathOptions::Service;
-    const auto service = [&](Service which) { return nat_path_rules(names, {.service = which}); };
-    const std::string to = " -d 198.51.100.10/32 -p udp -m udp --dport 53 -j ";
-    BOOST_TEST(contains(service(Service::kSecond), to + "DNAT --to-destination 203.0.113.3:53\n"));
-    BOOST_TEST(!contains(service(Service::kSecond), "REJECT"));
-    BOOST_TEST(contains(service(Service::kNoEndpoint), "-A FORWARD" + to + "REJECT"));
-    BOOST_TEST(!contains(service(Service::kNoEndpoint), "DNAT"));
-    BOOST_TEST(!contains(service(Service::kNone), "*filter"));
-    BOOST_TEST(
-        contains(service(Service::kNeighbour), to + "DNAT --to-destination 198.18.0.3:53\n"));
-    BOOST_TEST(contains(nat_path_rules(names, {.hairpin = true}),
+    BOOST_TEST(contains(
+        dut_rules(names, {masquerade(names, {.snat = Snat::kMasquerade, .ports = {30000, 30255}})}),
+        "-j MASQUERADE --to-ports 30000-30255\n"));
+    BOOST_TEST(!contains(dut_rules(names, {}), "MASQUERADE"));
+    BOOST_TEST(contains(dut_rules(names, {}), "-m conntrack --ctstate NEW -j PATH-SERVICES"));
+    BOOST_TEST(!contains(dut_rules(names, {}), "*filter"));
+    BOOST_TEST(contains(dut_rules(names, setting::cure("hairpin-masquerade").settings),
                         "-s 198.18.0.1/24 -d 198.18.0.1/24 -p udp -j MASQUERADE\n"));
 }
 
-BOOST_AUTO_TEST_CASE(the_nat_path_counts_or_drops_what_is_invalid_and_lets_answers_pass_by) {
-    using Invalid = NatPathOptions::Invalid;
+BOOST_AUTO_TEST_CASE(a_cure_is_on_top_of_what_is_set_and_makes_no_snat_of_its_own) {
     const NatPathNames names = nat_path_names("1a2b");
-    const std::string rule = "-A FORWARD -o d0 -p tcp -m conntrack --ctstate INVALID -j ";
-    BOOST_TEST(!contains(nat_path_rules(names, {}), "INVALID"));
-    BOOST_TEST(contains(nat_path_rules(names, {.invalid = Invalid::kCounted}), rule + "ACCEPT\n"));
-    BOOST_TEST(contains(nat_path_rules(names, {.invalid = Invalid::kDropped}), rule + "DROP\n"));
-    BOOST_TEST(nat_path_route_of_answers(names, {}).commands ==
-               "route replace 198.18.0.2/32 via 203.0.113.1\n");
-    BOOST_TEST(nat_path_route_of_answers(names, {.answers_pass_by = true}).commands ==
-               "route replace 198.18.0.2/32 dev s1\n");
+    const auto cured = [&](const Settings& settings, const char* id) {
+        return dut_rules(names, both(settings, setting::cure(id).settings));
+    };
+    BOOST_TEST(contains(cured({masquerade(names, {.snat = Snat::kMasquerade})}, "random-fully"),
+                        "-p tcp -j MASQUERADE --random-fully\n"));
+    BOOST_TEST(!contains(cured({}, "random-fully"), "MASQUERADE"));
+    BOOST_TEST(contains(cured({}, "drop-invalid"),
+                        "-A FORWARD -o d0 -p tcp -m conntrack --ctstate INVALID -j DROP\n"));
+    const auto client =
+        setting::merged(both({setting::sysctl(HostRole::kClient, setting::kTimestamps, "0")},
+                             setting::cure("timestamps-2").settings),
+                        {HostRole::kClient}, {});
+    BOOST_REQUIRE(client.size() == 1u);
+    BOOST_TEST(client[0].value == "2");
 }
 
-BOOST_AUTO_TEST_CASE(a_cure_is_on_top_of_what_is_configured_and_makes_no_snat_of_its_own) {
-    BOOST_TEST((with_cure({.snat = Snat::kMasquerade}, {.random_fully = true}).snat ==
-                Snat::kMasqueradeRandomFully));
-    BOOST_TEST((with_cure({.snat = Snat::kNone}, {.random_fully = true}).snat == Snat::kNone));
-    BOOST_TEST((with_cure({.snat = Snat::kMasquerade}, {}).snat == Snat::kMasquerade));
-    const NatPathOptions cured =
-        with_cure({.timestamps = 1}, {.timestamps = 2, .be_liberal = true, .drops_invalid = true});
-    BOOST_TEST(cured.timestamps == 2);
-    BOOST_TEST(cured.be_liberal);
-    BOOST_TEST((cured.invalid == NatPathOptions::Invalid::kDropped));
-    BOOST_TEST(with_cure({.timestamps = 0}, {}).timestamps == 0);
-}
-
-BOOST_AUTO_TEST_CASE(the_nat_path_names_endpoints_as_kube_proxy_does) {
-    const NatPathNames names = nat_path_names("1a2b");
-    const auto closed = endpoints_that(EndpointState::kClosed);
-    const std::string rules = nat_path_rules(
-        names,
-        {.web_endpoints = {endpoints_that(EndpointState::kServes)[0], closed[0], closed[7]}});
-    for (const char* line :
-         {"-j KUBE-SERVICES\n", "--probability 0.3333333333 -j KUBE-SEP-",
-          "\"default/web:http cluster IP\" -d 198.51.100.10/32 -p tcp -m tcp --dport 80 ! -s "
-          "198.18.0.1/24 -j KUBE-MARK-MASQ\n",
-          "-p tcp -m tcp -j DNAT --to-destination 203.0.113.48:8080\n",
-          "-p tcp -m tcp -j DNAT --to-destination 203.0.113.55:8080\n"}) {
-        BOOST_TEST(contains(rules, line), line);
-    }
-    BOOST_TEST(!contains(nat_path_rules(names, {}), "KUBE"));
-    BOOST_TEST(contains(nat_path_endpoint_filter(EndpointState::kSilent),
-                        "-A INPUT -d 203.0.113.64/32 -j DROP\n"));
-}
-
-BOOST_AUTO_TEST_CASE(the_nat_path_has_the_same_of_ipv6_and_of_nftables) {
-    const frame::Family v6 = frame::Family::kIpv6;
-    const NatPathNames names = nat_path_names("1a2b", v6);
-    NatPathOptions options{.service = NatPathOptions::Service::kSecond, .family = v6};
-    BOOST_TEST(contains(nat_path_rules(names, options),
-                        " -d 2001:db8:100::a/128 -p udp -m udp --dport 53 -j DNAT --to-destination "
-                        "[2001:db8:113::3]:53\n"));
-    options.service = NatPathOptions::Service::kNoEndpoint;
-    BOOST_TEST(contains(nat_path_rules(names, options), "--reject-with icmp6-port-unreachable\n"));
-    options.web_endpoints = endpoints_that(EndpointState::kClosed, v6);
-    BOOST_TEST(
-        contains(nat_path_rules(names, options), "--to-destination [2001:db8:113::30]:8080\n"));
-    BOOST_TEST(!contains(nat_path_proxy_table(names, options), "{"));
-    options.proxy = NatPathOptions::Proxy::kNftables;
-    BOOST_TEST(!contains(nat_path_rules(names, options), "KUBE"));
-    BOOST_TEST(
-        contains(nat_path_proxy_table(names, options), "dnat to [2001:db8:113::37]:8080;\n"));
-    BOOST_TEST(contains(nat_path_endpoint_filter(EndpointState::kRejected, v6),
-                        "-A FORWARD -d 2001:db8:113::60/128 -j REJECT"));
+BOOST_AUTO_TEST_CASE(the_nat_path_has_the_same_of_ipv6) {
+    const NatPathNames names = nat_path_names("1a2b", frame::Family::kIpv6);
+    const auto changes =
+        setting::merged(path_defaults(names), {HostRole::kDut}, place_names(names));
+    BOOST_REQUIRE(changes.size() == 1u);
+    BOOST_TEST(changes[0].name == "ip6 nat");
     const std::string commands = all_commands(nat_path_scripts(names));
     BOOST_TEST(contains(commands, "address add 2001:db8:18::2/64 dev c0 nodad\n"));
     BOOST_TEST(contains(commands, "route add ::/0 via 2001:db8:113::1\n"));

@@ -41,7 +41,7 @@ TimestampValues as_usual(const TimestampCell& what) {
     seen.found.changed_ports =
         what.translates() && what.id != "control.full-range.masquerade" ? what.connects : 0;
     seen.found.met = what.without_time_wait() ? 0 : 200;
-    if (what.full_range && what.path.snat == lab::NatBoxOptions::Snat::kMasqueradeRandomFully) {
+    if (what.full_range && what.path.snat == lab::Snat::kMasqueradeRandomFully) {
         seen.found.expected_met = 190;
         seen.found.expected_variance = 180;
         seen.found.drawn_met = 200;

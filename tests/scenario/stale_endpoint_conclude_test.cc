@@ -10,7 +10,6 @@ BOOST_AUTO_TEST_SUITE(stale_endpoint_conclude)
 using namespace pathproof;
 using namespace pathproof::scenario;
 using namespace conclusions;
-using lab::EndpointState;
 using Role = verdict::Cell::Role;
 
 namespace {
@@ -193,7 +192,7 @@ BOOST_AUTO_TEST_CASE(cells_that_take_what_is_not_there_are_skipped_and_the_other
     const std::string why = "the kernel lacks the module nft_numgen";
     std::vector<MeasuredEndpointCell> cells;
     for (const EndpointCell& what : endpoint_cells()) {
-        const bool nft = what.proxy == lab::NatPathOptions::Proxy::kNftables;
+        const bool nft = what.proxy == Proxy::kNftables;
         cells.push_back(
             {.what = what, .seen = nft ? EndpointValues{.lacks = why} : as_usual(what)});
     }

@@ -1,15 +1,29 @@
+#include "harness/setting/cures.h"
+
 #include <algorithm>
+#include <utility>
 
 #include "harness/scenario/model/cure.h"
 
 namespace pathproof::scenario {
 namespace {
 
-constexpr const char* kOnTheDut = "on the DUT";
+// As the table of all cures has it (setting/cures.h).
+Cure as_set(const char* id, std::string name = "") {
+    const setting::Cure& cure = setting::cure(id);
+    return {.id = id, .command = cure.command, .where = cure.where, .name = std::move(name)};
+}
 
-Cure sysctl(const char* id, const char* setting, const char* where) {
-    return {
-        .id = id, .command = std::string("sysctl -w ") + setting, .where = where, .name = setting};
+// Named "net.ipv4.tcp_timestamps=2".
+Cure sysctl(const char* id) {
+    const agent::HostChange& change = setting::cure(id).settings.at(0).changes.at(0);
+    return as_set(id, change.name + "=" + change.value);
+}
+
+Cure bridge_filter() {
+    Cure cure = sysctl("bridge-nf");
+    cure.command.insert(0, "modprobe br_netfilter; ");
+    return cure;
 }
 
 }  // namespace
@@ -20,34 +34,23 @@ std::string Cure::text() const {
 
 const std::vector<Cure>& cures() {
     static const std::vector<Cure> all = {
-        sysctl("reuse-mode-0", "net.ipv4.vs.conn_reuse_mode=0", kOnTheDut),
-        {.id = "delete-unused-entries",
-         .command = "conntrack -D",
-         .where = "of entries that nobody uses",
-         .name = "delete entries that nobody uses"},
-        {.id = "bridge-nf",
-         .command = "modprobe br_netfilter; sysctl -w net.bridge.bridge-nf-call-iptables=1",
-         .where = kOnTheDut,
-         .name = "net.bridge.bridge-nf-call-iptables=1"},
+        sysctl("reuse-mode-0"),
+        as_set("delete-unused-entries", "delete entries that nobody uses"),
+        bridge_filter(),
         {.id = "hairpin-masquerade",
          .command = "iptables -t nat -A POSTROUTING -s PODS -d PODS -j MASQUERADE",
-         .where = kOnTheDut,
-         .name = "MASQUERADE of what goes from the clients' network back to it"},
-        sysctl("be-liberal", "net.netfilter.nf_conntrack_tcp_be_liberal=1", kOnTheDut),
-        {.id = "drop-invalid",
-         .command = "iptables -A FORWARD -m conntrack --ctstate INVALID -j DROP",
-         .where = kOnTheDut},
-        {.id = "delete-stale-entries",
-         .command = "conntrack -D",
-         .where = "of the entries of a service to an endpoint that is gone",
-         .name = "delete the flow's entry"},
-        sysctl("expire-nodest", "net.ipv4.vs.expire_nodest_conn=1", kOnTheDut),
+         .where = "on the DUT",
+         .name = setting::cure("hairpin-masquerade").where},
+        sysctl("be-liberal"),
+        as_set("drop-invalid"),
+        as_set("delete-stale-entries", "delete the flow's entry"),
+        sysctl("expire-nodest"),
         {.id = "rules-of-the-living",
          .command = "",
          .name =
              "have the node's proxy write the service's rules anew, of the endpoints that serve"},
-        {.id = "all-ports", .command = "", .name = "MASQUERADE without --to-ports"},
-        sysctl("timestamps-2", "net.ipv4.tcp_timestamps=2", "on the clients"),
+        {.id = "all-ports", .command = "", .name = setting::cure("all-ports").where},
+        sysctl("timestamps-2"),
     };
     return all;
 }

@@ -82,7 +82,7 @@ Result<ResolverSkew> measure_resolver(NatPathHosts& hosts, resolver::Kind who) {
 
 Result<std::vector<ResolverSkew>> measure_resolvers(Context& context) {
     NatPathHosts hosts = TRY(NatPathHosts::open(context));
-    TRY(hosts.lab->configure({.snat = lab::NatBoxOptions::Snat::kNone}));
+    TRY(hosts.set({}));
     TRY(hosts.server->start_dns_server(
         {.listen = {hosts.names().server_address, 53},
          .address = frame::IpAddress::v4(0xcb007105),

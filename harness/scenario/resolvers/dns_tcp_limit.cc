@@ -47,7 +47,7 @@ class TcpLimitBench : public NatPathBench<TcpLimitCell, TcpLimitValues> {
 
     Status open() {
         TRY(NatPathBench::open());
-        TRY(hosts_.lab->configure({.snat = lab::NatBoxOptions::Snat::kNone}));
+        TRY(hosts_.set({}));
         for (const auto& [port, delay] :
              {std::pair{kUpstreamPort, std::chrono::milliseconds(kUpstreamDelay)},
               {kSlowUpstreamPort, std::chrono::milliseconds(kSlowUpstreamDelay)}}) {

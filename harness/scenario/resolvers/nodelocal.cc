@@ -18,9 +18,12 @@
 #include <nlohmann/json.hpp>
 
 #include "dataplane/frame/view.h"
+#include "harness/lab/rule_hits.h"
 #include "harness/process/json_text.h"
 #include "harness/scenario/first_error.h"
 #include "harness/scenario/nat_path_bench.h"
+#include "harness/scenario/settings/endpoints.h"
+#include "harness/scenario/settings/service.h"
 
 namespace pathproof::scenario {
 namespace {
@@ -39,6 +42,68 @@ constexpr auto kFewTimeout = 1s;
 constexpr auto kWarmUpTimeout = 5s;
 constexpr const char* kName = "api.svc.test";
 
+setting::Settings node_cache_rules(const lab::NatPathNames& names, const NodeCacheRules& rules) {
+    using setting::HostRole;
+    constexpr const char* kSkip = "-m comment --comment \"NodeLocal DNS Cache: skip conntrack\"";
+    constexpr const char* kAllow =
+        "-m comment --comment \"NodeLocal DNS Cache: allow DNS traffic\"";
+    std::string raw;
+    std::string filter;
+    // Each is prepended: the last comes first.
+    const auto prepend = [](std::string& chain, std::string rule) { chain.insert(0, rule + "\n"); };
+    for (const frame::IpAddress& address : {names.node_cache, names.service.address}) {
+        const std::string to = fmt::format("-d {}/32", to_string(address));
+        const std::string from = fmt::format("-s {}/32", to_string(address));
+        const auto skip = [&](const char* chain, const std::string& match) {
+            if (rules.notrack) {
+                prepend(raw, fmt::format("-A {} {} {} -j NOTRACK", chain, match, kSkip));
+            }
+        };
+        const auto allow = [&](const char* chain, const std::string& match) {
+            if (rules.accept) {
+                prepend(filter, fmt::format("-A {} {} {} -j ACCEPT", chain, match, kAllow));
+            }
+        };
+        for (const char* protocol : {"tcp", "udp"}) {
+            const std::string query =
+                fmt::format("{} -p {} -m {} --dport 53", to, protocol, protocol);
+            const std::string answer =
+                fmt::format("{} -p {} -m {} --sport 53", from, protocol, protocol);
+            skip("PREROUTING", query);
+            allow("INPUT", query);
+            skip("OUTPUT", answer);
+            allow("OUTPUT", answer);
+            skip("OUTPUT", query);
+        }
+        // Its health check.
+        skip("OUTPUT", to + " -p tcp -m tcp --dport 8080");
+        skip("OUTPUT", from + " -p tcp -m tcp --sport 8080");
+    }
+    if (rules.input_by_state) {
+        filter = ":INPUT DROP [0:0]\n" + filter +
+                 "-A INPUT -i lo -j ACCEPT\n"
+                 "-A INPUT -m conntrack --ctstate NEW,RELATED,ESTABLISHED -j ACCEPT\n";
+    }
+    return {setting::rules(HostRole::kDut, "node-cache-raw", "raw", raw),
+            setting::rules(HostRole::kDut, "node-cache-filter", "filter", filter)};
+}
+
+// The cache's device, of that type, with both addresses.
+setting::Setting node_cache_device(const lab::NatPathNames& names, const std::string& type) {
+    constexpr const char* kDevice = "nodelocaldns";
+    const auto address = [&](const frame::IpAddress& each) {
+        const std::string words = fmt::format("{}/32 dev {}", to_string(each), kDevice);
+        return std::pair{"address add " + words, "address delete " + words};
+    };
+    return setting::links(
+        lab::HostRole::kDut, "node-cache-device", "$TO_SERVER",
+        {{fmt::format("link add {} type {}", kDevice, type),
+          fmt::format("link delete {}", kDevice)},
+         address(names.node_cache),
+         address(names.service.address),
+         {fmt::format("link set {} up", kDevice), fmt::format("link set {} down", kDevice)}});
+}
+
 class NodelocalBench : public NatPathBench<NodelocalCell, NodelocalValues> {
   public:
     explicit NodelocalBench(Context& context)
@@ -49,16 +114,14 @@ class NodelocalBench : public NatPathBench<NodelocalCell, NodelocalValues> {
 
     Status open() {
         TRY(NatPathBench::open());
-        TRY(hosts_.lab->add_endpoints());
+        TRY(add_endpoints(*hosts_.lab));
         const auto address6 = TRY(frame::parse_ip("2001:db8::53"));
         TRY(hosts_.server->start_dns_server({.listen = {frame::IpAddress{}, 53},
                                              .address = hosts_.names().server_address,
                                              .address6 = address6,
                                              .delay = kServerDelay}));
-        TRY(hosts_.lab->configure({.snat = lab::NatBoxOptions::Snat::kNone,
-                                   .dns_endpoints = endpoints_that(lab::EndpointState::kServes)}));
         // Whether it is there at all.
-        TRY(hosts_.lab->set_node_cache(lab::NodeCacheRules{}));
+        TRY(set_node_cache(NodeCacheRules{}));
         const Status there = start_dnsmasq();
         return !there && there.error().code == ErrorCode::kNotFound
                    ? fail(ErrorCode::kKernelLacks, "{}", there.error().message)
@@ -66,6 +129,30 @@ class NodelocalBench : public NatPathBench<NodelocalCell, NodelocalValues> {
     }
 
   private:
+    // The service's rules with the cache's device and rules, or without. Gives what the device is: "dummy",
+    // or where the kernel lacks that "bridge without ports"; empty: none.
+    Result<std::string> set_node_cache(const std::optional<NodeCacheRules>& rules) {
+        const lab::NatPathNames& names = hosts_.names();
+        const setting::Settings service =
+            dns_service(names, endpoints_that(EndpointState::kServes));
+        if (!rules) {
+            TRY(hosts_.set(service, lab::Flows::kKeep));
+            return std::string();
+        }
+        const auto with = [&](const char* type) {
+            return hosts_.set(both(both(service, node_cache_rules(names, *rules)),
+                                   {node_cache_device(names, type)}),
+                              lab::Flows::kKeep);
+        };
+        const Status dummy = with("dummy");
+        if (dummy || dummy.error().code != ErrorCode::kKernelLacks) {
+            TRY(Status(dummy));
+            return std::string("dummy");
+        }
+        TRY(with("bridge"));
+        return std::string("bridge without ports");
+    }
+
     Status run(const NodelocalCell& what, MeasuredNodelocalCell& cell) override {
         for (const double per_second : kPairsPerSecond) {
             cell.seen = {};
@@ -97,10 +184,9 @@ class NodelocalBench : public NatPathBench<NodelocalCell, NodelocalValues> {
     Status set_up(const NodelocalCell& what, NodelocalValues& seen) {
         TRY(hosts_.dut->stop_dnsmasq());
         // All rules and one lookup first: what follows has the name in the cache.
-        lab::NodeCacheRules rules = what.rules;
+        NodeCacheRules rules = what.rules;
         rules.accept = true;
-        seen.device =
-            TRY(hosts_.lab->set_node_cache(what.cache ? std::optional(rules) : std::nullopt));
+        seen.device = TRY(set_node_cache(what.cache ? std::optional(rules) : std::nullopt));
         if (what.cache && what.serves) {
             TRY(start_dnsmasq());
             const auto warm = TRY(hosts_.client->dns_lookup(
@@ -111,8 +197,8 @@ class NodelocalBench : public NatPathBench<NodelocalCell, NodelocalValues> {
             }
         }
         if (what.cache && !what.rules.accept) {
-            // Without the device's new birth dnsmasq goes on.
-            TRY(hosts_.lab->set_node_cache_rules(what.rules));
+            // The device stays, and dnsmasq goes on.
+            TRY(set_node_cache(what.rules));
         }
         TRY(hosts_.dut->conntrack_flush());
         return {};

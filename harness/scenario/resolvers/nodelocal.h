@@ -7,17 +7,25 @@
 #include <string>
 #include <vector>
 
-#include "harness/lab/veth_lab.h"
 #include "harness/scenario/concluded.h"
 
 namespace pathproof::scenario {
+
+// What NodeLocal DNSCache has on a node, in its own words (kubernetes/dns, cmd/node-cache): for its
+// address and for the service's, of UDP and TCP.
+struct NodeCacheRules {
+    bool notrack = true;  // raw: queries and answers are not tracked
+    bool accept = true;   // filter: and accepted
+    // The node's INPUT policy is DROP, and it accepts what conntrack knows alone.
+    bool input_by_state = false;
+};
 
 struct NodelocalCell {
     std::string id;
     std::string label;  // in charts
     verdict::Cell::Role role = verdict::Cell::Role::kMatrix;
     bool cache = false;  // node-cache's device and rules
-    lab::NodeCacheRules rules = {};
+    NodeCacheRules rules = {};
     bool serves = true;      // the cache's server runs
     bool link_local = true;  // with the cache: asked at 169.254.20.10, not at the service's address
     bool together = true;    // A and AAAA by two threads at one moment; else one after the other

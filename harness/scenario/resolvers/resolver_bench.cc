@@ -48,7 +48,7 @@ Status wait_for_link_local(const std::string& netns, const std::string& device) 
 Result<ResolverHosts> ResolverHosts::open(Context& context) {
     ResolverHosts hosts;
     hosts.hosts_ = TRY(NatPathHosts::open(context));
-    TRY(hosts.hosts_.lab->configure({.snat = lab::NatBoxOptions::Snat::kNone}));
+    TRY(hosts.hosts_.set({}));
     TRY(wait_for_link_local(hosts.hosts_.names().client, hosts.hosts_.names().client_device));
     if (const std::string& why = hosts.lacks(resolver::Kind::kGlibc); !why.empty()) {
         return fail(ErrorCode::kKernelLacks, "{}", why);

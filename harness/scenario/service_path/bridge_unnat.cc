@@ -19,11 +19,11 @@
 #include "harness/scenario/first_error.h"
 #include "harness/scenario/nat_path_bench.h"
 #include "harness/scenario/service_path/flow_timeline.h"
+#include "harness/scenario/settings/service.h"
+#include "harness/setting/cures.h"
 
 namespace pathproof::scenario {
 namespace {
-
-using BridgeService = lab::NatPathOptions::Service;
 
 constexpr unsigned kLookups = 5;  // all at once
 constexpr agent::milliseconds kLookupTimeout{2000};
@@ -38,11 +38,10 @@ class BridgeBench : public NatPathBench<BridgeCell, BridgeValues> {
         TRY(NatPathBench::open());
         TRY(hosts_.lab->add_neighbour());
         const lab::NatPathNames& names = hosts_.names();
-        neighbour_ = TRY(agent::Client::start_in_netns(names.neighbour));
         agent::DnsServerOptions dns{.address = names.service.address,
                                     .address6 = *frame::parse_ip("2001:db8::1")};
         dns.listen = {names.neighbour_address, names.service.port};
-        TRY(neighbour_->start_dns_server(dns));
+        TRY(hosts_.lab->hosts().agent(lab::HostRole::kNeighbour).start_dns_server(dns));
         dns.listen = {names.endpoints[0], names.service.port};
         return hosts_.server->start_dns_server(dns);
     }
@@ -56,13 +55,16 @@ class BridgeBench : public NatPathBench<BridgeCell, BridgeValues> {
         const frame::IpAddress backend = routed ? names.endpoints[0] : names.neighbour_address;
         const frame::Endpoint asked =
             direct ? frame::Endpoint{backend, names.service.port} : names.service;
-        TRY(hosts_.lab->configure({.snat = lab::NatBoxOptions::Snat::kNone,
-                                   .service = direct   ? BridgeService::kNone
-                                              : routed ? BridgeService::kFirst
-                                                       : BridgeService::kNeighbour,
-                                   .hairpin = what.hairpin}));
-        TRY(hosts_.dut->write_sysctl(lab::kBridgeFilter, what.filtered ? "1" : "0"));
-        seen.filtered = TRY(hosts_.dut->read_sysctl(lab::kBridgeFilter));
+        lab::Settings settings =
+            direct ? lab::Settings{} : lab::Settings{udp_service(names, backend)};
+        if (what.hairpin) {
+            settings = both(settings, setting::cure("hairpin-masquerade").settings);
+        }
+        if (what.filtered) {
+            settings = both(settings, setting::cure("bridge-nf").settings);
+        }
+        TRY(hosts_.set(settings));
+        seen.filtered = TRY(hosts_.dut->read_sysctl(setting::kBridgeFilter));
         auto recorder = TRY(FlowRecorder::start(
             what.again, names,
             {.protocol = IPPROTO_UDP, .original_destination_port = names.service.port}));
@@ -127,8 +129,6 @@ class BridgeBench : public NatPathBench<BridgeCell, BridgeValues> {
         }
         return made;
     }
-
-    std::unique_ptr<agent::Client> neighbour_;
 };
 
 }  // namespace

@@ -22,15 +22,17 @@
 
 #include "dataplane/frame/template.h"
 #include "dataplane/frame/view.h"
+#include "harness/lab/rule_hits.h"
 #include "harness/scenario/first_error.h"
 #include "harness/scenario/nat_path_bench.h"
 #include "harness/scenario/service_path/flow_timeline.h"
+#include "harness/scenario/settings/service.h"
+#include "harness/setting/cures.h"
 
 namespace pathproof::scenario {
 namespace {
 
 using namespace std::chrono_literals;
-using InvalidRule = lab::NatPathOptions::Invalid;
 
 constexpr std::uint32_t kOpenConnects = 8;
 constexpr double kOpenPerSecond = 200;
@@ -84,20 +86,41 @@ class SegmentBench : public NatPathBench<SegmentCell, SegmentValues> {
         std::set<std::uint16_t> taken_for_new;  // conntrack made an entry that the endpoint begins
     };
 
-    frame::Endpoint endpoint() const { return {hosts_.names().endpoints[0], lab::kEndpointPort}; }
+    frame::Endpoint endpoint() const { return {hosts_.names().endpoints[0], kEndpointPort}; }
+
+    lab::Settings settings_of(const SegmentCell& what) const {
+        const lab::NatPathNames& names = hosts_.names();
+        lab::Settings settings = web_service(names, Proxy::kIptables, {names.endpoints[0]});
+        settings = both(settings, what.drops ? setting::cure("drop-invalid").settings
+                                             : lab::Settings{count_invalid()});
+        if (what.be_liberal) {
+            settings = both(settings, setting::cure("be-liberal").settings);
+        }
+        if (what.one_way) {
+            // The server's answers to the client take the shortcut.
+            const std::string route =
+                fmt::format("{}/32 dev {}", to_string(names.client_address), names.server_shortcut);
+            settings.push_back(setting::links(lab::HostRole::kServer, "answers-pass-by",
+                                              names.server_shortcut,
+                                              {{"route add " + route, "route delete " + route}}));
+        }
+        return settings;
+    }
+
+    // Packets to the client that the DUT's rule for INVALID ones counted.
+    Result<std::uint64_t> invalid_hits() const {
+        const auto rules = TRY(hosts_.lab->counted_rules());
+        return lab::hits_of(rules, "-o " + hosts_.names().dut_client_device +
+                                       " -p tcp -m conntrack --ctstate INVALID");
+    }
 
     Status run(const SegmentCell& what, MeasuredSegmentCell& cell) override {
-        cell.what.be_liberal = what.be_liberal || context_.options.cure.be_liberal;
-        cell.what.drops = what.drops || context_.options.cure.drops_invalid;
+        cell.what.be_liberal = what.be_liberal || has(context_.options.cure, "be-liberal");
+        cell.what.drops = what.drops || has(context_.options.cure, "drop-invalid");
         const lab::NatPathNames& names = hosts_.names();
         const frame::Endpoint asked = what.one_way ? endpoint() : names.web_service;
-        TRY(hosts_.lab->configure(
-            {.snat = lab::NatBoxOptions::Snat::kNone,
-             .web_endpoints = {names.endpoints[0]},
-             .be_liberal = what.be_liberal,
-             .invalid = what.drops ? InvalidRule::kDropped : InvalidRule::kCounted,
-             .answers_pass_by = what.one_way}));
-        cell.seen.be_liberal = TRY(hosts_.dut->read_sysctl(lab::kBeLiberal));
+        TRY(hosts_.set(settings_of(what)));
+        cell.seen.be_liberal = TRY(hosts_.dut->read_sysctl(setting::kBeLiberal));
         auto recorder = TRY(FlowRecorder::start(
             what.again, names, {.protocol = IPPROTO_TCP, .original_destination_port = asked.port}));
         TRY(hosts_.dut->start_events({.protocol = IPPROTO_TCP, .births_only = true}));
@@ -119,7 +142,7 @@ class SegmentBench : public NatPathBench<SegmentCell, SegmentValues> {
         const auto at_dut = hosts_.dut->stop_capture();
         const auto log = hosts_.dut->stop_events();
         const auto record = TRY(recorder.stop());
-        const auto invalid = hosts_.lab->invalid_hits();
+        const auto invalid = invalid_hits();
         TRY(first_error(sent, report, at_client, at_dut, log, invalid));
         cell.seen.invalid = *invalid;
         const Ports ports =

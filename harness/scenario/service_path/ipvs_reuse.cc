@@ -14,7 +14,9 @@
 #include <set>
 
 #include "harness/scenario/nat_path_bench.h"
+#include "harness/scenario/service_path/ipvs_connections.h"
 #include "harness/scenario/service_path/syn_trail.h"
+#include "harness/scenario/settings/service.h"
 
 namespace pathproof::scenario {
 namespace {
@@ -33,7 +35,8 @@ class ReuseBench : public NatPathBench<ReuseCell, ReuseValues> {
 
     Status open() {
         TRY(NatPathBench::open());
-        const std::string lacking = hosts_.lab->lacks_ipvs();
+        const std::string lacking =
+            TRY(hosts_.lab->hosts().lacks(ipvs_services(hosts_.names(), {})));
         return lacking.empty() ? Status() : fail(ErrorCode::kKernelLacks, "{}", lacking);
     }
 
@@ -62,15 +65,15 @@ class ReuseBench : public NatPathBench<ReuseCell, ReuseValues> {
 
     Status run_once(const ReuseCell& what, ReuseValues& seen) {
         const lab::NatPathNames& names = hosts_.names();
-        const frame::Endpoint endpoint{names.endpoints[0], lab::kEndpointPort};
-        lab::NatPathOptions options{.snat = lab::NatBoxOptions::Snat::kNone};
-        options.proxy = lab::NatPathOptions::Proxy::kIpvs;
-        options.web_endpoints = {endpoint.address};
-        options.ipvs_reuse_mode = what.mode;
-        options.client_ports = what.other_ports ? lab::PortRange{} : kFewPorts;
+        const frame::Endpoint endpoint{names.endpoints[0], kEndpointPort};
+        lab::Settings settings =
+            ipvs_services(names, {.tcp = endpoint.address, .reuse_mode = what.mode});
+        if (!what.other_ports) {
+            settings.push_back(lab::client_ports(kFewPorts));
+        }
         // Connections of the cell before are gone with the service.
-        TRY(hosts_.lab->configure({}));
-        TRY(hosts_.lab->configure(options));
+        TRY(hosts_.set({}));
+        TRY(hosts_.set(settings));
         TRY(hosts_.server->stop_servers());
         TRY(hosts_.server->start_closing_server({.listen = endpoint}));
         const auto watch = [](agent::Client& host, const std::string& device) {
@@ -86,7 +89,7 @@ class ReuseBench : public NatPathBench<ReuseCell, ReuseValues> {
                                                          .per_second = kConnectsPerSecond});
         const auto came = TRY(syns(*hosts_.dut, names.web_service.port));
         const auto left = TRY(syns(*hosts_.server, endpoint.port));
-        const auto connections = TRY(hosts_.lab->ipvs_connections());
+        const auto connections = TRY(ipvs_connections(names));
         TRY(report ? Status() : pass_on(report.error()));
         seen.time_wait = static_cast<std::uint64_t>(std::ranges::count_if(
             connections,

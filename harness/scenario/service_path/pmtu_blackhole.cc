@@ -12,6 +12,8 @@
 #include <chrono>
 #include <future>
 
+#include "harness/lab/rule_hits.h"
+#include "harness/process/program.h"
 #include "harness/scenario/nat_path_bench.h"
 #include "harness/scenario/service_path/flow_timeline.h"
 
@@ -26,11 +28,77 @@ constexpr std::uint32_t kEchoHeaders = 28;  // IPv4 and ICMP
 constexpr std::uint32_t kPacketThatFits = 84;
 constexpr auto kHang = 2s;  // without progress
 
+// One end of the tunnel.
+setting::Setting tunnel_end(lab::HostRole role, const std::string& device,
+                            const frame::IpAddress& local, const frame::IpAddress& remote,
+                            const frame::IpAddress& inner, const TunnelOptions& options) {
+    return setting::links(
+        role, "tunnel-end", device,
+        {{"route flush cache", "route flush cache"},
+         {fmt::format(
+              "link add $TUNNEL mtu {} type vxlan id 42 local {} remote {} dstport {} df {}",
+              options.mtu, to_string(local), to_string(remote), kVxlanPortOfTunnel,
+              options.df ? "set" : "unset"),
+          "link delete $TUNNEL"},
+         {fmt::format("address add {}/24 dev $TUNNEL", to_string(inner)),
+          fmt::format("address delete {}/24 dev $TUNNEL", to_string(inner))},
+         {"link set $TUNNEL up", "link set $TUNNEL down"}});
+}
+
+lab::Settings tunnel_settings(const lab::NatPathNames& names, const TunnelOptions& options) {
+    using setting::HostRole;
+    const auto hop = [&](const frame::IpAddress& to, const char* device) {
+        const std::string route = fmt::format("{}/32 dev {}", to_string(to), device);
+        return std::pair{fmt::format("route add {} mtu {}", route, options.hop_mtu),
+                         "route delete " + route};
+    };
+    lab::Settings settings = {
+        tunnel_end(HostRole::kClient, names.client_device, names.client_address,
+                   names.server_address, names.client_inner, options),
+        tunnel_end(HostRole::kServer, names.server_device, names.server_address,
+                   names.client_address, names.server_inner, options),
+        setting::links(
+            HostRole::kDut, "smaller-hop", "$TO_SERVER",
+            {hop(names.client_address, "$TO_CLIENT"), hop(names.server_address, "$TO_SERVER")})};
+    if (!options.icmp) {
+        settings.push_back(setting::rules(HostRole::kDut, "icmp-filtered", "filter",
+                                          "-A OUTPUT -p icmp -m icmp --icmp-type 3/4 -j DROP\n"));
+    }
+    if (!options.fragments) {
+        settings.push_back(setting::rules(HostRole::kTunnelEnds, "fragments-dropped", "raw",
+                                          "-A PREROUTING -f -j DROP\n"));
+    }
+    if (options.mss != 0) {
+        settings.push_back(setting::rules(
+            HostRole::kTunnelEnds, "mss-clamp", "mangle",
+            fmt::format("-A POSTROUTING -o $TUNNEL -p tcp -m tcp --tcp-flags SYN,RST SYN -j TCPMSS "
+                        "--set-mss {}\n",
+                        options.mss)));
+    }
+    return settings;
+}
+
 class PmtuBench : public NatPathBench<PmtuCell, PmtuValues> {
   public:
     using NatPathBench::NatPathBench;
 
   private:
+    // Messages of ICMP that the DUT's rule dropped, and fragments that those of the VTEPs did.
+    Result<std::uint64_t> icmp_dropped() const {
+        const auto rules = TRY(hosts_.lab->counted_rules());
+        return lab::hits_of(rules, "--icmp-type 3/4 -j DROP");
+    }
+
+    Result<std::uint64_t> fragments_dropped() const {
+        std::uint64_t dropped = 0;
+        for (const std::string& netns : {hosts_.names().client, hosts_.names().server}) {
+            const auto rules =
+                TRY(process::run_checked({"iptables-save", "--counters"}, {.netns = netns}));
+            dropped += lab::hits_of(rules, " -f -j DROP");
+        }
+        return dropped;
+    }
+
     // Whether one of three echo requests of that size is answered.
     Result<bool> passes(std::uint32_t bytes) {
         const auto answered = TRY(hosts_.client->ping(
@@ -64,8 +132,9 @@ class PmtuBench : public NatPathBench<PmtuCell, PmtuValues> {
     Status run(const PmtuCell& what, MeasuredPmtuCell& cell) override {
         PmtuValues& seen = cell.seen;
         TRY(hosts_.server->stop_servers());
-        TRY(hosts_.lab->configure(
-            {.snat = lab::NatBoxOptions::Snat::kNone, .tunnel = what.tunnel}));
+        // Made anew: the kernel forgets the path's MTU that it learned.
+        TRY(hosts_.set({}));
+        TRY(hosts_.set(tunnel_settings(hosts_.names(), what.tunnel)));
         TRY(hosts_.server->start_transfer_server({hosts_.names().server_inner, kTransferPort}));
         const auto router_before = TRY(hosts_.dut->counters());
         const auto client_before = TRY(hosts_.client->counters());
@@ -81,8 +150,8 @@ class PmtuBench : public NatPathBench<PmtuCell, PmtuValues> {
         seen.too_big = value_in(router, "Ip.FragFails");
         seen.icmp_sent = value_in(router, "Icmp.OutDestUnreachs");
         seen.icmp_seen = value_in(client, "Icmp.InDestUnreachs");
-        seen.icmp_dropped = TRY(hosts_.lab->icmp_dropped());
-        seen.fragments_dropped = TRY(hosts_.lab->fragments_dropped());
+        seen.icmp_dropped = TRY(icmp_dropped());
+        seen.fragments_dropped = TRY(fragments_dropped());
         take(watched, seen.path);
         return {};
     }
@@ -134,7 +203,7 @@ std::vector<PmtuCell> pmtu_blackhole_plan() {
             }
         }
     }
-    const lab::TunnelOptions dark{.icmp = false, .fragments = false};
+    const TunnelOptions dark{.icmp = false, .fragments = false};
     PmtuCell wide{.id = "control.wide-hop", .label = "hop of 1500 bytes", .tunnel = dark};
     wide.tunnel.hop_mtu = 1500;
     PmtuCell mtu{.id = "cure.mtu", .label = "cure: MTU of the tunnel", .tunnel = dark};

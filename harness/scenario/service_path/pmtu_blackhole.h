@@ -12,11 +12,22 @@
 
 namespace pathproof::scenario {
 
+// A VXLAN tunnel of the client and the server, which are its VTEPs, by way of the DUT as a router.
+struct TunnelOptions {
+    unsigned mtu = 1450;      // of the vxlan devices
+    unsigned hop_mtu = 1400;  // of the DUT's routes to both
+    bool df = false;          // in the outer header
+    bool icmp = true;         // the DUT's ICMP "fragmentation needed" leaves it
+    // The VTEPs take outer fragments; they may discard them silently (RFC 7348, section 4.3).
+    bool fragments = true;
+    unsigned mss = 0;  // that both set in SYNs through the tunnel; 0: leave it
+};
+
 struct PmtuCell {
     std::string id;
     std::string label;  // in charts
     CellRole role = CellRole::kMatrix;
-    lab::TunnelOptions tunnel;
+    TunnelOptions tunnel;
     bool again = false;  // after the cures were taken away
 
     // The largest packet inside of the tunnel that the hop passes whole, in bytes.

@@ -148,7 +148,7 @@ void conclude_blackhole(const Pmtus& cells, const ConcludedPmtu& first,
 }  // namespace
 
 verdict::Cell conclude(const PmtuCell& what, const PmtuValues& seen) {
-    const lab::TunnelOptions& tunnel = what.tunnel;
+    const TunnelOptions& tunnel = what.tunnel;
     verdict::Cell cell{
         .id = what.id,
         .toggles = {{"outer DF", tunnel.df ? "set" : "unset"},

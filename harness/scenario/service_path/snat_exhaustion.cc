@@ -43,13 +43,12 @@ class ExhaustionBench : public NatPathBench<ExhaustionCell, ExhaustionValues> {
     }
 
   private:
-    Status configure(frame::Family family, lab::PortRange ports, lab::NatPathOptions::Flows flows) {
-        return hosts_.lab->configure({.snat = lab::NatBoxOptions::Snat::kMasquerade,
-                                      .snat_protocol = "udp",
-                                      .snat_ports = ports,
-                                      .family = family,
-                                      .udp_timeout_s = 600,
-                                      .flows = flows});
+    Status configure(frame::Family family, lab::PortRange ports, lab::Flows flows) {
+        return hosts_.set(
+            {lab::masquerade(hosts_.lab->names(family),
+                             {.snat = lab::Snat::kMasquerade, .protocol = "udp", .ports = ports}),
+             lab::udp_timeout(600)},
+            flows);
     }
 
     // Sends new flows until they have that many entries, or so many flows were sent.
@@ -124,14 +123,14 @@ class ExhaustionBench : public NatPathBench<ExhaustionCell, ExhaustionValues> {
         }
         if (used.empty() || count(used) > begin + kRangePorts / 100 * (what.all_ports ? 3 : 0)) {
             next_ = kFirstClientPort;
-            TRY(configure(what.family, kRange, lab::NatPathOptions::Flows::kForget));
+            TRY(configure(what.family, kRange, lab::Flows::kForget));
         }
         filled_.reset();
         TRY(send_until(names, begin, kMostForEach * static_cast<std::uint32_t>(begin)));
         used = TRY(ports_in_use());
         seen.used_before = count(used);
         if (what.all_ports) {
-            TRY(configure(what.family, {}, lab::NatPathOptions::Flows::kKeep));
+            TRY(configure(what.family, {}, lab::Flows::kKeep));
         }
         const std::uint64_t end = kRangePorts * what.to / 100;
         const std::uint64_t wanted = what.all_ports ? seen.used_before + kFlowsOfCure : end;

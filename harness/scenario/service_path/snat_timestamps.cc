@@ -16,11 +16,12 @@
 #include "harness/scenario/first_error.h"
 #include "harness/scenario/nat_path_bench.h"
 #include "harness/scenario/service_path/flow_timeline.h"
+#include "harness/setting/cures.h"
 
 namespace pathproof::scenario {
 namespace {
 
-using PathSnat = lab::NatBoxOptions::Snat;
+using PathSnat = lab::Snat;
 
 constexpr std::uint16_t kFirstServerPort = 8000;  // each run has its own: no TIME_WAIT of another
 // The few ports: more than the 128 that the kernel tries, so that the port of a refused SYN is seldom
@@ -63,8 +64,15 @@ class PathBench : public NatPathBench<TimestampCell, TimestampValues> {
     // A run whose client had no CPU time, in which two SYNs drew one port at once (the failure of
     // snat-race), or whose server was late though its queue had room (the machine stood still), is
     // made again, up to five times in all.
-    Status run(const TimestampCell& what, MeasuredTimestampCell& cell) override {
-        cell.what.path = lab::with_cure(what.path, context_.options.cure);
+    Status run(const TimestampCell& /*what*/, MeasuredTimestampCell& cell) override {
+        // As the cure that is tried on top makes it.
+        TimestampPath& path = cell.what.path;
+        if (has(hosts_.cure, "random-fully") && path.snat == PathSnat::kMasquerade) {
+            path.snat = PathSnat::kMasqueradeRandomFully;
+        }
+        if (has(hosts_.cure, "timestamps-2")) {
+            path.timestamps = 2;
+        }
         for (unsigned attempt = 1; attempt <= kMostRuns; ++attempt) {
             cell.seen = {};
             cell.seen = TRY(run_once(cell.what, cell));
@@ -106,6 +114,17 @@ class PathBench : public NatPathBench<TimestampCell, TimestampValues> {
         return Counters{std::move(*client), std::move(*server), std::move(*conntrack)};
     }
 
+    lab::Settings settings_of(const TimestampPath& path) const {
+        lab::Settings settings = {
+            lab::masquerade(hosts_.names(), {.snat = path.snat, .ports = path.snat_ports})};
+        if (path.client_ports.last != 0) {
+            settings.push_back(lab::client_ports(path.client_ports));
+        }
+        settings.push_back(setting::sysctl(lab::HostRole::kClient, setting::kTimestamps,
+                                           std::to_string(path.timestamps)));
+        return settings;
+    }
+
     Status prepare(const TimestampCell& what, std::uint16_t port) {
         const lab::NatPathNames& names = hosts_.names();
         const auto watch = [](agent::Client& agent, const std::string& device, int flags) {
@@ -114,7 +133,7 @@ class PathBench : public NatPathBench<TimestampCell, TimestampValues> {
                                         .most_bytes = kFrameBytes,
                                         .tcp_flags = static_cast<std::uint8_t>(flags)});
         };
-        TRY(hosts_.lab->configure(what.path));
+        TRY(hosts_.set(settings_of(what.path)));
         TRY(hosts_.server->stop_servers());
         TRY(hosts_.server->start_closing_server(
             {.listen = {names.server_address, port}, .closes_first = what.closes_first}));

@@ -5,11 +5,19 @@
 #include <string>
 #include <vector>
 
-#include "harness/lab/veth_lab.h"
+#include "harness/lab/snat.h"
 #include "harness/scenario/concluded.h"
 #include "harness/scenario/service_path/syn_trail.h"
 
 namespace pathproof::scenario {
+
+// How the path is set: the DUT's MASQUERADE of TCP, and the client.
+struct TimestampPath {
+    lab::Snat snat = lab::Snat::kMasqueradeRandomFully;
+    lab::PortRange snat_ports = {};    // --to-ports
+    lab::PortRange client_ports = {};  // net.ipv4.ip_local_port_range
+    unsigned timestamps = 1;           // net.ipv4.tcp_timestamps
+};
 
 struct TimestampCell {
     std::string id;
@@ -17,12 +25,12 @@ struct TimestampCell {
     verdict::Cell::Role role = verdict::Cell::Role::kMatrix;
     bool full_range = false;  // the NAT may use all ports
     bool again = false;       // the first cell of the small range, after its cure was taken away
-    lab::NatPathOptions path;
+    TimestampPath path;
     agent::Closer closes_first = agent::Closer::kServer;
     std::uint32_t connects = 0;
     double per_second = 0;
 
-    bool translates() const { return path.snat != lab::NatBoxOptions::Snat::kNone; }
+    bool translates() const { return path.snat != lab::Snat::kNone; }
     // No TIME_WAIT at the server is what the cell is about.
     bool without_time_wait() const { return closes_first == agent::Closer::kClient; }
 };

@@ -11,7 +11,7 @@ namespace {
 
 using verdict::Cell;
 using verdict::CellVerdict;
-using PathSnat = lab::NatBoxOptions::Snat;
+using PathSnat = lab::Snat;
 using ConcludedPath = ConcludedCell<MeasuredTimestampCell>;
 using Paths = std::vector<ConcludedPath>;
 

@@ -14,6 +14,8 @@
 #include <cerrno>
 #include <map>
 
+#include "harness/lab/rule_hits.h"
+#include "harness/process/program.h"
 #include "harness/scenario/first_error.h"
 #include "harness/scenario/nat_path_bench.h"
 #include "harness/scenario/service_path/flow_timeline.h"
@@ -21,8 +23,6 @@
 namespace pathproof::scenario {
 namespace {
 
-using lab::EndpointState;
-using Proxy = lab::NatPathOptions::Proxy;
 using frame::Family;
 
 constexpr std::uint32_t kEndpointConnects = 400;
@@ -55,16 +55,17 @@ class EndpointBench : public NatPathBench<EndpointCell, EndpointValues> {
     Status open() {
         TRY(NatPathBench::open());
         lacks_ipv6_ = TRY(hosts_.add_ipv6());
-        TRY(hosts_.lab->add_endpoints());
+        TRY(add_endpoints(*hosts_.lab));
         // What the kernel lacks for such rules is known before any cell.
-        TRY(hosts_.lab->configure({.web_endpoints = lab::endpoints_that(EndpointState::kServes)}));
+        TRY(hosts_.set(
+            web_service(hosts_.names(), Proxy::kIptables, endpoints_that(EndpointState::kServes))));
         for (const auto& [state, says] :
              {std::pair{EndpointState::kServes, kService}, {EndpointState::kStranger, kStranger}}) {
             for (const Family family : {Family::kIpv4, Family::kIpv6}) {
-                for (const frame::IpAddress& address : lab::endpoints_that(state, family)) {
+                for (const frame::IpAddress& address : endpoints_that(state, family)) {
                     if (family == Family::kIpv4 || lacks_ipv6_.empty()) {
                         TRY(hosts_.server->start_closing_server(
-                            {.listen = {address, lab::kEndpointPort}, .greeting = says}));
+                            {.listen = {address, kEndpointPort}, .greeting = says}));
                     }
                 }
             }
@@ -88,15 +89,11 @@ class EndpointBench : public NatPathBench<EndpointCell, EndpointValues> {
         std::vector<frame::IpAddress> named;
         std::map<EndpointState, std::size_t> used;
         for (const EndpointState state : states) {
-            named.push_back(lab::endpoints_that(state, what.family).at(used[state]++));
+            named.push_back(endpoints_that(state, what.family).at(used[state]++));
         }
         const lab::NatPathNames& names = hosts_.lab->names(what.family);
         const frame::Endpoint& service = names.web_service;
-        const lab::NatPathOptions options{.snat = lab::NatBoxOptions::Snat::kNone,
-                                          .web_endpoints = named,
-                                          .proxy = what.proxy,
-                                          .family = what.family};
-        TRY(hosts_.lab->configure(options));
+        TRY(hosts_.set(web_service(names, what.proxy, named)));
         TRY(hosts_.dut->start_events({.protocol = IPPROTO_TCP,
                                       .original_destination_port = service.port,
                                       .births_only = true}));
@@ -109,7 +106,7 @@ class EndpointBench : public NatPathBench<EndpointCell, EndpointValues> {
                                                          .timeout = kEndpointTimeout});
         const auto log = hosts_.dut->stop_events();
         const auto record = TRY(recorder.stop());
-        const auto hits = hosts_.lab->endpoint_hits(options);
+        const auto hits = endpoint_hits(what, named);
         TRY(first_error(report, log, hits));
         tell_count(seen.objections, log->overruns, "the conntrack listener lost events {} times");
         for (std::size_t i = 0; i < named.size(); ++i) {
@@ -126,6 +123,24 @@ class EndpointBench : public NatPathBench<EndpointCell, EndpointValues> {
             }
         }
         return {};
+    }
+
+    // What the rule of each endpoint counted.
+    Result<std::vector<std::uint64_t>> endpoint_hits(
+        const EndpointCell& what, const std::vector<frame::IpAddress>& named) const {
+        const bool nft = what.proxy == Proxy::kNftables;
+        const char* const family = what.family == Family::kIpv4 ? "ip" : "ip6";
+        const auto rules =
+            TRY(nft ? process::run_checked({"nft", "list", "table", family, "kube-proxy"},
+                                           {.netns = hosts_.names().dut})
+                    : hosts_.lab->counted_rules(what.family));
+        std::vector<std::uint64_t> hits;
+        for (const frame::IpAddress& address : named) {
+            const std::string to = to_string(frame::Endpoint{address, kEndpointPort});
+            hits.push_back(nft ? lab::nft_hits_of(rules, " dnat to " + to)
+                               : lab::hits_of(rules, " --to-destination " + to));
+        }
+        return hits;
     }
 
     // Of each connect, by the entries of its port. A port that failed is free again at once: an entry

@@ -8,8 +8,9 @@
 #include <utility>
 #include <vector>
 
-#include "harness/lab/veth_lab.h"
 #include "harness/scenario/concluded.h"
+#include "harness/scenario/settings/endpoints.h"
+#include "harness/scenario/settings/service.h"
 
 namespace pathproof::scenario {
 
@@ -19,9 +20,9 @@ struct EndpointCell {
     verdict::Cell::Role role = verdict::Cell::Role::kMatrix;
     // Endpoints that the rules name: those that serve, and what the dead ones are.
     unsigned serving = 6;
-    std::vector<lab::EndpointState> dead = std::vector(2, lab::EndpointState::kClosed);
+    std::vector<EndpointState> dead = std::vector(2, EndpointState::kClosed);
     bool again = false;  // a cell of before, after its cure was taken away
-    lab::NatPathOptions::Proxy proxy = lab::NatPathOptions::Proxy::kIptables;
+    Proxy proxy = Proxy::kIptables;
     frame::Family family = frame::Family::kIpv4;
 
     std::size_t named() const { return serving + dead.size(); }
@@ -41,8 +42,8 @@ inline constexpr std::size_t kConnectEnds = 7;
 
 struct EndpointTally {
     std::string address;
-    lab::EndpointState state = lab::EndpointState::kServes;
-    bool dead() const { return state != lab::EndpointState::kServes; }
+    EndpointState state = EndpointState::kServes;
+    bool dead() const { return state != EndpointState::kServes; }
     std::uint64_t hits = 0;    // of its DNAT rule
     std::uint64_t flows = 0;   // connects whose entry or event goes to it
     std::uint64_t failed = 0;  // of them

@@ -9,12 +9,9 @@
 namespace pathproof::scenario {
 namespace {
 
-using lab::EndpointState;
 using verdict::CellVerdict;
 using ConcludedEndpoints = ConcludedCell<MeasuredEndpointCell>;
 using EndpointRuns = std::vector<ConcludedEndpoints>;
-
-using Proxy = lab::NatPathOptions::Proxy;
 
 const char* dead_text(EndpointState state) {
     switch (state) {

@@ -16,17 +16,19 @@
 #include <thread>
 
 #include "dataplane/frame/view.h"
+#include "harness/lab/kube_proxy.h"
+#include "harness/lab/rule_hits.h"
 #include "harness/process/json_text.h"
 #include "harness/scenario/first_error.h"
 #include "harness/scenario/nat_path_bench.h"
+#include "harness/scenario/service_path/delete_entries.h"
 #include "harness/scenario/service_path/flow_timeline.h"
+#include "harness/scenario/service_path/ipvs_connections.h"
 
 namespace pathproof::scenario {
 namespace {
 
 using namespace std::chrono_literals;
-using StaleService = lab::NatPathOptions::Service;
-using StaleFlows = lab::NatPathOptions::Flows;
 
 constexpr unsigned kDatagramsBefore = 3;
 constexpr unsigned kDatagramsAfter = 15;
@@ -37,7 +39,7 @@ constexpr auto kSilence = 2500ms;
 constexpr std::uint16_t kFirstSourcePort = 40'000;
 constexpr std::uint16_t kOtherFlow = 1000;  // source ports further
 constexpr std::uint16_t kBystander = 2000;
-constexpr auto kIpvs = lab::NatPathOptions::Proxy::kIpvs;
+constexpr auto kIpvs = Proxy::kIpvs;
 
 class StaleUdpBench : public NatPathBench<StaleUdpCell, StaleUdpValues> {
   public:
@@ -48,20 +50,42 @@ class StaleUdpBench : public NatPathBench<StaleUdpCell, StaleUdpValues> {
     Status open() {
         TRY(NatPathBench::open());
         lacks_ipv6_ = TRY(hosts_.add_ipv6());
-        lacks_ipvs_ = hosts_.lab->lacks_ipvs();
+        lacks_ipvs_ = TRY(hosts_.lab->hosts().lacks(ipvs_services(hosts_.names(), {})));
         return {};
     }
 
   private:
-    Status configure(const StaleUdpCell& what, StaleService service, StaleFlows flows) {
-        lab::NatPathOptions options{
-            .snat = lab::NatBoxOptions::Snat::kNone, .service = service, .flows = flows};
-        options.family = what.family;
-        options.proxy = what.proxy;
-        options.ipvs_expires_nodest = what.expires_nodest;
-        options.udp_timeout_s =
-            what.then == AfterChange::kSilent ? kShortTimeout_s : options.udp_timeout_s;
-        return hosts_.lab->configure(options);
+    Status configure(const StaleUdpCell& what, ServiceEndpoint endpoint, lab::Flows flows) {
+        const lab::NatPathNames& names = hosts_.lab->names(what.family);
+        lab::Settings settings;
+        if (endpoint == ServiceEndpoint::kNone) {
+            settings = {no_endpoint(names)};
+        } else {
+            const frame::IpAddress& address =
+                names.endpoints[endpoint == ServiceEndpoint::kFirst ? 0 : 1];
+            settings =
+                what.by_ipvs()
+                    ? ipvs_services(names, {.udp = address, .expires_nodest = what.expires_nodest})
+                    : lab::Settings{udp_service(names, address)};
+        }
+        if (what.then == AfterChange::kSilent) {
+            settings.push_back(lab::udp_timeout(kShortTimeout_s));
+        }
+        return hosts_.set(settings, flows);
+    }
+
+    // Packets that the service's rule counted: of DNAT the first ones of flows, of REJECT all.
+    Result<std::uint64_t> service_hits(frame::Family family) const {
+        const auto rules = TRY(hosts_.lab->counted_rules(family));
+        return lab::hits_of(rules,
+                            " -d " + lab::host_prefix(hosts_.lab->names(family).service.address));
+    }
+
+    // What deletes the entries of flows that go to the first endpoint, and no others.
+    static std::vector<std::string> forget_command(const lab::NatPathNames& names) {
+        std::vector<std::string> command = delete_command(names.service);
+        command.insert(command.end(), {"--reply-src", to_string(names.endpoints.at(0))});
+        return command;
     }
 
     static Status send(agent::Client& client, const lab::NatPathNames& names, std::uint16_t port,
@@ -130,7 +154,7 @@ class StaleUdpBench : public NatPathBench<StaleUdpCell, StaleUdpValues> {
         const lab::NatPathNames& names = hosts_.lab->names(what.family);
         const auto port = static_cast<std::uint16_t>(kFirstSourcePort + runs_++);
         const auto bystander = static_cast<std::uint16_t>(port + kBystander);
-        TRY(configure(what, StaleService::kFirst, StaleFlows::kForget));
+        TRY(configure(what, ServiceEndpoint::kFirst, lab::Flows::kForget));
         const auto before = TRY(follow(names, port, kDatagramsBefore));
         seen.sent_before = kDatagramsBefore;
         seen.reached_before = before[0];
@@ -138,24 +162,24 @@ class StaleUdpBench : public NatPathBench<StaleUdpCell, StaleUdpValues> {
         auto recorder = TRY(FlowRecorder::start(
             what.again, names,
             {.protocol = IPPROTO_UDP, .original_destination_port = names.service.port}));
-        TRY(configure(what, what.changed_to, StaleFlows::kKeep));
+        TRY(configure(what, what.changed_to, lab::Flows::kKeep));
         // A flow to the endpoint that serves: the cure must leave it alone.
         if (what.then == AfterChange::kForgets) {
             TRY(send(*hosts_.client, names, bystander, 1));
-            const auto command = hosts_.lab->forget_command(0, what.family);
-            seen.deleted = TRY(hosts_.lab->forget(command));
+            const auto command = forget_command(names);
+            seen.deleted = TRY(delete_entries(hosts_.names().dut, command));
             seen.cure_command = fmt::format("{}", fmt::join(command, " "));
         }
         if (what.then == AfterChange::kSilent) {
             std::this_thread::sleep_for(kSilence);
         }
-        const auto hits_before = hosts_.lab->service_hits(what.family);
+        const auto hits_before = service_hits(what.family);
         const auto own = what.then == AfterChange::kNewFlow
                              ? static_cast<std::uint16_t>(port + kOtherFlow)
                              : port;
         const auto after = follow(names, own, kDatagramsAfter);
         const auto entry = entry_of(names, own);
-        const auto hits = hosts_.lab->service_hits(what.family);
+        const auto hits = service_hits(what.family);
         const auto other = what.then == AfterChange::kForgets
                                ? entry_of(names, bystander)
                                : Result<std::optional<netfilter::Entry>>(std::nullopt);
@@ -170,7 +194,7 @@ class StaleUdpBench : public NatPathBench<StaleUdpCell, StaleUdpValues> {
         seen.rejected = what.has_endpoint() ? 0 : seen.rule_hits;
         seen.bystander = other->has_value();
         if (what.by_ipvs()) {
-            seen.ipvs_connection = TRY(hosts_.lab->ipvs_connection(own));
+            seen.ipvs_connection = TRY(ipvs_connection(hosts_.names(), own));
             seen.ipvs_to_gone = seen.ipvs_connection.ends_with(
                 " " + to_string(frame::Endpoint{names.endpoints[0], names.service.port}));
         }
@@ -201,13 +225,11 @@ class StaleUdpBench : public NatPathBench<StaleUdpCell, StaleUdpValues> {
 std::vector<StaleUdpCell> stale_udp_plan() {
     std::vector<StaleUdpCell> cells = with_roles<StaleUdpCell>({
         {.id = "other-endpoint", .label = "another endpoint"},
-        {.id = "no-endpoint",
-         .label = "no endpoint: REJECT",
-         .changed_to = StaleService::kNoEndpoint},
+        {.id = "no-endpoint", .label = "no endpoint: REJECT", .changed_to = ServiceEndpoint::kNone},
         {.id = "control.new-flow", .label = "control: a new flow", .then = AfterChange::kNewFlow},
         {.id = "control.no-endpoint.new-flow",
          .label = "control: REJECT, a new flow",
-         .changed_to = StaleService::kNoEndpoint,
+         .changed_to = ServiceEndpoint::kNone,
          .then = AfterChange::kNewFlow},
         {.id = "control.silence", .label = "control: silence", .then = AfterChange::kSilent},
         {.id = "cure.delete-entry", .label = "cure: entry deleted", .then = AfterChange::kForgets},

@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "harness/lab/veth_lab.h"
 #include "harness/scenario/concluded.h"
 #include "harness/scenario/model/figure.h"
+#include "harness/scenario/settings/service.h"
 
 namespace pathproof::scenario {
 
@@ -21,19 +21,22 @@ enum class AfterChange : std::uint8_t {
     kForgets,  // sends on, and the entries of the endpoint that is gone are deleted
 };
 
+// The endpoint that the service has then.
+enum class ServiceEndpoint : std::uint8_t { kFirst, kSecond, kNone };
+
 struct StaleUdpCell {
     std::string id;
     std::string label;  // in charts
     verdict::Cell::Role role = verdict::Cell::Role::kMatrix;
-    lab::NatPathOptions::Service changed_to = lab::NatPathOptions::Service::kSecond;
+    ServiceEndpoint changed_to = ServiceEndpoint::kSecond;
     AfterChange then = AfterChange::kGoesOn;
     bool again = false;  // the first cell, after its cure was taken away
     frame::Family family = frame::Family::kIpv4;
-    lab::NatPathOptions::Proxy proxy = lab::NatPathOptions::Proxy::kIptables;
+    Proxy proxy = Proxy::kIptables;
     bool expires_nodest = false;  // net.ipv4.vs.expire_nodest_conn
 
-    bool by_ipvs() const { return proxy == lab::NatPathOptions::Proxy::kIpvs; }
-    bool has_endpoint() const { return changed_to == lab::NatPathOptions::Service::kSecond; }
+    bool by_ipvs() const { return proxy == Proxy::kIpvs; }
+    bool has_endpoint() const { return changed_to == ServiceEndpoint::kSecond; }
 };
 
 struct StaleUdpValues {

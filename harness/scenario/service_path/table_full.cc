@@ -12,6 +12,7 @@
 #include <chrono>
 
 #include "harness/scenario/nat_path_bench.h"
+#include "harness/scenario/service_path/delete_entries.h"
 #include "harness/scenario/service_path/flow_timeline.h"
 
 namespace pathproof::scenario {
@@ -51,7 +52,8 @@ class TableBench : public NatPathBench<TableCell, TableValues> {
         maximum_ = table.maximum;
         // Entries that are made while nobody listens tell of their end, too. 2 is as they come
         // (nf_ct_ecache_ext_add).
-        return hosts_.dut->write_sysctl("net.netfilter.nf_conntrack_events", "1");
+        return hosts_.lab->hosts().keep(
+            {setting::sysctl(lab::HostRole::kDut, "net.netfilter.nf_conntrack_events", "1")});
     }
 
   private:
@@ -62,8 +64,7 @@ class TableBench : public NatPathBench<TableCell, TableValues> {
         // A table that is full of such entries from the cell before need not be filled again.
         const bool again = what.deletes && full_of_ == what.assured;
         for (unsigned attempt = 0; attempt < (again ? 0 : kMostFills); ++attempt) {
-            TRY(hosts_.lab->configure(
-                {.snat = lab::NatBoxOptions::Snat::kNone, .udp_timeout_s = 120}));
+            TRY(hosts_.set({lab::udp_timeout(120)}));
             const auto empty = TRY(hosts_.dut->conntrack_table());
             TRY(hosts_.dut->conntrack_fill(
                 {.from = frame::IpAddress::v4(kStrangers),
@@ -82,16 +83,9 @@ class TableBench : public NatPathBench<TableCell, TableValues> {
             full_of_ = what.assured;
         }
         if (what.deletes) {
-            const std::vector<std::string> command = {"conntrack",
-                                                      "-D",
-                                                      "-p",
-                                                      "udp",
-                                                      "--orig-dst",
-                                                      to_string(strangers.address),
-                                                      "--orig-port-dst",
-                                                      std::to_string(strangers.port)};
+            const std::vector<std::string> command = delete_command(strangers);
             seen.cure_command = in_a_row(command, " ");
-            seen.deleted = TRY(hosts_.lab->forget(command));
+            seen.deleted = TRY(delete_entries(hosts_.names().dut, command));
             const auto left = TRY(hosts_.dut->conntrack_table());
             seen.entries = left.entries;
         }

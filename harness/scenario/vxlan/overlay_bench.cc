@@ -112,14 +112,14 @@ Result<bool> OverlayBench::feature(const std::string& device, const std::string&
 
 Status OverlayBench::set(const OverlayPoint& point) {
     TRY(lab_->configure({.udp_checksum = point.udp_checksum, .masquerade = point.masquerade}));
-    const lab::PathCure& cure = context_.options.cure;
-    for (agent::Client* pod : {pod_a_.get(), pod_b_.get()}) {
-        TRY(cure.timestamps
-                ? pod->write_sysctl("net.ipv4.tcp_timestamps", std::to_string(*cure.timestamps))
-                : Status());
-    }
-    for (agent::Client* node : {node_a_.get(), node_b_.get()}) {
-        TRY(cure.be_liberal ? node->write_sysctl(lab::kBeLiberal, "1") : Status());
+    using setting::HostRole;
+    for (const auto& [role, hosts] :
+         {std::pair{HostRole::kClient, std::array{pod_a_.get(), pod_b_.get()}},
+          {HostRole::kDut, std::array{node_a_.get(), node_b_.get()}}}) {
+        const auto changes = setting::merged(context_.options.cure, {role}, {});
+        for (agent::Client* host : hosts) {
+            TRY(changes.empty() ? Status() : host->apply(changes));
+        }
     }
     TRY(set_feature(names().vxlan, "tx-checksum-ip-generic", point.vxlan_tx));
     return set_feature(names().underlay, "tx", point.underlay_tx);

@@ -1,6 +1,6 @@
 // Like the pathproof binary, this test is its own agent: what is copied to a host without one is
 // the running program.
-#define BOOST_TEST_MODULE ssh_lab
+#define BOOST_TEST_MODULE own_agent
 #define BOOST_TEST_NO_MAIN
 #include <unistd.h>
 

@@ -1,0 +1,124 @@
+#include "harness/lab/hosts.h"
+
+#include <algorithm>
+#include <cassert>
+
+#include "harness/process/at_once.h"
+
+namespace pathproof::lab {
+namespace {
+
+using agent::HostChange;
+
+const HostChange* find(const std::vector<HostChange>& changes, const HostChange& thing) {
+    const auto found = std::ranges::find_if(
+        changes, [&](const HostChange& change) { return setting::same_thing(change, thing); });
+    return found == changes.end() ? nullptr : &*found;
+}
+
+// From what is set to what is wanted: the last of what goes is taken back first.
+std::vector<HostChange> steps(const std::vector<HostChange>& set,
+                              const std::vector<HostChange>& wanted) {
+    std::vector<HostChange> all;
+    for (auto change = set.rbegin(); change != set.rend(); ++change) {
+        const HostChange* again = find(wanted, *change);
+        const bool made_anew = change->kind == HostChange::Kind::kIp && again != nullptr &&
+                               again->value != change->value;
+        if (again == nullptr || made_anew) {
+            all.push_back(setting::taken_back(*change));
+        }
+    }
+    for (const HostChange& change : wanted) {
+        const HostChange* there = find(set, change);
+        // Rules are loaded again: they count from 0.
+        if (there == nullptr || *there != change || change.kind == HostChange::Kind::kRules) {
+            all.push_back(change);
+        }
+    }
+    return all;
+}
+
+}  // namespace
+
+Status Hosts::add(const std::vector<HostRole>& roles, const std::string& netns, Tables tables) {
+    std::shared_ptr<agent::Client> agent = TRY(agent::Client::start_in_netns(netns));
+    hosts_.push_back({roles, tables, std::make_unique<DutAgent>(std::move(agent))});
+    return {};
+}
+
+const Hosts::Host& Hosts::host(HostRole role) const {
+    const auto found = std::ranges::find_if(
+        hosts_, [&](const Host& each) { return std::ranges::count(each.roles, role) != 0; });
+    assert(found != hosts_.end());
+    return *found;
+}
+
+agent::Client& Hosts::agent(HostRole role) const {
+    return *host(role).agent->agent();
+}
+
+std::shared_ptr<agent::Client> Hosts::shared_agent(HostRole role) const {
+    return host(role).agent->agent();
+}
+
+void Hosts::call(const setting::Names& names) {
+    names_ = names;
+}
+
+Status Hosts::keep(const Settings& settings) {
+    kept_ = both(std::move(kept_), settings);
+    return set({}, Flows::kKeep);
+}
+
+Status Hosts::set(const Settings& settings, Flows flows) {
+    const Settings all = both(kept_, settings);
+    std::vector<Host*> hosts;
+    for (Host& host : hosts_) {
+        hosts.push_back(&host);
+    }
+    return process::at_once(hosts, [&](Host* host) { return set_on(*host, all, flows); });
+}
+
+Status Hosts::set_on(Host& host, const Settings& settings, Flows flows) const {
+    std::vector<HostChange> wanted = setting::merged(settings, host.roles, names_);
+    for (HostChange& change : wanted) {
+        if (change.kind == HostChange::Kind::kRules && host.tables == Tables::kOthers) {
+            change.allowed = HostChange::Allowed::kIsThere;
+        }
+    }
+    const std::vector<HostChange> none;
+    agent::Client& agent = *host.agent->agent();
+    std::vector<HostChange> changes = steps(host.set, host.is_unsure ? none : wanted);
+    if (host.is_unsure) {
+        changes.insert(changes.end(), wanted.begin(), wanted.end());
+    }
+    const Status applied = changes.empty() ? Status() : agent.apply(changes);
+    host.is_unsure = !applied;
+    if (!applied) {
+        for (const HostChange& change : wanted) {
+            if (find(host.set, change) == nullptr) {
+                host.set.push_back(change);
+            }
+        }
+        return applied;
+    }
+    host.set = std::move(wanted);
+    if (flows == Flows::kForget && std::ranges::count(host.roles, HostRole::kDut) != 0) {
+        TRY(agent.conntrack_flush());
+    }
+    return {};
+}
+
+Result<std::string> Hosts::lacks(const Settings& settings) const {
+    for (const setting::Setting& setting : settings) {
+        if (!setting.needs.probe.empty()) {
+            std::string missing = TRY(agent(setting.host).lacks(setting.needs));
+            if (!missing.empty()) {
+                return missing;
+            }
+        }
+    }
+    return std::string();
+}
+
+}  // namespace pathproof::lab

@@ -1,0 +1,68 @@
+// The hosts of a lab by their roles, each with its agent: the one route by which anything is changed on
+// them. What an agent changes stands in its journal, is read back, and is undone when the lab ends or
+// either side dies.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "dataplane/base/result.h"
+#include "harness/agent/client.h"
+#include "harness/lab/dut_agent.h"
+#include "harness/setting/setting.h"
+
+namespace pathproof::lab {
+
+using setting::HostRole;
+using setting::Settings;
+
+// What conntrack has of before.
+enum class Flows { kForget, kKeep };
+
+// Whether rules of others are in a host's tables: ours go in front of them then.
+enum class Tables { kOurs, kOthers };
+
+class Hosts {
+  public:
+    // A host in a namespace of the lab's own: its agent is started, and ends with the calling thread.
+    Status add(const std::vector<HostRole>& roles, const std::string& netns,
+               Tables tables = Tables::kOurs);
+
+    // The first host of the role, which there is.
+    agent::Client& agent(HostRole role) const;
+    std::shared_ptr<agent::Client> shared_agent(HostRole role) const;
+
+    // Ends the agents, which put their hosts back.
+    void end() { hosts_.clear(); }
+
+    // How devices and networks of the topology are called ("$TUNNEL").
+    void call(const setting::Names& names);
+
+    // Stays until the hosts go; what set() sets comes after it.
+    Status keep(const Settings& settings);
+    // The hosts have these settings and what is kept, and no others: what an earlier call set, and this
+    // one does not, is as it was found. One call of each agent. Commands of ip(8) that both have are not
+    // run again. kKernelLacks: the kernel lacks what one takes.
+    Status set(const Settings& settings, Flows flows = Flows::kForget);
+    // Why one of the settings cannot be had; empty: they can.
+    Result<std::string> lacks(const Settings& settings) const;
+
+  private:
+    struct Host {
+        std::vector<HostRole> roles;
+        Tables tables = Tables::kOurs;
+        std::unique_ptr<DutAgent> agent;
+        std::vector<agent::HostChange> set = {};
+        // A call failed: any part of `set` may be missing. The next call takes back all of it first.
+        bool is_unsure = false;
+    };
+    const Host& host(HostRole role) const;
+    Status set_on(Host& host, const Settings& settings, Flows flows) const;
+
+    std::vector<Host> hosts_;
+    setting::Names names_;
+    Settings kept_;
+};
+
+}  // namespace pathproof::lab

@@ -1,0 +1,94 @@
+// nat-path: a client and a server, each a host of the kernel, with a NAT between them
+//
+//   client c0 198.18.0.2/24 -- d0 198.18.0.1/24 dut d1 203.0.113.1/24 -- s0 203.0.113.2/24 server
+//   with a neighbour: 198.18.0.3/24 n0 -- d2; d0 and d2 are ports of br0, which has d0's address
+//
+// What the hosts do beyond forwarding is set on them (lab/hosts.h).
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "dataplane/base/result.h"
+#include "dataplane/frame/address.h"
+#include "harness/lab/hosts.h"
+#include "harness/lab/journal.h"
+#include "harness/lab/snat.h"
+
+namespace pathproof::lab {
+
+class Namespaces;
+
+struct NatPathNames {
+    std::string client, dut, server;  // network namespaces
+    std::string neighbour;
+    std::string neighbour_device = "n0", dut_neighbour_device = "d2", bridge = "br0";
+    frame::IpAddress neighbour_address;
+    frame::Endpoint web_service;  // 198.51.100.10:80
+    std::string client_device = "c0", dut_client_device = "d0";
+    // Where that is a bridge, which asks netfilter before it hands a packet up: its port to the client.
+    std::string dut_client_port;
+    const std::string& first_of_dut() const {
+        return dut_client_port.empty() ? dut_client_device : dut_client_port;
+    }
+    std::string dut_server_device = "d1", server_device = "s0";
+    frame::IpAddress client_address, dut_client_address;
+    frame::IpAddress dut_server_address, server_address;
+    frame::Endpoint service;                  // 198.51.100.10:53
+    std::vector<frame::IpAddress> endpoints;  // the two of the service, both the server's
+    std::string client_shortcut = "c1", server_shortcut = "s1";
+    frame::IpAddress node_cache;  // 169.254.20.10
+    std::string vxlan = "vx";     // of the tunnel: VNI 42, UDP 4789
+    frame::IpAddress client_inner, server_inner;
+    // What rules that are there beside those of settings do to the client's packets.
+    Snat own_snat = Snat::kNone;
+};
+
+class NatPath {
+  public:
+    // The built-in one. The journal must outlive it.
+    static Result<std::unique_ptr<NatPath>> build(Journal& journal);
+    // Deletes the namespaces and ends what runs in them (unless the journal was kept).
+    virtual ~NatPath();
+    const NatPathNames& names() const { return names_; }
+    virtual RoleFacts facts() const { return {}; }  // see Overlay
+    // With the addresses of that family.
+    const NatPathNames& names(frame::Family family) const {
+        return family == frame::Family::kIpv4 ? names_ : names6_;
+    }
+    // The client, the DUT and the server; both ends of a tunnel are the client and the server.
+    Hosts& hosts() { return hosts_; }
+
+    // A second host on the client's network, on one bridge of the DUT with the client. kKernelLacks
+    // without br_netfilter.
+    virtual Status add_neighbour();
+    // IPv6 addresses and routes beside those of IPv4. kKernelLacks without IPv6.
+    virtual Status add_ipv6();
+    bool has_ipv6() const { return has_ipv6_; }
+    // A link of the client and the server beside the DUT. Nothing takes it but what passes by.
+    Status add_shortcut();
+    // Further addresses of the server, of one family.
+    Status add_server_addresses(const std::vector<frame::IpAddress>& addresses);
+
+    // What `iptables-save --counters` says of the DUT, the rules that were set where its text has them.
+    virtual Result<std::string> counted_rules(frame::Family family = frame::Family::kIpv4) const;
+
+  protected:
+    explicit NatPath(Journal& journal);
+    // Once its namespaces are there: starts the agents, and sets what every cell has.
+    Status begin(Tables tables = Tables::kOurs);
+    // Once the neighbour is on the bridge: answers cross it past conntrack.
+    Status begin_bridge();
+    Status begin_ipv6();
+
+    NatPathNames names_;
+    NatPathNames names6_;
+    std::unique_ptr<Namespaces> namespaces_;
+    Hosts hosts_;
+
+  private:
+    bool has_ipv6_ = false;
+};
+
+}  // namespace pathproof::lab

@@ -1,0 +1,17 @@
+// How many packets rules have counted, in what their programs print.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace pathproof::lab {
+
+// Packets that the rules with these words have counted, in what `iptables-save --counters` printed.
+std::uint64_t hits_of(const std::string& rules, const std::string& words);
+// The same of the rules that end with these words, in what `nft list table` printed.
+std::uint64_t nft_hits_of(const std::string& table, const std::string& words);
+
+// What the chains of that name dropped by their policy.
+std::uint64_t policy_hits_of(const std::string& rules, const std::string& chain);
+
+}  // namespace pathproof::lab

@@ -1,0 +1,22 @@
+// Source NAT on the way to servers, and what a lab is made of in words.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace pathproof::lab {
+
+enum class Snat { kNone, kMasquerade, kMasqueradeRandomFully };
+
+struct PortRange {
+    std::uint16_t first = 0;
+    std::uint16_t last = 0;  // 0: as the kernel has it
+    bool operator==(const PortRange&) const = default;
+};
+
+// What a role is made of, for a report: name and value.
+using RoleFacts = std::vector<std::pair<std::string, std::string>>;
+
+}  // namespace pathproof::lab

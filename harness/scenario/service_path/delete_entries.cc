@@ -1,0 +1,31 @@
+#include "harness/scenario/service_path/delete_entries.h"
+
+#include <algorithm>
+
+#include "harness/process/program.h"
+
+namespace pathproof::scenario {
+
+std::vector<std::string> delete_command(const frame::Endpoint& service) {
+    return {"conntrack",
+            "-D",
+            "-p",
+            "udp",
+            "--orig-dst",
+            to_string(service.address),
+            "--orig-port-dst",
+            std::to_string(service.port)};
+}
+
+Result<std::uint64_t> delete_entries(const std::string& netns,
+                                     const std::vector<std::string>& command) {
+    const auto ran = process::run_program(command, {.netns = netns});
+    if (!ran) {
+        return fail(ErrorCode::kNotSupported, "{}; it is in the package conntrack",
+                    ran.error().message);
+    }
+    // An entry a line; its exit status is 1 where there was none.
+    return static_cast<std::uint64_t>(std::ranges::count(ran->out, '\n'));
+}
+
+}  // namespace pathproof::scenario

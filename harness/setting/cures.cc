@@ -1,0 +1,129 @@
+#include "harness/setting/cures.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cassert>
+
+namespace pathproof::setting {
+namespace {
+
+// One whose setting's command says all.
+Cure set_by(Setting setting, const char* where) {
+    Cure cure{.id = setting.id, .command = setting.command, .where = where};
+    cure.settings.push_back(std::move(setting));
+    return cure;
+}
+
+Setting random_fully() {
+    return {.id = "random-fully",
+            .host = HostRole::kDut,
+            .changes = {},
+            .command = kMasqueradeRandomFully,
+            .amends = Amendment{kMasquerade, kMasqueradeRandomFully}};
+}
+
+// What counted INVALID packets and let them pass drops them, too.
+Setting drop_invalid() {
+    const std::string state = "-m conntrack --ctstate INVALID ";
+    Setting setting = rules(HostRole::kDut, "drop-invalid", "filter", invalid_rules("DROP"),
+                            "iptables -A FORWARD " + state + "-j DROP");
+    setting.amends = Amendment{state + "-j ACCEPT", state + "-j DROP"};
+    return setting;
+}
+
+Setting hairpin() {
+    return rules(HostRole::kDut, "hairpin-masquerade", "nat",
+                 "-A PATH-POSTROUTING -s $CLIENTS -d $CLIENTS -p udp -j MASQUERADE\n");
+}
+
+Cure in_resolver(const char* id, const char* options, const char* where = "in resolv.conf") {
+    return {.id = id,
+            .command = std::string("options ") + options,
+            .where = where,
+            .resolver = options};
+}
+
+}  // namespace
+
+std::string invalid_rules(const std::string& target) {
+    std::string lines;
+    for (const char* device : {"$TO_CLIENT", "$TO_SERVER"}) {
+        lines += fmt::format("-A FORWARD -o {} -p tcp -m conntrack --ctstate INVALID -j {}\n",
+                             device, target);
+    }
+    return lines;
+}
+
+std::string Cure::quoted(const Names& names) const {
+    return command.empty() ? "" : fmt::format("`{}`", with_names(command, names));
+}
+
+std::string Cure::text(const Names& names) const {
+    if (command.empty()) {
+        return where;
+    }
+    return where.empty() ? quoted(names) : fmt::format("{} {}", quoted(names), where);
+}
+
+const std::vector<Cure>& all_cures() {
+    static const std::vector<Cure> cures = {
+        set_by(random_fully(), "on the DUT"),
+        set_by(sysctl(HostRole::kClient, kTimestamps, "2", "timestamps-2"), "on the clients"),
+        set_by(
+            feature(HostRole::kTunnelEnds, "$TUNNEL", kTunnelChecksums, false, "tx-checksum-off"),
+            "on every node"),
+        in_resolver("single-request", "single-request"),
+        in_resolver("single-request-reopen", "single-request-reopen"),
+        in_resolver("use-vc", "use-vc"),
+        in_resolver("no-aaaa", "no-aaaa", "in resolv.conf (glibc 2.36)"),
+        in_resolver("ndots-2", "ndots:2"),
+        in_resolver("ndots-1", "ndots:1"),
+        {.id = "trailing-dot", .command = "", .where = "a dot behind the name", .dot = true},
+        set_by(drop_invalid(), "on the DUT"),
+        set_by(sysctl(HostRole::kDut, kBeLiberal, "1", "be-liberal"), "on the DUT"),
+        set_by(sysctl(HostRole::kDut, kBridgeFilter, "1", "bridge-nf"), "on the DUT"),
+        set_by(sysctl(HostRole::kDut, "net.ipv4.vs.conn_reuse_mode", "0", "reuse-mode-0"),
+               "on the DUT"),
+        set_by(sysctl(HostRole::kDut, "net.ipv4.vs.expire_nodest_conn", "1", "expire-nodest"),
+               "on the DUT"),
+        {.id = "hairpin-masquerade",
+         .command = "",
+         .where = "MASQUERADE of what goes from the clients' network back to it",
+         .settings = {hairpin()}},
+        {.id = "delete-stale-entries",
+         .command = "conntrack -D",
+         .where = "of the entries of a service to an endpoint that is gone"},
+        {.id = "delete-unused-entries",
+         .command = "conntrack -D",
+         .where = "of entries that nobody uses"},
+        {.id = "rules-of-the-living",
+         .command = "",
+         .where = "rules that name the endpoints which serve"},
+        {.id = "all-ports", .command = "", .where = "MASQUERADE without --to-ports"},
+        {.id = "tunnel-mtu", .command = "", .where = "an MTU of the tunnel that fits the hop"},
+        {.id = "mss-clamp",
+         .command = "",
+         .where = "an MSS that fits the hop (`-j TCPMSS --set-mss`)"},
+        {.id = "outer-df",
+         .command = "",
+         .where = "DF in the tunnel's outer header, and the router's ICMP let through"},
+        {.id = "consistent-cache",
+         .command = "",
+         .where = "a cache that keeps A and AAAA together"},
+        {.id = "max-idle", .command = "max_idle_conns 10", .where = "of the cache"},
+        {.id = "more-workers", .command = "--max-tcp-connections=200", .where = "of dnsmasq"},
+        {.id = "prefer-udp", .command = "prefer_udp", .where = "of the cache"},
+        {.id = "forward-max", .command = "--dns-forward-max=1500", .where = "of dnsmasq"},
+        {.id = "nodelocal", .command = "", .where = "NodeLocal DNSCache on the node"},
+    };
+    return cures;
+}
+
+const Cure& cure(const std::string& id) {
+    const auto found = std::ranges::find(all_cures(), id, &Cure::id);
+    assert(found != all_cures().end());
+    return *found;
+}
+
+}  // namespace pathproof::setting

@@ -1,0 +1,43 @@
+// Every cure, once: scenarios, prices and hazards name it by its id. A cure is what is set, on hosts or in
+// a resolver, and how it is called; its command is the setting's.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "harness/setting/setting.h"
+
+namespace pathproof::setting {
+
+inline constexpr const char* kBeLiberal = "net.netfilter.nf_conntrack_tcp_be_liberal";
+inline constexpr const char* kBridgeFilter = "net.bridge.bridge-nf-call-iptables";
+inline constexpr const char* kTimestamps = "net.ipv4.tcp_timestamps";
+inline constexpr const char* kTunnelChecksums = "tx-checksum-ip-generic";
+// Ends of MASQUERADE rules.
+inline constexpr const char* kMasquerade = "-j MASQUERADE";
+inline constexpr const char* kMasqueradeRandomFully = "-j MASQUERADE --random-fully";
+
+// Lines of the table filter for TCP that conntrack calls INVALID: "DROP", or "ACCEPT" to count it.
+std::string invalid_rules(const std::string& target);
+
+struct Cure {
+    std::string id;
+    std::string command;  // that a person types or writes; empty: it has none
+    std::string where;    // "on the DUT"; of one without a command all of it
+    // On hosts, where it can be set on top of whatever else is set.
+    Settings settings = {};
+    std::string resolver = {};  // options of a resolv.conf(5)
+    bool dot = false;           // behind the name
+
+    // "`sysctl -w net.ipv4.tcp_timestamps=2` on the clients".
+    std::string text(const Names& names = {{"$TUNNEL", "vx"}}) const;
+    // The command alone, in backquotes.
+    std::string quoted(const Names& names = {{"$TUNNEL", "vx"}}) const;
+};
+
+// In the order in which they are listed.
+const std::vector<Cure>& all_cures();
+// The id is one of those: anything else is a programmer's mistake.
+const Cure& cure(const std::string& id);
+
+}  // namespace pathproof::setting
