@@ -14,12 +14,12 @@
 #include "harness/cli/truth_text.h"
 #include "harness/lab/machine_use.h"
 #include "harness/lab/privilege.h"
-#include "harness/offload/device_class.h"
 #include "harness/process/json_text.h"
 #include "harness/process/netns.h"
 #include "harness/process/program.h"
 #include "harness/report/text.h"
 #include "harness/tester/port_choice.h"
+#include "harness/truth/device_class.h"
 
 namespace pathproof::cli {
 namespace {
@@ -187,10 +187,10 @@ Result<DeviceChoice> choose_cabled_device(const lab::CabledDevice& cable, agent:
         device.tester_port.pool_mbufs = tester::kLongFrameMbufs;
         device.longest_packet = std::min<std::uint32_t>(9000, far_info.mtu);
     }
-    const port::Evidence evidence = offload::class_of_device(info);
+    const port::Evidence evidence = truth::class_of_device(info);
     return DeviceChoice{
         std::move(device), evidence,
-        offload::evidence_note(evidence, fmt::format("{} ({})", cable.name, info.driver))};
+        truth::evidence_note(evidence, fmt::format("{} ({})", cable.name, info.driver))};
 }
 
 Status choose_device(SessionOptions& session) {

@@ -23,7 +23,6 @@
 #include "harness/lab/journal.h"
 #include "harness/lab/privilege.h"
 #include "harness/lab/signals.h"
-#include "harness/offload/device_class.h"
 #include "harness/prices/cures.h"
 #include "harness/prices/kept.h"
 #include "harness/prices/run.h"
@@ -32,6 +31,7 @@
 #include "harness/scenario/device_facts.h"
 #include "harness/scenario/service_path/snat_timestamps.h"
 #include "harness/tester/port_choice.h"
+#include "harness/truth/device_class.h"
 #include "harness/verdict/repeat.h"
 
 namespace pathproof::cli {
@@ -368,7 +368,7 @@ Status take_lab(const std::string& name, SessionOptions& session) {
         auto choice = TRY(choose_cabled_device(cabled, dut.get()));
         const bool first = !session.device;
         session.evidence =
-            first ? choice.evidence : offload::class_of_ports(session.evidence, choice.evidence);
+            first ? choice.evidence : truth::class_of_ports(session.evidence, choice.evidence);
         if (first) {
             session.device = std::move(choice.device);
         }

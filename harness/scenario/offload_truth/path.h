@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "harness/drops/tracer.h"
-#include "harness/offload/rows.h"
 #include "harness/scenario/offload_truth/conclude.h"
 #include "harness/scenario/offload_truth/judge.h"
+#include "harness/truth/rows.h"
 
 namespace pathproof::scenario {
 
@@ -38,7 +38,7 @@ Result<std::uint32_t> find_mtu(TruthBench& bench, std::uint32_t longest);
 // Sends plain frames of all kinds to the tester's port, and back good ones of `received`. What came
 // only after longer waiting, or fewer at a time, sets the bench's pace for the run. With nothing
 // left to the device: its offloads are off.
-Status prove_path(TruthBench& bench, const ProbeSet& set, const offload::RowSettings& received,
+Status prove_path(TruthBench& bench, const ProbeSet& set, const truth::RowSettings& received,
                   PathFacts& path);
 
 // The device's end of the cable, but for what is found out while the path is proven.

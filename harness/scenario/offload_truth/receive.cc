@@ -7,26 +7,26 @@
 
 #include "dataplane/base/join_each.h"
 #include "dataplane/judge/explain.h"
-#include "harness/offload/defects.h"
-#include "harness/offload/truth.h"
 #include "harness/scenario/measures.h"
 #include "harness/scenario/offload_truth/counters.h"
 #include "harness/scenario/offload_truth/part.h"
+#include "harness/truth/defects.h"
+#include "harness/truth/port_table.h"
 
 namespace pathproof::scenario {
 namespace {
 
-using offload::Findings;
+using truth::Findings;
 using verdict::Cell;
 using verdict::CellVerdict;
 
 struct ReceiveOutcome {
     Setting setting;
     SettingTaken taken;
-    offload::RowsRun run;
+    truth::RowsRun run;
     Findings findings;
-    std::vector<offload::Defect> once;  // seen once, not confirmed
-    std::vector<offload::Defect> silences;
+    std::vector<truth::Defect> once;  // seen once, not confirmed
+    std::vector<truth::Defect> silences;
     KindCounts counts;
     bool counted = false;
 
@@ -47,10 +47,10 @@ port::PortInfo promises_of(const TruthRun& run, const SettingTaken& taken) {
 
 }  // namespace
 
-offload::RowSettings receive_rows(const Context& context, const TruthBench& bench) {
+truth::RowSettings receive_rows(const Context& context, const TruthBench& bench) {
     const bool full = context.options.has("full");
     return {
-        .directions = offload::Directions::kReceived,
+        .directions = truth::Directions::kReceived,
         .strength = full ? matrix::Strength::kTriples : matrix::Strength::kPairs,
         .seed = context.options.seed,
         .probes = full ? kProbesFull : kProbesQuick,
@@ -63,7 +63,7 @@ offload::RowSettings receive_rows(const Context& context, const TruthBench& benc
 
 namespace {
 
-bool is_same(const offload::Defect& a, const offload::Defect& b) {
+bool is_same(const truth::Defect& a, const truth::Defect& b) {
     return a.place == b.place && a.title == b.title &&
            (a.place != "frame" || (a.frames == b.frames && a.rows.size() == b.rows.size()));
 }
@@ -73,28 +73,28 @@ bool is_same(const offload::Defect& a, const offload::Defect& b) {
 Status confirm_received(const Context& context, TruthBench& bench, const port::PortInfo& device,
                         ReceiveOutcome& outcome) {
     std::set<std::size_t> rows;
-    for (const offload::Defect& defect : outcome.findings.defects) {
+    for (const truth::Defect& defect : outcome.findings.defects) {
         rows.insert(defect.rows.begin(), defect.rows.end());
     }
     if (rows.empty()) {
         return {};
     }
-    offload::RowSettings settings = receive_rows(context, bench);
+    truth::RowSettings settings = receive_rows(context, bench);
     settings.only_also = true;
     settings.also_received.clear();
     for (const std::size_t row : rows) {
         settings.also_received.push_back(outcome.run.received[row].row);
     }
     auto run = TRY(bench.receive(settings));
-    const Findings again = offload::find_defects(run, device, {});
-    std::vector<offload::Defect> confirmed;
-    for (offload::Defect& defect : outcome.findings.defects) {
+    const Findings again = truth::find_defects(run, device, {});
+    std::vector<truth::Defect> confirmed;
+    for (truth::Defect& defect : outcome.findings.defects) {
         const bool shown = std::ranges::any_of(
-            again.defects, [&](const offload::Defect& other) { return is_same(defect, other); });
+            again.defects, [&](const truth::Defect& other) { return is_same(defect, other); });
         (shown ? confirmed : outcome.once).push_back(std::move(defect));
     }
     outcome.findings.defects = std::move(confirmed);
-    for (const offload::Defect& defect : outcome.once) {
+    for (const truth::Defect& defect : outcome.once) {
         for (const std::size_t row : defect.rows) {
             const auto at = std::distance(rows.begin(), rows.find(row));
             outcome.run.received[row].result = run.received[static_cast<std::size_t>(at)].result;
@@ -111,10 +111,10 @@ Status measure(Context& context, TruthBench& bench, const TruthRun& run,
     context.progress.step(outcome.id());
     outcome.run = TRY(bench.receive(receive_rows(context, bench)));
     const port::PortInfo device = promises_of(run, outcome.taken);
-    outcome.findings = offload::find_defects(outcome.run, device, {});
-    outcome.silences = offload::take_silences(outcome.findings);
+    outcome.findings = truth::find_defects(outcome.run, device, {});
+    outcome.silences = truth::take_silences(outcome.findings);
     TRY(confirm_received(context, bench, device, outcome));
-    offload::explain_by_errata(outcome.findings, outcome.run, run.errata, device, "");
+    truth::explain_by_errata(outcome.findings, outcome.run, run.errata, device, "");
     if (addressed != nullptr) {
         outcome.counts = TRY(count_addressed(bench, *addressed, context.options.seed));
         outcome.counted = true;
@@ -123,7 +123,7 @@ Status measure(Context& context, TruthBench& bench, const TruthRun& run,
 }
 
 Cell cell_of(const ReceiveOutcome& outcome) {
-    const offload::KernelReceived seen = offload::count_received(outcome.run);
+    const truth::KernelReceived seen = truth::count_received(outcome.run);
     Cell cell{
         .id = outcome.id(),
         .toggles = {{"offloads", outcome.setting.title()}, {"frames", "received, good and bad"}},
@@ -133,16 +133,16 @@ Cell cell_of(const ReceiveOutcome& outcome) {
         count_of("frames_bad", "of them with a wrong checksum", seen.bad),
         count_of("claims", "transport checksums that a claim was made of", seen.claimed),
         count_of("verifiable", "of so many that can be judged", seen.verifiable)};
-    const std::vector<offload::Defect>& defects = outcome.findings.defects;
+    const std::vector<truth::Defect>& defects = outcome.findings.defects;
     if (!outcome.run.objections.empty()) {
         cell.verdict = CellVerdict::kError;
         cell.reason = fmt::format("{}", fmt::join(outcome.run.objections, "; "));
     } else if (!defects.empty()) {
         cell.verdict = CellVerdict::kFail;
         cell.cause = defects.front().title;
-        cell.reason = join_each(defects, &offload::Defect::signature);
+        cell.reason = join_each(defects, &truth::Defect::signature);
     } else if (!outcome.once.empty()) {
-        const offload::Defect& once = outcome.once.front();
+        const truth::Defect& once = outcome.once.front();
         cell.verdict = CellVerdict::kInconclusive;
         cell.reason =
             fmt::format("seen once, not confirmed: {}, {} frames", once.signature(), once.frames);
@@ -152,19 +152,18 @@ Cell cell_of(const ReceiveOutcome& outcome) {
 
 // The frames behind the defects of one condition, with every field explained.
 Cell failing_cell(const ReceiveOutcome& outcome, std::size_t condition,
-                  const std::vector<const offload::Defect*>& defects, TruthBench& bench) {
-    Cell cell{
-        .id = outcome.id() + "." + offload::condition_word(condition),
-        .toggles = {{"offloads", outcome.setting.title()},
-                    {"frames", std::string("received: ") + offload::condition_name(condition)}},
-        .verdict = CellVerdict::kFail,
-        .reason = join_each(defects, &offload::Defect::signature),
-        .cause = defects.front()->title};
+                  const std::vector<const truth::Defect*>& defects, TruthBench& bench) {
+    Cell cell{.id = outcome.id() + "." + truth::condition_word(condition),
+              .toggles = {{"offloads", outcome.setting.title()},
+                          {"frames", std::string("received: ") + truth::condition_name(condition)}},
+              .verdict = CellVerdict::kFail,
+              .reason = join_each(defects, &truth::Defect::signature),
+              .cause = defects.front()->title};
     std::vector<matrix::FrameBytes> frames;
     std::string text;
     std::uint64_t wrong = 0;
-    for (const offload::Defect* each : defects) {
-        const offload::Defect& defect = *each;
+    for (const truth::Defect* each : defects) {
+        const truth::Defect& defect = *each;
         wrong += defect.frames;
         text += fmt::format("{}: {} frames in {} rows; {}\n", defect.signature(), defect.frames,
                             defect.rows.size(), defect.where);
@@ -188,9 +187,9 @@ Cell failing_cell(const ReceiveOutcome& outcome, std::size_t condition,
 void add_cells(const ReceiveRun& run, TruthBench& bench, std::vector<Cell>& cells) {
     for (const ReceiveOutcome& outcome : run.outcomes) {
         cells.push_back(cell_of(outcome));
-        for (std::size_t condition = 0; condition < offload::kConditions; ++condition) {
-            const auto defects = offload::defects_in(outcome.run, outcome.findings,
-                                                     profile::Direction::kReceive, condition);
+        for (std::size_t condition = 0; condition < truth::kConditions; ++condition) {
+            const auto defects = truth::defects_in(outcome.run, outcome.findings,
+                                                   profile::Direction::kReceive, condition);
             if (defects.empty()) {
                 continue;
             }
@@ -232,12 +231,12 @@ void describe_row(const TruthRun& run, const ReceiveOutcome& outcome,
     row.expected = expectation_of(run, feature);
     row.advertised = found ? advertised(as_found, feature) : set_and_is(outcome, feature);
     std::vector<std::string> sentences;
-    for (const offload::Defect& defect : outcome.findings.defects) {
+    for (const truth::Defect& defect : outcome.findings.defects) {
         sentences.push_back(
             fmt::format("{}: {} frames; {}", defect.signature(), defect.frames, defect.where));
         row.errata.insert(row.errata.end(), defect.errata.begin(), defect.errata.end());
     }
-    for (const offload::Defect& silence : outcome.silences) {
+    for (const truth::Defect& silence : outcome.silences) {
         sentences.push_back(fmt::format(
             "vouches for no {} checksum of {}: the kernel checks each by itself, which costs CPU",
             silence.place, silence.frames));
@@ -249,18 +248,18 @@ verdict::TruthTable claims_table(const TruthRun& run, const ReceiveRun& received
     verdict::TruthTable table{.title = "Receive offloads: what is said of good and bad frames",
                               .device = run.device};
     std::uint64_t frames = 0;
-    for (std::size_t i = 0; i < offload::kConditions; ++i) {
-        table.conditions.emplace_back(offload::condition_name(i));
+    for (std::size_t i = 0; i < truth::kConditions; ++i) {
+        table.conditions.emplace_back(truth::condition_name(i));
     }
     for (const ReceiveOutcome& outcome : received.outcomes) {
-        verdict::TruthRow row = offload::kernel_claims(outcome.run, outcome.id());
+        verdict::TruthRow row = truth::kernel_claims(outcome.run, outcome.id());
         row.offload = label_of(outcome.setting);
         describe_row(run, outcome, received.as_found, row);
         table.rows.push_back(std::move(row));
-        frames += offload::count_received(outcome.run).frames;
+        frames += truth::count_received(outcome.run).frames;
     }
     for (const ReceiveOutcome& outcome : received.outcomes) {
-        verdict::TruthRow row = offload::kernel_delivery(outcome.run, outcome.id());
+        verdict::TruthRow row = truth::kernel_delivery(outcome.run, outcome.id());
         row.offload = "delivery, " + outcome.setting.title();
         row.advertised = "-";
         table.rows.push_back(std::move(row));
@@ -353,13 +352,13 @@ void add_values(const ReceiveRun& received, const std::vector<Cell>& counter_cel
         return outcome.findings.defects.empty() && outcome.once.empty();
     });
     for (const ReceiveOutcome& outcome : received.outcomes) {
-        run.values.received += offload::count_received(outcome.run).frames;
-        for (const offload::Defect& silence : outcome.silences) {
+        run.values.received += truth::count_received(outcome.run).frames;
+        for (const truth::Defect& silence : outcome.silences) {
             run.values.unvouched.push_back(
                 {outcome.setting.title(), silence.place, silence.frames});
         }
         for (const auto* defects : {&outcome.findings.defects, &outcome.once}) {
-            for (const offload::Defect& defect : *defects) {
+            for (const truth::Defect& defect : *defects) {
                 const std::uint64_t frames = frames_in(outcome, defect.rows);
                 WrongValue value{.part = TruthPart::kReceived,
                                  .setting = outcome.setting.title(),

@@ -8,9 +8,9 @@
 #include "dataplane/base/contains.h"
 #include "dataplane/base/join_each.h"
 #include "dataplane/judge/explain.h"
-#include "harness/offload/defects.h"
 #include "harness/profile/compare.h"
 #include "harness/scenario/measures.h"
+#include "harness/truth/defects.h"
 
 namespace pathproof::scenario {
 namespace {
@@ -385,11 +385,11 @@ std::vector<verdict::KnownErratum> known_errata(const TruthRun& run,
             sighting.conditions.emplace_back("encapsulation=none");
         }
         for (const profile::ErratumMatch& match : profile::match_errata(run.errata, sighting)) {
-            if (known.size() == offload::kMostErrata) {
+            if (known.size() == truth::kMostErrata) {
                 return known;
             }
             if (!contains(known, match.id, &verdict::KnownErratum::id)) {
-                known.push_back(offload::known_erratum(match));
+                known.push_back(truth::known_erratum(match));
             }
         }
     }

@@ -2,10 +2,10 @@
 
 #include <algorithm>
 
-#include "harness/offload/batch.h"
-#include "harness/offload/kernel_rx.h"
 #include "harness/scenario/measures.h"
 #include "harness/tester/port_choice.h"
+#include "harness/truth/batch.h"
+#include "harness/truth/kernel_rx.h"
 
 namespace pathproof::scenario {
 namespace {
@@ -65,7 +65,7 @@ Result<std::unique_ptr<TruthBench>> TruthBench::open(Context& context, const Tru
 }
 
 std::optional<std::string> TruthBench::blind_to(const matrix::Row& row) const {
-    if (offload::is_put_together(row, tester_port())) {
+    if (truth::is_put_together(row, tester_port())) {
         return "the tester's af_packet port has the kernel put IPv4 fragments together "
                "(PACKET_FANOUT_FLAG_DEFRAG) before it sees them";
     }
@@ -85,8 +85,8 @@ Status TruthBench::send(const std::vector<FrameBytes>& frames) {
     return {};
 }
 
-Result<offload::RowsRun> TruthBench::receive(const offload::RowSettings& rows) {
-    return offload::receive_by_kernel(*tester_, *dut_, device_.name, rows);
+Result<truth::RowsRun> TruthBench::receive(const truth::RowSettings& rows) {
+    return truth::receive_by_kernel(*tester_, *dut_, device_.name, rows);
 }
 
 Result<traffic::Recording> TruthBench::record(const std::function<Result<std::uint64_t>()>& send) {
@@ -116,7 +116,7 @@ void TruthBench::keep(const std::vector<FrameBytes>& frames, const std::string& 
 Result<std::vector<Carried>> TruthBench::carry(const std::vector<Probe>& probes,
                                                const matrix::ProbeMaker& maker,
                                                TesterTally& tally) {
-    const offload::TagType tag = offload::tag_type_at(tester_port());
+    const truth::TagType tag = truth::tag_type_at(tester_port());
     std::vector<Carried> carried;
     while (carried.size() < probes.size()) {
         const std::size_t begin = carried.size();
@@ -149,14 +149,14 @@ Result<std::vector<Carried>> TruthBench::carry(const std::vector<Probe>& probes,
         for (const FrameBytes& bytes : recording.frames) {
             report.arrived.push_back({.bytes = bytes});
         }
-        const offload::BatchOutcome outcome =
-            offload::sort_out(maker, batch, std::move(report), offload::Unreadable::kForeign);
+        const truth::BatchOutcome outcome =
+            truth::sort_out(maker, batch, std::move(report), truth::Unreadable::kForeign);
         for (std::size_t i = 0; i < batch.size(); ++i) {
             Carried& one = carried.emplace_back();
             one.refusal = outcome.probes[i].refusal;
             for (const traffic::ArrivedFrame& arrived : outcome.probes[i].arrived) {
                 const std::size_t last = batch[i].intended.size() - 1;
-                one.wire.push_back(offload::as_on_the_wire(
+                one.wire.push_back(truth::as_on_the_wire(
                     arrived, batch[i].intended[std::min(one.wire.size(), last)], tag));
             }
         }

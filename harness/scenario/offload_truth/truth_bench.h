@@ -11,10 +11,10 @@
 
 #include "dataplane/matrix/probe.h"
 #include "harness/agent/client.h"
-#include "harness/offload/rows.h"
 #include "harness/scenario/offload_truth/truth_host.h"
 #include "harness/scenario/scenario.h"
 #include "harness/tester/client.h"
+#include "harness/truth/rows.h"
 
 namespace pathproof::scenario {
 
@@ -65,7 +65,7 @@ class TruthBench {
     // Frames out of the tester's port, as they are. Errors: one that the port would not take.
     Status send(const std::vector<matrix::FrameBytes>& frames);
     // Good and bad frames of rows sent to the device, and what its kernel says of them.
-    Result<offload::RowsRun> receive(const offload::RowSettings& rows);
+    Result<truth::RowsRun> receive(const truth::RowSettings& rows);
     // Records while `send` sends, until as many frames came as it says are on their way, or none comes
     // any more.
     Result<traffic::Recording> record(const std::function<Result<std::uint64_t>()>& send);

@@ -1,11 +1,11 @@
-#include "harness/offload/evidence.h"
+#include "harness/truth/evidence.h"
 
 #include <cctype>
 
 #include "dataplane/base/new_file.h"
 #include "dataplane/judge/explain.h"
 
-namespace pathproof::offload {
+namespace pathproof::truth {
 namespace {
 
 // Offset and bytes, as text2pcap and od have it.
@@ -123,4 +123,4 @@ std::vector<verdict::EvidenceFile> keep_evidence(tester::Client& tester, const F
     return files;
 }
 
-}  // namespace pathproof::offload
+}  // namespace pathproof::truth

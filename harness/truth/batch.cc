@@ -1,4 +1,4 @@
-#include "harness/offload/batch.h"
+#include "harness/truth/batch.h"
 
 #include <rte_mbuf_core.h>
 
@@ -8,7 +8,7 @@
 #include "dataplane/base/contains.h"
 #include "dataplane/frame/view.h"
 
-namespace pathproof::offload {
+namespace pathproof::truth {
 namespace {
 
 constexpr std::size_t kShortestFrame = 60;  // IEEE 802.3, without FCS
@@ -200,4 +200,4 @@ matrix::FrameBytes as_on_the_wire(const traffic::ArrivedFrame& arrived,
     return bytes;
 }
 
-}  // namespace pathproof::offload
+}  // namespace pathproof::truth

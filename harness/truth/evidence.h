@@ -4,11 +4,11 @@
 #include <string>
 #include <vector>
 
-#include "harness/offload/defects.h"
 #include "harness/tester/client.h"
+#include "harness/truth/defects.h"
 #include "harness/verdict/result.h"
 
-namespace pathproof::offload {
+namespace pathproof::truth {
 
 // Two files a defect in evidence/ below `out_dir`: the frames as they were on the wire (pcapng),
 // and the same explained field by field, with wire value, right value and name, the first beside
@@ -18,4 +18,4 @@ namespace pathproof::offload {
 std::vector<verdict::EvidenceFile> keep_evidence(tester::Client& tester, const Findings& findings,
                                                  const RowsRun& run, const std::string& out_dir);
 
-}  // namespace pathproof::offload
+}  // namespace pathproof::truth

@@ -6,11 +6,11 @@
 #include <string>
 #include <vector>
 
-#include "harness/offload/defects.h"
 #include "harness/profile/profile.h"
+#include "harness/truth/defects.h"
 #include "harness/verdict/truth_table.h"
 
-namespace pathproof::offload {
+namespace pathproof::truth {
 
 // The table's columns. Every row of the matrix belongs to exactly one: the last of these that fits.
 inline constexpr std::size_t kConditions = 10;
@@ -53,4 +53,4 @@ verdict::TruthRow kernel_claims(const RowsRun& run, const std::string& cell);
 // Whether each frame arrived, good or bad, with the bytes that were sent.
 verdict::TruthRow kernel_delivery(const RowsRun& run, const std::string& cell);
 
-}  // namespace pathproof::offload
+}  // namespace pathproof::truth

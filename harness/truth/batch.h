@@ -8,7 +8,7 @@
 #include "dataplane/matrix/probe.h"
 #include "harness/tester/client.h"
 
-namespace pathproof::offload {
+namespace pathproof::truth {
 
 // What came of one probe, and which of its frames the driver refused.
 struct ProbeOutcome {
@@ -54,4 +54,4 @@ bool is_put_together(const matrix::Row& row, const port::PortInfo& receiver);
 matrix::FrameBytes as_on_the_wire(const traffic::ArrivedFrame& arrived,
                                   const matrix::FrameBytes& intended, TagType tag);
 
-}  // namespace pathproof::offload
+}  // namespace pathproof::truth

@@ -1,4 +1,4 @@
-#include "harness/offload/rows.h"
+#include "harness/truth/rows.h"
 
 #include <rte_ethdev.h>
 #include <rte_mbuf_core.h>
@@ -8,9 +8,9 @@
 #include "dataplane/base/contains.h"
 #include "dataplane/port/device.h"
 #include "dataplane/softnic/engine.h"
-#include "harness/offload/batch.h"
+#include "harness/truth/batch.h"
 
-namespace pathproof::offload {
+namespace pathproof::truth {
 namespace {
 
 using matrix::Direction;
@@ -398,4 +398,4 @@ Result<RowsRun> run_rows(tester::Client& tester, const PortPair& ports, const Ro
     return run_rows(path, ports, settings, progress);
 }
 
-}  // namespace pathproof::offload
+}  // namespace pathproof::truth

@@ -12,11 +12,11 @@
 #include "dataplane/matrix/matrix.h"
 #include "dataplane/matrix/rx_cell.h"
 #include "dataplane/matrix/tx_cell.h"
-#include "harness/offload/batch.h"
 #include "harness/profile/errata.h"
 #include "harness/tester/client.h"
+#include "harness/truth/batch.h"
 
-namespace pathproof::offload {
+namespace pathproof::truth {
 
 // Ports of a tester, by index: the one under test and the one at the far end of its cable.
 struct PortPair {
@@ -101,4 +101,4 @@ Result<RowsRun> run_rows(const Path& path, const PortPair& ports, const RowSetti
 Result<RowsRun> run_rows(tester::Client& tester, const PortPair& ports, const RowSettings& settings,
                          const RowProgress& progress);
 
-}  // namespace pathproof::offload
+}  // namespace pathproof::truth

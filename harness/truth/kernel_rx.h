@@ -5,9 +5,9 @@
 #include <string>
 
 #include "harness/agent/client.h"
-#include "harness/offload/rows.h"
+#include "harness/truth/rows.h"
 
-namespace pathproof::offload {
+namespace pathproof::truth {
 
 // Sent by the tester's first port, at the other end of the device's cable. TP_STATUS_CSUM_VALID is
 // a claim that the outermost transport checksum is good, TP_STATUS_CSUMNOTREADY that it is
@@ -16,4 +16,4 @@ namespace pathproof::offload {
 Result<RowsRun> receive_by_kernel(tester::Client& tester, agent::Client& agent,
                                   const std::string& device, const RowSettings& settings);
 
-}  // namespace pathproof::offload
+}  // namespace pathproof::truth

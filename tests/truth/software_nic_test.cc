@@ -11,11 +11,11 @@
 #include <memory>
 
 #include "dataplane/softnic/faults.h"
-#include "harness/offload/check.h"
 #include "harness/process/program.h"
+#include "harness/truth/check.h"
 
 using namespace pathproof;
-using namespace pathproof::offload;
+using namespace pathproof::truth;
 
 BOOST_AUTO_TEST_SUITE(software_nic)
 

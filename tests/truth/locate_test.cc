@@ -1,4 +1,4 @@
-#include "harness/offload/locate.h"
+#include "harness/truth/locate.h"
 
 #include <boost/test/unit_test.hpp>
 #include <vector>
@@ -14,8 +14,8 @@ BOOST_AUTO_TEST_CASE(one_dimension_that_tells_all_rows_apart_is_named_by_the_sho
     const std::vector<Row> failing = {
         {.encap = matrix::Encap::kVxlanOverIpv4, .tunnel_port = matrix::TunnelPort::k8472},
         {.encap = matrix::Encap::kVxlanOverIpv4, .tunnel_port = matrix::TunnelPort::k8223}};
-    BOOST_TEST(offload::locate(failing, passing) == "tunnel port other than 4789");
-    BOOST_TEST(offload::locate(passing, failing) == "tunnel port 4789");
+    BOOST_TEST(truth::locate(failing, passing) == "tunnel port other than 4789");
+    BOOST_TEST(truth::locate(passing, failing) == "tunnel port 4789");
 }
 
 BOOST_AUTO_TEST_CASE(two_dimensions_are_named_where_one_does_not_do) {
@@ -23,7 +23,7 @@ BOOST_AUTO_TEST_CASE(two_dimensions_are_named_where_one_does_not_do) {
     const std::vector<Row> passing = {{.vlan = matrix::Vlan::kOne},
                                       {.length = matrix::Length::k1},
                                       {.vlan = matrix::Vlan::kTwo, .length = matrix::Length::k1}};
-    const std::string where = offload::locate(std::vector<Row>{both}, passing);
+    const std::string where = truth::locate(std::vector<Row>{both}, passing);
     BOOST_TEST(where == "VLAN one, length 1");
 }
 
@@ -34,18 +34,18 @@ BOOST_AUTO_TEST_CASE(dimensions_that_tell_the_same_rows_apart_are_all_named_the_
     const std::vector<Row> passing = {
         {.length = matrix::Length::k1, .values = matrix::PayloadValues::kAllOnes},
         {.length = matrix::Length::k2, .values = matrix::PayloadValues::kRandom}};
-    BOOST_TEST(offload::locate(failing, passing) ==
+    BOOST_TEST(truth::locate(failing, passing) ==
                "payload tunnel-like (these rows do not tell it from length)");
     // A row that only one of them keeps out tells them apart.
     std::vector<Row> more = passing;
     more.push_back({.length = matrix::Length::k171, .values = matrix::PayloadValues::kRandom});
-    BOOST_TEST(offload::locate(failing, more) == "payload tunnel-like");
+    BOOST_TEST(truth::locate(failing, more) == "payload tunnel-like");
 }
 
 BOOST_AUTO_TEST_CASE(what_nothing_tells_apart_is_said_to_pass_as_well) {
     const std::vector<Row> same = {{}};
-    BOOST_TEST(offload::locate(same, same) == "everywhere (1 row with such values passes)");
-    BOOST_TEST(offload::locate(same, {}) == "everywhere");
+    BOOST_TEST(truth::locate(same, same) == "everywhere (1 row with such values passes)");
+    BOOST_TEST(truth::locate(same, {}) == "everywhere");
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -5,12 +5,12 @@
 #include <algorithm>
 #include <boost/test/unit_test.hpp>
 
-#include "harness/offload/defects.h"
-#include "harness/offload/kernel_rx.h"
 #include "harness/process/program.h"
+#include "harness/truth/defects.h"
+#include "harness/truth/kernel_rx.h"
 
 using namespace pathproof;
-using namespace pathproof::offload;
+using namespace pathproof::truth;
 
 namespace {
 

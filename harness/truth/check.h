@@ -6,11 +6,11 @@
 #include <vector>
 
 #include "dataplane/base/result.h"
-#include "harness/offload/defects.h"
-#include "harness/offload/truth.h"
+#include "harness/truth/defects.h"
+#include "harness/truth/port_table.h"
 #include "harness/verdict/result.h"
 
-namespace pathproof::offload {
+namespace pathproof::truth {
 
 struct CheckSettings {
     RowSettings rows;
@@ -26,4 +26,4 @@ struct CheckSettings {
 Result<verdict::ScenarioResult> check_ports(tester::Client& tester, const PortPair& ports,
                                             const CheckSettings& settings);
 
-}  // namespace pathproof::offload
+}  // namespace pathproof::truth

@@ -1,8 +1,8 @@
-#include "harness/offload/kernel_rx.h"
+#include "harness/truth/kernel_rx.h"
 
 #include <rte_mbuf_core.h>
 
-namespace pathproof::offload {
+namespace pathproof::truth {
 namespace {
 
 // In the words of an mbuf, which the judges of a port read.
@@ -84,4 +84,4 @@ Result<RowsRun> receive_by_kernel(tester::Client& tester, agent::Client& agent,
     return run;
 }
 
-}  // namespace pathproof::offload
+}  // namespace pathproof::truth

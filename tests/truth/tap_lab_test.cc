@@ -5,11 +5,11 @@
 #include <algorithm>
 #include <boost/test/unit_test.hpp>
 
-#include "harness/offload/check.h"
 #include "harness/process/program.h"
+#include "harness/truth/check.h"
 
 using namespace pathproof;
-using namespace pathproof::offload;
+using namespace pathproof::truth;
 
 namespace {
 

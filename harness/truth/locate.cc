@@ -1,4 +1,4 @@
-#include "harness/offload/locate.h"
+#include "harness/truth/locate.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -11,7 +11,7 @@
 #include "dataplane/base/plural.h"
 #include "dataplane/matrix/covering.h"
 
-namespace pathproof::offload {
+namespace pathproof::truth {
 namespace {
 
 using matrix::Dimension;
@@ -133,4 +133,4 @@ std::string locate(std::span<const Row> failing, std::span<const Row> passing) {
     return text;
 }
 
-}  // namespace pathproof::offload
+}  // namespace pathproof::truth

@@ -1,4 +1,4 @@
-#include "harness/offload/defects.h"
+#include "harness/truth/defects.h"
 
 #include <fmt/ranges.h>
 
@@ -9,9 +9,9 @@
 #include "dataplane/base/contains.h"
 #include "dataplane/base/counts.h"
 #include "dataplane/calibration/row_run.h"
-#include "harness/offload/locate.h"
+#include "harness/truth/locate.h"
 
-namespace pathproof::offload {
+namespace pathproof::truth {
 namespace {
 
 using matrix::FindingKind;
@@ -416,4 +416,4 @@ void explain_by_errata(Findings& findings, const RowsRun& run,
     }
 }
 
-}  // namespace pathproof::offload
+}  // namespace pathproof::truth

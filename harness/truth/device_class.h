@@ -7,7 +7,7 @@
 #include "dataplane/port/port.h"
 #include "harness/agent/client.h"
 
-namespace pathproof::offload {
+namespace pathproof::truth {
 
 // Of a device of the kernel. Physical: on a PCI or USB bus with a driver of hardware, and not
 // emulated by a hypervisor.
@@ -19,4 +19,4 @@ port::Evidence class_of_ports(port::Evidence device, port::Evidence far);
 // What a run of this class may and may not say; `device` in words ("eth3 (ixgbe)").
 std::string evidence_note(port::Evidence evidence, const std::string& device);
 
-}  // namespace pathproof::offload
+}  // namespace pathproof::truth

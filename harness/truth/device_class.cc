@@ -1,4 +1,4 @@
-#include "harness/offload/device_class.h"
+#include "harness/truth/device_class.h"
 
 #include <fmt/format.h>
 
@@ -8,7 +8,7 @@
 #include "dataplane/base/contains.h"
 #include "dataplane/port/emulated.h"
 
-namespace pathproof::offload {
+namespace pathproof::truth {
 namespace {
 
 // Paravirtual NICs sit on a PCI bus as well; ena and gve as net_ena and net_gve of port::Evidence.
@@ -52,4 +52,4 @@ std::string evidence_note(port::Evidence evidence, const std::string& device) {
         device);
 }
 
-}  // namespace pathproof::offload
+}  // namespace pathproof::truth

@@ -1,11 +1,11 @@
-#include "harness/offload/batch.h"
+#include "harness/truth/batch.h"
 
 #include <rte_mbuf_core.h>
 
 #include <boost/test/unit_test.hpp>
 
 using namespace pathproof;
-using namespace pathproof::offload;
+using namespace pathproof::truth;
 using matrix::FrameBytes;
 
 BOOST_AUTO_TEST_SUITE(batch)

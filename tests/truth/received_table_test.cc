@@ -1,11 +1,11 @@
 // Rows of the truth table for a kernel device as receiver, from runs made by hand.
 #include <boost/test/unit_test.hpp>
 
-#include "harness/offload/defects.h"
-#include "harness/offload/truth.h"
+#include "harness/truth/defects.h"
+#include "harness/truth/port_table.h"
 
 using namespace pathproof;
-using namespace pathproof::offload;
+using namespace pathproof::truth;
 using verdict::Observed;
 
 namespace {

@@ -7,7 +7,7 @@
 
 #include "dataplane/matrix/dimensions.h"
 
-namespace pathproof::offload {
+namespace pathproof::truth {
 
 // As few dimensions as set the failing rows apart, greedily, with the values seen in failing rows:
 // "tunnel port other than 4789", "VLAN one, encapsulation vxlan-v4 or vxlan-v6". "everywhere" if no
@@ -15,4 +15,4 @@ namespace pathproof::offload {
 // the same values pass as well it says how many.
 std::string locate(std::span<const matrix::Row> failing, std::span<const matrix::Row> passing);
 
-}  // namespace pathproof::offload
+}  // namespace pathproof::truth

@@ -1,4 +1,4 @@
-#include "harness/offload/truth.h"
+#include "harness/truth/port_table.h"
 
 #include <algorithm>
 #include <array>
@@ -10,7 +10,7 @@
 #include "dataplane/base/contains.h"
 #include "dataplane/base/counts.h"
 
-namespace pathproof::offload {
+namespace pathproof::truth {
 namespace {
 
 using matrix::Encap;
@@ -437,4 +437,4 @@ verdict::TruthTable truth_table(const RowsRun& run, const Findings& findings,
     return table;
 }
 
-}  // namespace pathproof::offload
+}  // namespace pathproof::truth

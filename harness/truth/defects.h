@@ -6,11 +6,11 @@
 #include <string>
 #include <vector>
 
-#include "harness/offload/rows.h"
 #include "harness/profile/errata.h"
+#include "harness/truth/rows.h"
 #include "harness/verdict/truth_table.h"
 
-namespace pathproof::offload {
+namespace pathproof::truth {
 
 // Frames of one defect that are kept as evidence.
 inline constexpr std::size_t kEvidenceFrames = 8;
@@ -81,4 +81,4 @@ void explain_by_errata(Findings& findings, const RowsRun& run,
                        const std::vector<profile::Erratum>& errata, const port::PortInfo& device,
                        const std::string& dpdk_version);
 
-}  // namespace pathproof::offload
+}  // namespace pathproof::truth

@@ -1,10 +1,10 @@
 // Whether a truth table may speak of hardware.
-#include "harness/offload/device_class.h"
+#include "harness/truth/device_class.h"
 
 #include <boost/test/unit_test.hpp>
 
 using namespace pathproof;
-using namespace pathproof::offload;
+using namespace pathproof::truth;
 using port::Evidence;
 
 namespace {

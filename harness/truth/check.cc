@@ -1,4 +1,4 @@
-#include "harness/offload/check.h"
+#include "harness/truth/check.h"
 
 #include <fmt/ranges.h>
 
@@ -7,9 +7,9 @@
 
 #include "dataplane/base/join_each.h"
 #include "dataplane/base/plural.h"
-#include "harness/offload/evidence.h"
+#include "harness/truth/evidence.h"
 
-namespace pathproof::offload {
+namespace pathproof::truth {
 namespace {
 
 using verdict::Cell;
@@ -317,4 +317,4 @@ Result<verdict::ScenarioResult> check_ports(tester::Client& tester, const PortPa
     return result;
 }
 
-}  // namespace pathproof::offload
+}  // namespace pathproof::truth
