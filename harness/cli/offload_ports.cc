@@ -189,7 +189,7 @@ Result<verdict::RunResult> run_on_ports(const OffloadCheckOptions& options) {
         .planted = options.faults,
         .out_dir = options.out.empty() ? "" : report::unfinished_folder(options.out)};
     settings.progress = tell_progress(isatty(STDERR_FILENO) == 1);
-    auto result = truth::check_ports(*tester.client, {}, settings);
+    auto result = truth::check_ports(*tester.client, settings);
     if (!result) {
         if (!options.out.empty()) {
             report::discard_output(options.out);

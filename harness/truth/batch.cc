@@ -24,20 +24,6 @@ std::uint16_t type_of(const matrix::FrameBytes& frame) {
                : static_cast<std::uint16_t>(frame[kMacs] << 8 | frame[kMacs + 1]);
 }
 
-traffic::ExchangePlan plan_of(std::span<const matrix::Probe> probes, std::size_t from,
-                              std::size_t to) {
-    traffic::ExchangePlan plan{.from = from, .to = to};
-    for (const matrix::Probe& probe : probes) {
-        for (const matrix::HandedFrame& handed : probe.handed) {
-            plan.frames.push_back({.bytes = handed.bytes,
-                                   .request = handed.request,
-                                   .vlan_tci = handed.vlan_tci,
-                                   .buffers = handed.buffers});
-        }
-    }
-    return plan;
-}
-
 // Which probe each frame of the plan is of.
 std::vector<std::size_t> owners_of(std::span<const matrix::Probe> probes) {
     std::vector<std::size_t> owners;
@@ -117,7 +103,33 @@ std::vector<std::size_t> incomplete(std::span<const matrix::Probe> probes,
     return numbers;
 }
 
+// The end of the probes from `begin` on that go out together.
+std::size_t end_of_batch(std::span<const matrix::Probe> probes, std::size_t begin,
+                         std::size_t most_frames) {
+    std::size_t end = begin;
+    for (std::size_t frames = 0; end < probes.size(); ++end) {
+        frames += std::max(probes[end].handed.size(), probes[end].intended.size());
+        if (frames > most_frames && end > begin) {
+            break;
+        }
+    }
+    return end;
+}
+
 }  // namespace
+
+traffic::ExchangePlan plan_of(std::span<const matrix::Probe> probes) {
+    traffic::ExchangePlan plan;
+    for (const matrix::Probe& probe : probes) {
+        for (const matrix::HandedFrame& handed : probe.handed) {
+            plan.frames.push_back({.bytes = handed.bytes,
+                                   .request = handed.request,
+                                   .vlan_tci = handed.vlan_tci,
+                                   .buffers = handed.buffers});
+        }
+    }
+    return plan;
+}
 
 BatchOutcome sort_out(const matrix::ProbeMaker& maker, std::span<const matrix::Probe> probes,
                       traffic::ExchangeReport&& report, Unreadable unreadable) {
@@ -142,16 +154,14 @@ BatchOutcome sort_out(const matrix::ProbeMaker& maker, std::span<const matrix::P
 // A counter of drops may count what was no loss of ours (the kernel's rx_dropped has frames that no
 // protocol wanted, of which the port got its copy). So it matters only where frames are missing,
 // and not where the same ones are missing every time: chance does not choose so.
-Result<BatchOutcome> exchange_batch(const Exchange& exchange, std::size_t from, std::size_t to,
-                                    const matrix::ProbeMaker& maker,
+Result<BatchOutcome> exchange_batch(Exchange& exchange, Way way, const matrix::ProbeMaker& maker,
                                     std::span<const matrix::Probe> probes) {
-    const traffic::ExchangePlan plan = plan_of(probes, from, to);
     std::optional<std::vector<std::size_t>> missing_before;
     bool always_the_same = true;
     BatchOutcome outcome;
     for (int attempt = 0; attempt < kTries; ++attempt) {
-        auto report = TRY(exchange(plan));
-        outcome = sort_out(maker, probes, std::move(report), Unreadable::kOfFirstLacking);
+        auto exchanged = TRY(exchange.send(way, probes));
+        outcome = sort_out(maker, probes, std::move(exchanged.report), Unreadable::kOfFirstLacking);
         const std::vector<std::size_t> missing = incomplete(probes, outcome);
         if (outcome.objections.empty()) {
             return outcome;
@@ -167,6 +177,33 @@ Result<BatchOutcome> exchange_batch(const Exchange& exchange, std::size_t from, 
         outcome.objections.clear();
     }
     return outcome;
+}
+
+Result<std::vector<Carried>> carry(const Path& path, std::span<const matrix::Probe> probes,
+                                   const matrix::ProbeMaker& maker, std::size_t most_frames,
+                                   TesterTally& tally) {
+    const TagType tag = tag_type_at(path.far);
+    std::vector<Carried> carried;
+    while (carried.size() < probes.size()) {
+        const std::size_t begin = carried.size();
+        const auto batch = probes.subspan(begin, end_of_batch(probes, begin, most_frames) - begin);
+        auto exchanged = TRY(path.exchange.send(Way::kFromDevice, batch));
+        const BatchOutcome outcome =
+            sort_out(maker, batch, std::move(exchanged.report), Unreadable::kForeign);
+        for (std::size_t i = 0; i < batch.size(); ++i) {
+            Carried& one = carried.emplace_back();
+            one.refusal = outcome.probes[i].refusal;
+            for (const traffic::ArrivedFrame& arrived : outcome.probes[i].arrived) {
+                const std::size_t last = batch[i].intended.size() - 1;
+                one.wire.push_back(as_on_the_wire(
+                    arrived, batch[i].intended[std::min(one.wire.size(), last)], tag));
+            }
+        }
+        tally.received += exchanged.received;
+        tally.lost += exchanged.lost;
+        tally.strays += outcome.foreign;
+    }
+    return carried;
 }
 
 TagType tag_type_at(const port::PortInfo& port) {

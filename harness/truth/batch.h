@@ -1,12 +1,13 @@
 // Frames of many probes in one exchange, and which of the frames that came belongs to which probe.
 #pragma once
 
-#include <functional>
+#include <cstdint>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "dataplane/matrix/probe.h"
-#include "harness/tester/client.h"
+#include "harness/truth/exchange.h"
 
 namespace pathproof::truth {
 
@@ -30,14 +31,33 @@ enum class Unreadable : std::uint8_t { kOfFirstLacking, kForeign };
 BatchOutcome sort_out(const matrix::ProbeMaker& maker, std::span<const matrix::Probe> probes,
                       traffic::ExchangeReport&& report, Unreadable unreadable);
 
-// Runs a plan: a tester's exchange, or one of which the other end is a kernel device.
-using Exchange = std::function<Result<traffic::ExchangeReport>(const traffic::ExchangePlan&)>;
+// All frames of the probes, as they are handed to a DPDK port.
+traffic::ExchangePlan plan_of(std::span<const matrix::Probe> probes);
 
-// Sends all frames of the probes from one port to another. A frame that bears our source MAC and no
-// readable address goes to the first probe that still lacks a frame.
-Result<BatchOutcome> exchange_batch(const Exchange& exchange, std::size_t from, std::size_t to,
-                                    const matrix::ProbeMaker& maker,
+// Sends all frames of the probes one way along a path, and again where the tester may have lost some
+// itself. A frame that bears our source MAC and no readable address goes to the first probe that
+// still lacks a frame.
+Result<BatchOutcome> exchange_batch(Exchange& exchange, Way way, const matrix::ProbeMaker& maker,
                                     std::span<const matrix::Probe> probes);
+
+// Frames of one probe that the device sent.
+struct Carried {
+    std::vector<matrix::FrameBytes> wire;  // in the order in which they came
+    std::string refusal;                   // the device would not take it; empty: it did
+};
+
+// Frames that the tester itself saw, lost or could not place.
+struct TesterTally {
+    std::uint64_t received = 0;
+    std::uint64_t lost = 0;    // or cut to its buffers, by the tester's own port: none is judged
+    std::uint64_t strays = 0;  // frames that are none of ours, or cannot be told to be
+};
+
+// Sends each probe once from the device, at most `most_frames` frames at a time: one outcome for each
+// probe. A frame without a readable address is a stray: others use the device's kernel too.
+Result<std::vector<Carried>> carry(const Path& path, std::span<const matrix::Probe> probes,
+                                   const matrix::ProbeMaker& maker, std::size_t most_frames,
+                                   TesterTally& tally);
 
 // Whether a port's driver keeps the type of an outermost VLAN tag. net_af_packet does not: the
 // kernel takes the tag out of the frame, and the driver puts one of type 0x8100 in.

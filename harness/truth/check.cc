@@ -7,7 +7,9 @@
 
 #include "dataplane/base/join_each.h"
 #include "dataplane/base/plural.h"
+#include "harness/truth/errata.h"
 #include "harness/truth/evidence.h"
+#include "harness/truth/port_exchange.h"
 
 namespace pathproof::truth {
 namespace {
@@ -42,10 +44,10 @@ struct CellCount {
     std::uint64_t lacking = 0;
 };
 
-CellCount count_sent(const RowsRun& run, std::size_t condition) {
+CellCount count_sent(const RowsRun& run, const Column& column) {
     CellCount count;
     for (const TxRow& row : run.sent) {
-        if (condition_of(row.row) != condition) {
+        if (!columns_by_shape().is_in(column, row.row)) {
             continue;
         }
         count.lacking += row.lacking.empty() ? 0 : 1;
@@ -58,10 +60,10 @@ CellCount count_sent(const RowsRun& run, std::size_t condition) {
     return count;
 }
 
-CellCount count_received(const RowsRun& run, std::size_t condition) {
+CellCount count_received(const RowsRun& run, const Column& column) {
     CellCount count;
     for (const RxRow& row : run.received) {
-        if (condition_of(row.row) == condition) {
+        if (columns_by_shape().is_in(column, row.row)) {
             ++count.rows;
             count.frames += row.result.frames;
         }
@@ -78,12 +80,12 @@ verdict::Measure measure(std::string name, std::string label, std::uint64_t valu
 }
 
 Cell make_cell(const RowsRun& run, const Findings& findings, profile::Direction direction,
-               std::size_t condition) {
+               const Column& column) {
     const bool sent = direction == profile::Direction::kTransmit;
-    const CellCount count = sent ? count_sent(run, condition) : count_received(run, condition);
-    Cell cell{.id = cell_id(direction, condition), .verdict = CellVerdict::kPass};
+    const CellCount count = sent ? count_sent(run, column) : count_received(run, column);
+    Cell cell{.id = cell_id(direction, column), .verdict = CellVerdict::kPass};
     cell.toggles = {{"direction", sent ? "sent by the port" : "received by the port"},
-                    {"traffic", condition_name(condition)}};
+                    {"traffic", column.name}};
     cell.measures = {measure("frames", "frames judged", count.frames, "frames"),
                      measure("rows", "rows of the matrix", count.rows, "rows")};
     if (count.lacking != 0) {
@@ -94,7 +96,7 @@ Cell make_cell(const RowsRun& run, const Findings& findings, profile::Direction 
         cell.measures.push_back(
             measure("refused", "frames that the driver would not take", count.refused, "frames"));
     }
-    const auto defects = defects_in(run, findings, direction, condition);
+    const auto defects = defects_in(run, findings, direction, column);
     if (!defects.empty()) {
         cell.verdict = CellVerdict::kFail;
         cell.cause = defects.front()->title;
@@ -212,12 +214,11 @@ void conclude(verdict::ScenarioResult& result, const Findings& findings, const R
 }
 
 // What the path does to plain frames, if it does not carry each as it is; empty: it does.
-Result<std::string> path_objection(tester::Client& tester, const PortPair& ports,
-                                   const CheckSettings& settings) {
+Result<std::string> path_objection(const Path& path, const CheckSettings& settings) {
     RowSettings plain = settings.rows;
     plain.plain = true;
     plain.probes = 1;
-    const auto run = TRY(run_rows(tester, ports, plain, [](std::size_t, std::size_t) {}));
+    const auto run = TRY(run_rows(path, plain, [](std::size_t, std::size_t) {}));
     struct Way {
         const std::string& from;
         std::uint64_t sent = 0;
@@ -230,7 +231,7 @@ Result<std::string> path_objection(tester::Client& tester, const PortPair& ports
             example = example.empty() && arrived < frames ? matrix::describe(row) : example;
         }
     };
-    Way ways[] = {{tester.ports()[ports.device].name}, {tester.ports()[ports.far].name}};
+    Way ways[] = {{path.device.name}, {path.far.name}};
     for (const TxRow& row : run.sent) {
         ways[0].add(row.row, row.result.intended, row.result.exact);
     }
@@ -258,14 +259,15 @@ Result<std::string> path_objection(tester::Client& tester, const PortPair& ports
 
 }  // namespace
 
-Result<verdict::ScenarioResult> check_ports(tester::Client& tester, const PortPair& ports,
-                                            const CheckSettings& settings) {
+Result<verdict::ScenarioResult> check_ports(tester::Client& tester, const CheckSettings& settings) {
     const auto began = std::chrono::steady_clock::now();
-    const port::PortInfo device = tester.ports()[ports.device];
+    PortExchange exchange(tester);
+    const Path path = exchange.path();
+    const port::PortInfo& device = path.device;
     // The software NIC's wire is memory, and its planted faults are all that it is asked about.
     const auto objection =
         TRY(device.driver == softnic::kSoftwareNicName ? Result<std::string>("")
-                                                       : path_objection(tester, ports, settings));
+                                                       : path_objection(path, settings));
     verdict::ScenarioResult result;
     result.id = "offload-ports";
     result.title = "Offloads of a DPDK port";
@@ -281,20 +283,21 @@ Result<verdict::ScenarioResult> check_ports(tester::Client& tester, const PortPa
                                 .reason = objection});
         return result;
     }
-    const auto run = TRY(run_rows(tester, ports, settings.rows, settings.progress));
+    const auto run = TRY(run_rows(path, settings.rows, settings.progress));
     const auto planted = TRY(stop_software_nic(tester, device));
     Findings findings = find_defects(run, device, planted.counters);
-    explain_by_errata(findings, run, settings.errata, device, tester.dpdk_version());
+    explain_by_errata(findings.defects, settings.errata,
+                      circumstances_of(device, tester.dpdk_version()));
 
     std::vector<std::string> objections = run.objections;
     objections.insert(objections.end(), planted.objections.begin(), planted.objections.end());
     conclude(result, findings, run, objections);
     for (const auto direction : {profile::Direction::kTransmit, profile::Direction::kReceive}) {
-        for (std::size_t condition = 0; condition < kConditions; ++condition) {
-            const bool never = direction == profile::Direction::kReceive &&
-                               count_received(run, condition).rows == 0;
+        for (const Column& column : columns_by_shape()) {
+            const bool never =
+                direction == profile::Direction::kReceive && count_received(run, column).rows == 0;
             if (!never) {
-                result.cells.push_back(make_cell(run, findings, direction, condition));
+                result.cells.push_back(make_cell(run, findings, direction, column));
             }
         }
     }

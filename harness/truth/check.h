@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "dataplane/base/result.h"
-#include "harness/truth/defects.h"
+#include "harness/tester/client.h"
 #include "harness/truth/port_table.h"
 #include "harness/verdict/result.h"
 
@@ -21,9 +21,8 @@ struct CheckSettings {
     RowProgress progress;
 };
 
-// DEFECT FOUND, NO DEFECT FOUND, or INCONCLUSIVE where the tester lost frames itself. A software
+// Judges the first of the tester's two ports. DEFECT FOUND, NO DEFECT FOUND, or INCONCLUSIVE where the tester lost frames itself. A software
 // NIC is stopped.
-Result<verdict::ScenarioResult> check_ports(tester::Client& tester, const PortPair& ports,
-                                            const CheckSettings& settings);
+Result<verdict::ScenarioResult> check_ports(tester::Client& tester, const CheckSettings& settings);
 
 }  // namespace pathproof::truth

@@ -8,7 +8,7 @@
 
 #include "dataplane/base/contains.h"
 #include "dataplane/base/counts.h"
-#include "dataplane/calibration/row_run.h"
+#include "dataplane/matrix/causes.h"
 #include "harness/truth/locate.h"
 
 namespace pathproof::truth {
@@ -20,74 +20,52 @@ using matrix::RxFindingKind;
 // A receiver that judges a layer has spoken of it by then.
 constexpr std::uint64_t kEnoughFrames = 24;
 
-// "outer.udp.length" -> "outer.udp"
-std::string layer_of(const std::string& place) {
-    const std::size_t first = place.find('.');
-    const std::size_t second = first == std::string::npos ? first : place.find('.', first + 1);
-    return place.substr(0, second);
-}
-
 using Key = std::pair<std::string, std::string>;  // place, title
 
+// Defects of one direction, in the order in which they are found first.
 class Gathering {
   public:
     explicit Gathering(profile::Direction direction) : direction_(direction) {}
 
-    Defect& add(const Key& key, std::size_t row, std::uint64_t frames) {
-        const auto [at, added] = defects_.try_emplace(key);
-        Defect& defect = at->second;
+    Defect& add(const Key& key, std::size_t number, const matrix::Row& row, std::uint64_t frames) {
+        const auto [at, added] = index_.try_emplace(key, defects_.size());
         if (added) {
-            defect.direction = direction_;
-            defect.place = key.first;
-            defect.title = key.second;
+            defects_.push_back({.direction = direction_, .place = key.first, .title = key.second});
         }
-        if (defect.rows.empty() || defect.rows.back() != row) {
-            defect.rows.push_back(row);
+        Defect& defect = defects_[at->second];
+        if (defect.rows.empty() || defect.rows.back() != number) {
+            defect.rows.push_back(number);
         }
         defect.frames += frames;
+        defect.tunnel_ports.insert(tunnel_port_of(row));
         return defect;
     }
 
-    std::map<Key, Defect>& all() { return defects_; }
+    std::vector<Defect>& all() { return defects_; }
 
   private:
     profile::Direction direction_;
-    std::map<Key, Defect> defects_;
+    std::map<Key, std::size_t> index_;
+    std::vector<Defect> defects_;
 };
 
-// A row whose few frames fit several names shows the one that other rows name at the same place.
-std::string settled(const matrix::TxFinding& finding,
-                    const std::map<std::string, std::set<std::string>>& named) {
-    if (finding.kind != FindingKind::kChecksum ||
-        finding.checksum != judge::ChecksumName::kUnknown) {
-        return finding.title;
-    }
-    const auto known = named.find(finding.place);
-    for (const judge::ChecksumName candidate : finding.candidates) {
-        if (known != named.end() && known->second.contains(judge::name(candidate))) {
-            return judge::name(candidate);
-        }
-    }
-    return finding.title;
+void add_by_place(std::vector<Defect>&& defects, Findings& findings) {
+    std::ranges::sort(defects, {}, [](const Defect& defect) {
+        return std::pair<const std::string&, const std::string&>(defect.place, defect.title);
+    });
+    std::ranges::move(defects, std::back_inserter(findings.defects));
 }
 
-std::map<std::string, std::set<std::string>> names_by_place(const RowsRun& run) {
-    std::map<std::string, std::set<std::string>> named;
-    for (const TxRow& row : run.sent) {
-        for (const matrix::TxFinding& finding : row.result.findings) {
-            if (finding.kind == FindingKind::kChecksum &&
-                finding.checksum != judge::ChecksumName::kUnknown) {
-                named[finding.place].insert(finding.title);
-            }
-        }
-    }
-    return named;
+// Whether a wrong checksum's frames fit several names, or none.
+bool is_nameless(const matrix::TxFinding& finding) {
+    return finding.kind == FindingKind::kChecksum &&
+           finding.checksum == judge::ChecksumName::kUnknown;
 }
 
 // Rows that passed and could have shown the defect: those in which the port was asked for the same
 // checksum; of one that nobody asked for, all.
 std::vector<matrix::Row> passing_rows(const RowsRun& run, const Defect& defect) {
-    const std::string layer = layer_of(defect.place);
+    const std::string layer = layer_part(defect.place);
     const bool was_asked = std::ranges::any_of(
         defect.rows, [&](std::size_t row) { return contains(run.sent[row].asked, layer); });
     std::vector<matrix::Row> rows;
@@ -117,37 +95,23 @@ void keep_another(Defect& defect, const matrix::Specimen& specimen) {
     }
 }
 
-void gather_sent(const RowsRun& run, Findings& findings) {
-    Gathering gathering(profile::Direction::kTransmit);
+void find_sent(const RowsRun& run, Findings& findings) {
+    const std::vector<SentRow> rows = sent_rows(run);
+    std::vector<Defect> defects = gather_sent(rows, names_by_place(rows));
+    for (Defect& defect : defects) {
+        defect.where = locate(rows_at(run.sent, defect.rows), passing_rows(run, defect));
+    }
+    add_by_place(std::move(defects), findings);
     std::map<std::string, std::vector<std::size_t>> refused;
-    const auto named = names_by_place(run);
-    for (std::size_t i = 0; i < run.sent.size(); ++i) {
-        const matrix::TxCellResult& result = run.sent[i].result;
-        for (const matrix::TxFinding& finding : result.findings) {
+    for (const SentRow& row : rows) {
+        for (const matrix::TxFinding& finding : row.findings) {
             if (finding.kind == FindingKind::kRefused) {
-                refused[finding.title].push_back(i);
-                continue;
-            }
-            if (!is_cause(result, finding)) {
-                continue;
-            }
-            Defect& defect =
-                gathering.add({finding.place, settled(finding, named)}, i, finding.frames);
-            if (defect.specimen.wire.empty() && defect.specimen.intended.empty()) {
-                defect.specimen = finding.specimen;
-                defect.wire_value = finding.wire_value;
-                defect.right_value = finding.right_value;
-            } else {
-                keep_another(defect, finding.specimen);
+                refused[finding.title].push_back(row.number);
             }
         }
     }
-    for (auto& [key, defect] : gathering.all()) {
-        defect.where = locate(rows_at(run.sent, defect.rows), passing_rows(run, defect));
-        findings.defects.push_back(std::move(defect));
-    }
-    for (auto& [reason, rows] : refused) {
-        findings.refusals.push_back({reason, std::move(rows)});
+    for (auto& [reason, numbers] : refused) {
+        findings.refusals.push_back({reason, std::move(numbers)});
     }
 }
 
@@ -209,18 +173,17 @@ matrix::Deliveries deliveries_of(const RowsRun& run) {
     return all;
 }
 
-void gather_received(const RowsRun& run, Findings& findings) {
+void find_received(const RowsRun& run, Findings& findings) {
     Gathering gathering(profile::Direction::kReceive);
-    const bool drops_bad = deliveries_of(run).drops_bad();
+    const std::string lost_title = judge::name(
+        deliveries_of(run).drops_bad() ? judge::RxFault::kDropBad : judge::RxFault::kDropGood);
     for (std::size_t i = 0; i < run.received.size(); ++i) {
         const RxRow& row = run.received[i];
         for (const matrix::RxFinding& finding : row.result.findings) {
             const bool lost = finding.kind == RxFindingKind::kNotDelivered;
-            const std::string title = !lost       ? finding.title
-                                      : drops_bad ? judge::name(judge::RxFault::kDropBad)
-                                                  : judge::name(judge::RxFault::kDropGood);
+            const std::string title = lost ? lost_title : finding.title;
             const std::string place = lost ? "frame" : place_of(row.row, finding.place, run);
-            Defect& defect = gathering.add({place, title}, i, finding.frames);
+            Defect& defect = gathering.add({place, title}, i, row.row, finding.frames);
             defect.layer = finding.place;
             if (defect.specimen.wire.empty()) {
                 defect.specimen = {finding.label, finding.specimen, finding.specimen, {}};
@@ -229,10 +192,10 @@ void gather_received(const RowsRun& run, Findings& findings) {
             }
         }
     }
-    for (auto& [key, defect] : gathering.all()) {
+    for (Defect& defect : gathering.all()) {
         defect.where = locate(rows_at(run.received, defect.rows), clean_rows(run, defect));
-        findings.defects.push_back(std::move(defect));
     }
+    add_by_place(std::move(gathering.all()), findings);
 }
 
 // A promised claim that no frame at all got. For a kind of frame it may be unknown, and is no
@@ -287,27 +250,6 @@ void hold_counters(const RowsRun& run, const std::vector<CounterDelta>& counters
     }
 }
 
-profile::Sighting sighting_of(const Defect& defect, const RowsRun& run,
-                              const port::PortInfo& device, const std::string& dpdk_version) {
-    const bool lost = defect.place == "frame";
-    const bool no_layer = lost || defect.place == "counter";
-    profile::Sighting sighting{
-        .signature = {lost ? profile::Direction::kPath : defect.direction,
-                      no_layer ? "plain." + defect.place : layer_of(defect.place), defect.title},
-        .driver = device.evidence == port::Evidence::kSimulated ? "" : device.driver,
-        .dpdk = dpdk_version.substr(dpdk_version.find(' ') + 1)};
-    std::set<std::uint16_t> ports;
-    for (const std::size_t row : defect.rows) {
-        if (defect.direction == profile::Direction::kTransmit) {
-            ports.insert(run.sent[row].tunnel_port);
-        }
-    }
-    if (ports.size() == 1 && *ports.begin() != 0) {
-        sighting.tunnel_port = *ports.begin();
-    }
-    return sighting;
-}
-
 }  // namespace
 
 std::string Defect::signature() const {
@@ -318,11 +260,102 @@ std::string Defect::signature() const {
     return text;
 }
 
-bool is_cause(const matrix::TxCellResult& result, const matrix::TxFinding& finding) {
-    const auto causes = calibration::causes_of(result);
-    return std::ranges::any_of(causes, [&](const calibration::Verdict& cause) {
-        return cause.place == finding.place && cause.title == finding.title;
-    });
+std::vector<SentRow> sent_rows(const RowsRun& run) {
+    std::vector<SentRow> rows;
+    for (std::size_t i = 0; i < run.sent.size(); ++i) {
+        rows.push_back({i, &run.sent[i].row, run.sent[i].result.findings});
+    }
+    return rows;
+}
+
+NamesByPlace names_by_place(std::span<const SentRow> rows) {
+    NamesByPlace names;
+    for (const SentRow& row : rows) {
+        for (const matrix::TxFinding& finding : row.findings) {
+            if (finding.kind == FindingKind::kChecksum && !is_nameless(finding)) {
+                names[finding.place].insert(finding.title);
+            }
+        }
+    }
+    return names;
+}
+
+std::vector<matrix::TxFinding> causes_of(std::span<const matrix::TxFinding> findings,
+                                         const NamesByPlace& names) {
+    std::vector<matrix::TxFinding> causes;
+    for (const auto& [finding, named] : matrix::causes_among(findings)) {
+        matrix::TxFinding& cause = causes.emplace_back(*finding);
+        if (!named) {
+            cause.title = judge::name(judge::ChecksumName::kUnknown);
+        }
+        const auto known = names.find(cause.place);
+        if (!is_nameless(cause) || known == names.end()) {
+            continue;
+        }
+        const auto candidate = std::ranges::find_if(
+            cause.candidates,
+            [&](judge::ChecksumName name) { return known->second.contains(judge::name(name)); });
+        if (candidate != cause.candidates.end()) {
+            cause.checksum = *candidate;
+            cause.title = judge::name(*candidate);
+        }
+    }
+    return causes;
+}
+
+std::vector<Defect> gather_sent(std::span<const SentRow> rows, const NamesByPlace& names) {
+    Gathering gathering(profile::Direction::kTransmit);
+    for (const SentRow& row : rows) {
+        for (const matrix::TxFinding& cause : causes_of(row.findings, names)) {
+            if (cause.kind == FindingKind::kRefused) {
+                continue;
+            }
+            Defect& defect =
+                gathering.add({cause.place, cause.title}, row.number, *row.row, cause.frames);
+            defect.observations = std::max(defect.observations, row.observations);
+            if (defect.specimen.wire.empty() && defect.specimen.intended.empty()) {
+                defect.specimen = cause.specimen;
+                defect.wire_value = cause.wire_value;
+                defect.right_value = cause.right_value;
+                defect.name = name_of(cause);
+                defect.checksum = cause.checksum;
+            } else {
+                keep_another(defect, cause.specimen);
+            }
+        }
+    }
+    return std::move(gathering.all());
+}
+
+std::string name_of(const matrix::TxFinding& finding) {
+    const bool segment = finding.kind == FindingKind::kSegment &&
+                         finding.checksum == judge::ChecksumName::kUnknown &&
+                         !finding.place.empty();
+    const bool named_by_place =
+        finding.kind == FindingKind::kField || finding.kind == FindingKind::kLength;
+    return segment || named_by_place ? finding.title + "(" + finding.place + ")" : finding.title;
+}
+
+std::string layer_part(const std::string& place) {
+    const std::size_t first = place.find('.');
+    const std::size_t second = first == std::string::npos ? first : place.find('.', first + 1);
+    return place.substr(0, second);
+}
+
+std::uint16_t tunnel_port_of(const matrix::Row& row) {
+    switch (row.tunnel_port) {
+        case matrix::TunnelPort::k4789: return 4789;
+        case matrix::TunnelPort::k8472: return 8472;
+        case matrix::TunnelPort::k4790: return 4790;
+        case matrix::TunnelPort::k6081: return 6081;
+        case matrix::TunnelPort::k8223: return 8223;
+        case matrix::TunnelPort::kTwo:
+        case matrix::TunnelPort::kPlainTo4789:
+        case matrix::TunnelPort::kPlainTo4790:
+        case matrix::TunnelPort::kPlainTo6081:
+        case matrix::TunnelPort::kNone: break;
+    }
+    return 0;
 }
 
 std::string place_of(const matrix::Row& row, const std::string& layer, const RowsRun& run) {
@@ -372,8 +405,8 @@ std::string rx_offload_for(judge::RxLayer layer, judge::Protocol protocol) {
 Findings find_defects(const RowsRun& run, const port::PortInfo& device,
                       const std::vector<CounterDelta>& counters) {
     Findings findings;
-    gather_sent(run, findings);
-    gather_received(run, findings);
+    find_sent(run, findings);
+    find_received(run, findings);
     find_silence(run, device, findings);
     hold_counters(run, counters, findings);
     std::ranges::stable_sort(findings.defects, std::greater(), &Defect::frames);
@@ -389,31 +422,6 @@ std::vector<Defect> take_silences(Findings& findings) {
     }
     findings.defects = std::move(others);
     return silences;
-}
-
-verdict::KnownErratum known_erratum(const profile::ErratumMatch& match) {
-    verdict::KnownErratum erratum{
-        .id = match.id, .title = match.title, .certainty = profile::name(match.certainty)};
-    erratum.workaround = match.workaround.empty()
-                             ? match.advice
-                             : fmt::format("`{}`", fmt::join(match.workaround, "`; `"));
-    if (!match.sources.empty()) {
-        const profile::Source& source = match.sources.front();
-        erratum.source = source.url.empty() ? source.reference : source.url;
-    }
-    return erratum;
-}
-
-void explain_by_errata(Findings& findings, const RowsRun& run,
-                       const std::vector<profile::Erratum>& errata, const port::PortInfo& device,
-                       const std::string& dpdk_version) {
-    for (Defect& defect : findings.defects) {
-        const auto matches =
-            profile::match_errata(errata, sighting_of(defect, run, device, dpdk_version));
-        for (std::size_t i = 0; i < std::min(matches.size(), kMostErrata); ++i) {
-            defect.errata.push_back(known_erratum(matches[i]));
-        }
-    }
 }
 
 }  // namespace pathproof::truth

@@ -1,8 +1,11 @@
-// What is wrong with a port, over all rows of the matrix: each wrong value once, with its name, the
-// rows that show it and where they differ from those that do not.
+// Everything that is wrong with a device or port, over all rows of the matrix: each wrong value once,
+// with its name, the rows that show it and where they differ from those that do not.
 #pragma once
 
 #include <cstdint>
+#include <map>
+#include <set>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -30,6 +33,10 @@ struct Defect {
     std::vector<matrix::Specimen> more;  // of other rows, kEvidenceFrames with the first at most
     std::string note;                    // of a counter: a sentence
     std::vector<verdict::KnownErratum> errata;
+    std::string name;  // of what was sent: see name_of()
+    judge::ChecksumName checksum = judge::ChecksumName::kUnknown;  // of what was sent
+    std::uint64_t observations = 1;                                // separate ones that showed it
+    std::set<std::uint16_t> tunnel_ports;  // of its rows, see tunnel_port_of()
 
     // "tx.inner.tcp.PSEUDO"
     std::string signature() const;
@@ -55,30 +62,48 @@ struct CounterDelta {
 Findings find_defects(const RowsRun& run, const port::PortInfo& device,
                       const std::vector<CounterDelta>& counters);
 
-// Which of a row's findings are causes, as places and titles; the others follow from them.
-bool is_cause(const matrix::TxCellResult& result, const matrix::TxFinding& finding);
+// A row of the matrix as it was sent.
+struct SentRow {
+    std::size_t number = 0;
+    const matrix::Row* row = nullptr;
+    std::span<const matrix::TxFinding> findings;
+    std::uint64_t observations = 1;  // separate ones that showed them
+};
+
+std::vector<SentRow> sent_rows(const RowsRun& run);
+
+// Names that some rows give to wrong checksums, by place.
+using NamesByPlace = std::map<std::string, std::set<std::string>>;
+NamesByPlace names_by_place(std::span<const SentRow> rows);
+
+// The causes among the findings of a row: what follows from another finding is left out, a title
+// that too few frames bear out is UNKNOWN, and a checksum whose few frames fit several names gets
+// the one that other rows give it at the same place.
+std::vector<matrix::TxFinding> causes_of(std::span<const matrix::TxFinding> findings,
+                                         const NamesByPlace& names);
+
+// Causes of all rows, each once and in the order in which they appear first, without `where`.
+std::vector<Defect> gather_sent(std::span<const SentRow> rows, const NamesByPlace& names);
+
+// "PSEUDO", or "SEG_HDR(plain.tcp.flags)" where the place says more than the title.
+std::string name_of(const matrix::TxFinding& finding);
+
+// "outer.udp" of "outer.udp.length".
+std::string layer_part(const std::string& place);
+
+// The destination port of the row's tunnel; 0 where it has none, or two that take turns.
+std::uint16_t tunnel_port_of(const matrix::Row& row);
 
 // A layer of an Rx claim as the errata name it: "l4" of a UDP packet in a tunnel is "inner.udp", or
 // "outer.udp" if the receiver does not read that tunnel.
 std::string place_of(const matrix::Row& row, const std::string& layer, const RowsRun& run);
 
-// Takes RX_UNKNOWN_ALWAYS out of what was found. The kernel checks by itself what its device vouches
+// Takes RX_UNKNOWN_ALWAYS out of the findings. The kernel checks by itself what its device vouches
 // for in no way (CHECKSUM_NONE): that costs CPU, and is no defect of a kernel device.
 std::vector<Defect> take_silences(Findings& findings);
 
 // The promised receive offload that judges a layer of that protocol: "UDP_CKSUM"; empty if none
 // does.
 std::string rx_offload_for(judge::RxLayer layer, judge::Protocol protocol);
-
-// So many are told of a defect, or of a row of a truth table.
-inline constexpr std::size_t kMostErrata = 3;
-// As reports word it: all commands of the workaround, or the advice where there are none; of the
-// first source the address, or what it is called where it has none.
-verdict::KnownErratum known_erratum(const profile::ErratumMatch& match);
-
-// Fills in what the catalogue knows of each defect, the surest of it.
-void explain_by_errata(Findings& findings, const RowsRun& run,
-                       const std::vector<profile::Erratum>& errata, const port::PortInfo& device,
-                       const std::string& dpdk_version);
 
 }  // namespace pathproof::truth

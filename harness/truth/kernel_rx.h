@@ -5,14 +5,12 @@
 #include <string>
 
 #include "harness/agent/client.h"
+#include "harness/tester/client.h"
 #include "harness/truth/rows.h"
 
 namespace pathproof::truth {
 
-// Sent by the tester's first port, at the other end of the device's cable. TP_STATUS_CSUM_VALID is
-// a claim that the outermost transport checksum is good, TP_STATUS_CSUMNOTREADY that it is
-// unfinished and the data good (packet(7)); nothing is ever said of IP headers, and nothing is
-// called bad.
+// The tester's first port, at the other end of the device's cable, sends them (KernelExchange).
 Result<RowsRun> receive_by_kernel(tester::Client& tester, agent::Client& agent,
                                   const std::string& device, const RowSettings& settings);
 

@@ -9,6 +9,7 @@
 #include "dataplane/port/device.h"
 #include "dataplane/softnic/engine.h"
 #include "harness/truth/batch.h"
+#include "harness/truth/kernel_exchange.h"
 
 namespace pathproof::truth {
 namespace {
@@ -82,12 +83,6 @@ void suit(Probe& probe, const port::PortInfo& device, std::vector<std::string>& 
     }
 }
 
-std::uint16_t tunnel_port_of(const Probe& probe) {
-    const frame::FrameView view = frame::parse_frame(probe.intended.front(), probe.tunnels);
-    return view.tunnel == frame::Tunnel::kNone ? std::uint16_t{0}
-                                               : view.outer.destination_endpoint().port;
-}
-
 // A plain datagram to a tunnel's port: a receiver that goes by the port calls it an outer packet,
 // one that looks for inner headers an only one. Both say it of the same checksums.
 judge::RxClaims of_the_only_packet(judge::RxClaims claims) {
@@ -137,12 +132,8 @@ void count_claims(RxRow& row, const judge::FrameVerdict& verdict, const judge::R
 // The frames of one direction, gathered into batches of rows.
 class Rows {
   public:
-    Rows(const Path& path, const PortPair& ports, const RowSettings& settings, RowsRun& run)
-        : path_(path),
-          ports_(ports),
-          settings_(settings),
-          tunnels_(tunnels_read_by(path.ports[ports.device])),
-          run_(run) {}
+    Rows(const Path& path, const RowSettings& settings, RowsRun& run)
+        : path_(path), settings_(settings), tunnels_(tunnels_read_by(path.device)), run_(run) {}
 
     // Told after each batch: how many rows are done.
     using Done = std::function<void(std::size_t)>;
@@ -167,7 +158,6 @@ class Rows {
                         const ProbeOutcome& outcome);
 
     const Path& path_;
-    const PortPair ports_;
     const RowSettings& settings_;
     const frame::TunnelPorts tunnels_;  // as the port under test reads them
     RowsRun& run_;
@@ -211,9 +201,8 @@ Status Rows::exchange(const matrix::Matrix& matrix, const Wanted& wanted, const 
             continue;
         }
         if (!waiting.empty()) {
-            const auto outcome =
-                TRY(exchange_batch(path_.exchange, sends ? ports_.device : ports_.far,
-                                   sends ? ports_.far : ports_.device, maker, waiting));
+            const auto outcome = TRY(exchange_batch(
+                path_.exchange, sends ? Way::kFromDevice : Way::kToDevice, maker, waiting));
             std::ranges::for_each(outcome.objections,
                                   [&](const std::string& text) { object(text); });
             for (std::size_t i = 0; i < waiting.size(); ++i) {
@@ -227,8 +216,8 @@ Status Rows::exchange(const matrix::Matrix& matrix, const Wanted& wanted, const 
 }
 
 Status Rows::send(const matrix::Matrix& matrix, const Done& done) {
-    const port::PortInfo& device = path_.ports[ports_.device];
-    const TagType tag = tag_type_at(path_.ports[ports_.far]);
+    const port::PortInfo& device = path_.device;
+    const TagType tag = tag_type_at(path_.far);
     std::vector<matrix::TxCell> cells;
     const Judge judge = [&](std::size_t row, const Probe& probe, const ProbeOutcome& outcome) {
         if (!outcome.refusal.empty()) {
@@ -246,12 +235,12 @@ Status Rows::send(const matrix::Matrix& matrix, const Done& done) {
     const Wanted wanted = [&](std::size_t number, std::vector<Probe>& probes) {
         const matrix::Row& row = matrix.rows[number];
         cells.emplace_back(row);
-        TxRow sent{.row = row, .tunnel_port = tunnel_port_of(probes.front())};
+        TxRow sent{.row = row};
         const frame::OffloadRequest& request = probes.front().handed.front().request;
         sent.offloads = port::tx_names(request.port_offloads);
         sent.asked = asked_of(row, request.mbuf_flags);
         sent.lacking = lacking_for(request, device);
-        if (is_put_together(row, path_.ports[ports_.far])) {
+        if (is_put_together(row, path_.far)) {
             sent.lacking.push_back("a far port that leaves IPv4 fragments alone");
         }
         for (Probe& probe : probes) {
@@ -292,7 +281,7 @@ std::vector<const traffic::ArrivedFrame*> paired(const Probe& probe, const Probe
 
 void Rows::judge_received(RxRow& row, matrix::RxCell& cell, const Probe& probe,
                           const ProbeOutcome& outcome) {
-    const TagType tag = tag_type_at(path_.ports[ports_.device]);
+    const TagType tag = tag_type_at(path_.device);
     const auto arrived = paired(probe, outcome, tag);
     for (std::size_t i = 0; i < probe.handed.size(); ++i) {
         const matrix::FrameBytes& sent = probe.handed[i].bytes;
@@ -326,7 +315,7 @@ Status Rows::receive(const matrix::Matrix& matrix, const Done& done) {
         judge_received(run_.received[row], cells[row], probe, outcome);
     };
     const Wanted wanted = [&](std::size_t number, const std::vector<Probe>&) {
-        return !is_put_together(matrix.rows[number], path_.ports[ports_.device]);
+        return !is_put_together(matrix.rows[number], path_.device);
     };
     TRY(exchange(matrix, wanted, judge, done));
     for (std::size_t number = 0; number < cells.size(); ++number) {
@@ -357,9 +346,9 @@ frame::TunnelPorts tunnels_read_by(const port::PortInfo& port) {
     return outer ? frame::TunnelPorts::well_known() : kNoTunnels;
 }
 
-Result<RowsRun> run_rows(const Path& path, const PortPair& ports, const RowSettings& settings,
+Result<RowsRun> run_rows(const Path& path, const RowSettings& settings,
                          const RowProgress& progress) {
-    const matrix::DutLimits limits = limits_of(path.ports[ports.device], settings.mtu);
+    const matrix::DutLimits limits = limits_of(path.device, settings.mtu);
     const matrix::Matrix sent =
         matrix::make_matrix(limits, Direction::kTransmit, settings.strength, settings.seed);
     matrix::Matrix received =
@@ -376,8 +365,8 @@ Result<RowsRun> run_rows(const Path& path, const PortPair& ports, const RowSetti
     const std::size_t receives =
         settings.directions == Directions::kSent ? 0 : received.rows.size();
     const auto tell = [&](std::size_t done) { progress(done, sends + receives); };
-    RowsRun run{.tunnels = tunnels_read_by(path.ports[ports.device])};
-    Rows rows(path, ports, settings, run);
+    RowsRun run{.tunnels = tunnels_read_by(path.device)};
+    Rows rows(path, settings, run);
     Status done;
     if (sends != 0) {
         done = rows.send(sent, tell);
@@ -389,13 +378,6 @@ Result<RowsRun> run_rows(const Path& path, const PortPair& ports, const RowSetti
         return pass_on(done.error());
     }
     return run;
-}
-
-Result<RowsRun> run_rows(tester::Client& tester, const PortPair& ports, const RowSettings& settings,
-                         const RowProgress& progress) {
-    const Path path{tester.ports(),
-                    [&](const traffic::ExchangePlan& plan) { return tester.exchange(plan); }};
-    return run_rows(path, ports, settings, progress);
 }
 
 }  // namespace pathproof::truth

@@ -1,5 +1,5 @@
-// Rows of the qualification matrix through two cabled DPDK ports: what the port under test sends of
-// them, and what it says of those that it receives.
+// Rows of the qualification matrix along a path: what the device under test sends of them, and what
+// it says of those that it receives.
 #pragma once
 
 #include <array>
@@ -13,18 +13,11 @@
 #include "dataplane/matrix/rx_cell.h"
 #include "dataplane/matrix/tx_cell.h"
 #include "harness/profile/errata.h"
-#include "harness/tester/client.h"
 #include "harness/truth/batch.h"
 
 namespace pathproof::truth {
 
-// Ports of a tester, by index: the one under test and the one at the far end of its cable.
-struct PortPair {
-    std::size_t device = 0;
-    std::size_t far = 1;
-};
-
-enum class Directions : std::uint8_t { kBoth, kSent, kReceived };  // as the port under test does
+enum class Directions : std::uint8_t { kBoth, kSent, kReceived };  // as the device under test does
 
 struct RowSettings {
     Directions directions = Directions::kBoth;
@@ -46,7 +39,6 @@ struct TxRow {
     std::vector<std::string> asked;     // checksums that it was to make: "inner.tcp", "outer.udp"
     std::vector<std::string> lacking;   // offloads that the port has not, or what the far port
                                         // cannot do: the row was not run
-    std::uint16_t tunnel_port = 0;      // UDP destination of the first frame's tunnel; 0: none
     matrix::TxCellResult result;
 };
 
@@ -85,20 +77,10 @@ using RowProgress = std::function<void(std::size_t, std::size_t)>;
 // else none, and its claims speak of the outer packet. The kernel's claim is about the first
 // transport checksum of a frame (skbuff.h, CHECKSUM_UNNECESSARY): that is the inner one behind GRE
 // and IP in IP, which have none of their own.
-inline constexpr const char* kKernelDriver = "kernel";  // of a device that the kernel receives with
 frame::TunnelPorts tunnels_read_by(const port::PortInfo& port);
 
-// Two ends of a cable and the way frames go between them.
-struct Path {
-    std::vector<port::PortInfo> ports;
-    Exchange exchange;
-};
-
 // Errors: those of the exchange.
-Result<RowsRun> run_rows(const Path& path, const PortPair& ports, const RowSettings& settings,
-                         const RowProgress& progress);
-// Between two ports of a tester.
-Result<RowsRun> run_rows(tester::Client& tester, const PortPair& ports, const RowSettings& settings,
+Result<RowsRun> run_rows(const Path& path, const RowSettings& settings,
                          const RowProgress& progress);
 
 }  // namespace pathproof::truth

@@ -1,8 +1,10 @@
 // Rows of the truth table for a kernel device as receiver, from runs made by hand.
+#include "harness/truth/received_table.h"
+
 #include <boost/test/unit_test.hpp>
 
+#include "harness/truth/condition.h"
 #include "harness/truth/defects.h"
-#include "harness/truth/port_table.h"
 
 using namespace pathproof;
 using namespace pathproof::truth;
@@ -92,8 +94,8 @@ BOOST_AUTO_TEST_CASE(a_mended_checksum_is_a_false_statement_and_conditions_do_no
     const RxRow row = with(plain(30, 0), matrix::RxFindingKind::kHealed, "RX_HEALED", 3);
     BOOST_TEST((claims(row).observed == Observed::kWrong));
     const verdict::TruthRow all = kernel_claims({.received = {row}}, "rx.as-found");
-    BOOST_TEST(all.observed.size() == kConditions);
-    for (std::size_t i = 1; i < kConditions; ++i) {
+    BOOST_TEST(all.observed.size() == columns_by_shape().size());
+    for (std::size_t i = 1; i < columns_by_shape().size(); ++i) {
         BOOST_TEST((all.observed[i].observed == Observed::kNotTested));
     }
     BOOST_TEST(count_received({.received = {row, plain(5, 2)}}).verifiable == 35u);

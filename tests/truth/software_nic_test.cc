@@ -13,6 +13,8 @@
 #include "dataplane/softnic/faults.h"
 #include "harness/process/program.h"
 #include "harness/truth/check.h"
+#include "harness/truth/errata.h"
+#include "harness/truth/port_exchange.h"
 
 using namespace pathproof;
 using namespace pathproof::truth;
@@ -35,8 +37,9 @@ struct Found {
 
 Found find(const std::vector<std::string>& faults, Directions directions) {
     const auto client = tester_with(faults);
+    PortExchange cable(*client);
     auto run = run_rows(
-        *client, {},
+        cable.path(),
         {.directions = directions, .strength = matrix::Strength::kPairs, .probes = 4, .mtu = 9216},
         [](std::size_t, std::size_t) {});
     BOOST_REQUIRE_MESSAGE(run, run.error().message);
@@ -158,7 +161,7 @@ BOOST_AUTO_TEST_CASE(the_scenario_says_what_was_planted_and_where_it_fails) {
     settings.errata = std::move(*errata);
     settings.planted = {fault};
     settings.progress = [](std::size_t, std::size_t) {};
-    const auto result = check_ports(*client, {}, settings);
+    const auto result = check_ports(*client, settings);
     BOOST_REQUIRE_MESSAGE(result, result.error().message);
     const auto failing =
         std::ranges::find(result->cells, verdict::CellVerdict::kFail, &verdict::Cell::verdict);
@@ -186,7 +189,7 @@ BOOST_AUTO_TEST_CASE(the_frames_behind_a_defect_are_kept_as_a_capture_that_expla
                            .planted = {fault},
                            .out_dir = folder,
                            .progress = [](std::size_t, std::size_t) {}};
-    const auto result = check_ports(*client, {}, settings);
+    const auto result = check_ports(*client, settings);
     BOOST_REQUIRE_MESSAGE(result, result.error().message);
     const std::string capture = std::string(folder) + "/evidence/tx.inner.tcp.PSEUDO.pcapng";
     const auto frames = process::run_checked({"tshark", "-r", capture});

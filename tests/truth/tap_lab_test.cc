@@ -7,6 +7,7 @@
 
 #include "harness/process/program.h"
 #include "harness/truth/check.h"
+#include "harness/truth/port_exchange.h"
 
 using namespace pathproof;
 using namespace pathproof::truth;
@@ -44,7 +45,8 @@ BOOST_AUTO_TEST_CASE(what_net_tap_does_right_and_wrong_is_told_apart) {
     const port::PortInfo& device = (*client)->ports().front();
     BOOST_REQUIRE(offers(device.tx_offloads, "UDP_CKSUM"));
     BOOST_REQUIRE(offers(device.rx_offloads, "UDP_CKSUM"));
-    const auto run = run_rows(**client, {}, {.strength = matrix::Strength::kPairs, .probes = 4},
+    PortExchange cable(**client);
+    const auto run = run_rows(cable.path(), {.strength = matrix::Strength::kPairs, .probes = 4},
                               [](std::size_t, std::size_t) {});
     BOOST_REQUIRE_MESSAGE(run, run.error().message);
     const Findings findings = find_defects(*run, device, {});

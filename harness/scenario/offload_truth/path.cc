@@ -15,6 +15,15 @@ namespace {
 using namespace std::chrono_literals;
 using matrix::FrameBytes;
 using matrix::Probe;
+using truth::Carried;
+using truth::is_on;
+using truth::PathCount;
+using truth::PathDrop;
+using truth::PathEnd;
+using truth::PathFacts;
+using truth::ProbeSet;
+using truth::Setting;
+using truth::TesterTally;
 
 // With a tunnel's headers around 256 bytes a row has no room in less.
 constexpr std::uint32_t kLeastMtu = 704;

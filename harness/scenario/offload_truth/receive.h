@@ -2,7 +2,7 @@
 // and the kernel say of each (PACKET_AUXDATA), and what the kernel counts of those for itself.
 #pragma once
 
-#include "harness/scenario/offload_truth/table.h"
+#include "harness/scenario/offload_truth/cells.h"
 #include "harness/truth/rows.h"
 
 namespace pathproof::scenario {
@@ -15,7 +15,7 @@ truth::RowSettings receive_rows(const Context& context, const TruthBench& bench)
 
 // Adds cells, two truth tables and what is wrong to those of the transmit side, whose features are
 // as they were found. `run`: of the transmit side.
-Status judge_receipt(Context& context, TruthBench& bench, TruthRun& run,
+Status judge_receipt(Context& context, TruthBench& bench, truth::TruthRun& run,
                      verdict::ScenarioResult& result);
 
 }  // namespace pathproof::scenario

@@ -19,6 +19,9 @@ namespace pathproof::scenario {
 namespace {
 
 using frame::Endpoint;
+using truth::TruthPart;
+using truth::TruthRun;
+using truth::WrongValue;
 using verdict::Cell;
 using verdict::CellVerdict;
 using verdict::Observation;

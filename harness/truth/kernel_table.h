@@ -1,4 +1,4 @@
-// The truth table and the cells of a run: profile expects, driver advertises, wire observed.
+// The transmit side of a kernel device's truth table: profile expects, driver advertises, wire shows.
 #pragma once
 
 #include <optional>
@@ -7,12 +7,12 @@
 
 #include "harness/profile/errata.h"
 #include "harness/profile/profile.h"
-#include "harness/scenario/offload_truth/conclude.h"
-#include "harness/scenario/offload_truth/judge.h"
-#include "harness/scenario/offload_truth/rows.h"
+#include "harness/truth/conclude.h"
+#include "harness/truth/condition.h"
+#include "harness/truth/kernel_rows.h"
 #include "harness/verdict/result.h"
 
-namespace pathproof::scenario {
+namespace pathproof::truth {
 
 // Everything that a run learnt of one device.
 struct TruthRun {
@@ -38,18 +38,15 @@ std::string advertised(const std::vector<agent::Feature>& features, const std::s
 
 verdict::TruthTable truth_table(const TruthRun& run);
 
-// One cell a setting, and one for each condition under it that came out wrong, with its evidence.
-std::vector<verdict::Cell> truth_cells(const TruthRun& run, TruthBench& bench);
-
-// The judgement of one condition, or of all, under a setting.
+// The judgement of one column of columns_by_request(), or of all, under a setting.
 Judged judge_condition(const TruthRun& run, const SettingOutcome& outcome,
                        std::optional<Condition> condition);
 
-// "tx.all-off", "tx.as-found.tso".
-std::string cell_id(const Setting& setting, std::optional<Condition> condition);
+// "tx.all-off", and "tx.all-off.tso".
+std::string cell_id(const Setting& setting);
+std::string cell_id(const Setting& setting, const Column& column);
 
 // Documented defects that look like these, the surest first.
-std::vector<verdict::KnownErratum> known_errata(const TruthRun& run,
-                                                const std::vector<Defect>& defects);
+std::vector<verdict::KnownErratum> known_errata(const TruthRun& run, std::vector<Defect> defects);
 
-}  // namespace pathproof::scenario
+}  // namespace pathproof::truth

@@ -1,4 +1,4 @@
-// One setting of a device's offloads, every row of the matrix sent through it and judged.
+// One setting of a kernel device's offloads: every row of the matrix sent through it and judged.
 #pragma once
 
 #include <cstdint>
@@ -9,17 +9,13 @@
 
 #include "dataplane/matrix/matrix.h"
 #include "dataplane/matrix/tx_cell.h"
-#include "harness/scenario/offload_truth/settings.h"
-#include "harness/scenario/offload_truth/truth_bench.h"
+#include "harness/truth/batch.h"
+#include "harness/truth/defects.h"
+#include "harness/truth/finish.h"
+#include "harness/truth/settings.h"
 #include "harness/verdict/truth_table.h"
 
-namespace pathproof::scenario {
-
-// Where the device's frames go.
-enum class WireKind {
-    kCable,   // they leave the machine: an unfinished checksum is a wrong one
-    kMemory,  // a virtual device hands them over in memory, by design with work left to do
-};
+namespace pathproof::truth {
 
 struct RowOutcome {
     matrix::TxCellResult wire;      // as it came
@@ -53,19 +49,15 @@ struct ProbeSet {
 Result<ProbeSet> make_probes(const matrix::ProbeMaker& maker, matrix::Matrix matrix,
                              std::uint32_t each);
 
-// Sends the probes of all rows that `wanted` takes; the setting is set already.
-Status send_and_judge(TruthBench& bench, const ProbeSet& set,
+// Sends the probes of all rows that `wanted` takes, at most `most_frames` frames at a time; the setting
+// is set already.
+Status send_and_judge(const Path& path, std::size_t most_frames, const ProbeSet& set,
                       const std::function<bool(std::size_t)>& wanted, SettingOutcome& outcome);
 
 // Observes the rows that are wrong a second time, and a third: a wrong value counts if it shows
 // again, of frames that never came the same ones. Under the setting that the outcome is of.
-Status confirm(TruthBench& bench, const ProbeSet& set, WireKind wire, SettingOutcome& outcome);
-
-struct Defect {
-    std::size_t row = 0;
-    matrix::TxFinding finding;
-    std::uint64_t observations = 1;
-};
+Status confirm(const Path& path, std::size_t most_frames, const ProbeSet& set, WireKind wire,
+               SettingOutcome& outcome);
 
 // Several rows taken together.
 struct Judged {
@@ -81,14 +73,22 @@ struct Judged {
 
     std::uint64_t wrong() const { return frames - right; }
     std::uint64_t seen_once() const;  // frames
+    // "seen once, not confirmed: 3 of 24 frames (PSEUDO)"
+    std::string once_text() const;
     verdict::Observed observed() const;
     // Names of wrong values, most frequent first.
     std::vector<std::string> defect_names() const;
 };
-Judged judge_rows(const SettingOutcome& outcome, WireKind wire,
+// Of the rows that `wanted` takes; wrong values get their names from all rows of the outcome.
+Judged judge_rows(const SettingOutcome& outcome, const ProbeSet& set, WireKind wire,
                   const std::function<bool(std::size_t)>& wanted);
 
-// "PSEUDO", or "SEG_HDR(plain.tcp.flags)" where the place says more than the title.
-std::string title_of(const matrix::TxFinding& finding);
+// A row that is wrong, with the causes of that.
+struct WrongRow {
+    std::size_t number = 0;
+    std::vector<matrix::TxFinding> causes;
+};
+std::vector<WrongRow> wrong_rows(const SettingOutcome& outcome, const ProbeSet& set, WireKind wire,
+                                 const std::function<bool(std::size_t)>& wanted);
 
-}  // namespace pathproof::scenario
+}  // namespace pathproof::truth

@@ -1,36 +1,23 @@
-#include "harness/scenario/offload_truth/rows.h"
+#include "harness/truth/feature_use.h"
 
 #include <algorithm>
-#include <array>
 
-namespace pathproof::scenario {
+#include "harness/truth/condition.h"
+
+namespace pathproof::truth {
 namespace {
 
-using namespace matrix;
-
-constexpr std::array<const char*, kConditions> kNames = {
-    "TSO",          "USO",  "nothing offloaded", "fragments", "tunnel outer",
-    "tunnel inner", "VLAN", "options",           "plain UDP", "plain TCP"};
-constexpr std::array<const char*, kConditions> kWords = {
-    "tso",          "uso",  "software", "fragments", "tunnel-outer",
-    "tunnel-inner", "vlan", "options",  "udp",       "tcp"};
-
-bool is_tcp(const Row& row) {
-    return row.transport == InnerTransport::kTcp || row.transport == InnerTransport::kTcpOptions;
-}
-
-// Whether a virtio_net_hdr can ask for the checksum that the row leaves to the device.
-bool asks_for_checksum(const Row& row) {
-    const bool sum = is_tcp(row) || row.transport == InnerTransport::kUdp;
-    const bool outer = row.outer_checksum == OuterChecksum::kComputed;
-    switch (row.handover) {
-        case Handover::kSoftware: return false;
-        case Handover::kInner: return sum;
-        case Handover::kOuter: return outer;
-        case Handover::kBoth: break;
-    }
-    return sum || outer;
-}
+using matrix::Buffers;
+using matrix::Encap;
+using matrix::Handover;
+using matrix::InnerNetwork;
+using matrix::InnerTransport;
+using matrix::is_ipv4;
+using matrix::Length;
+using matrix::Row;
+using matrix::RxInput;
+using matrix::RxMistake;
+using matrix::Segmentation;
 
 // The family of the packet whose checksum is left to the device.
 bool left_over_ipv4(const Row& row) {
@@ -43,37 +30,6 @@ bool has(const std::vector<agent::Feature>& features, const char* feature) {
 }
 
 }  // namespace
-
-const char* name(Condition condition) {
-    return kNames[static_cast<std::size_t>(condition)];
-}
-
-const char* word(Condition condition) {
-    return kWords[static_cast<std::size_t>(condition)];
-}
-
-Condition condition_of(const Row& row) {
-    if (row.segmentation != Segmentation::kNone) {
-        return row.segmentation == Segmentation::kUdp ? Condition::kUdpSegmentation
-                                                      : Condition::kTcpSegmentation;
-    }
-    if (!asks_for_checksum(row)) {
-        return Condition::kSoftware;
-    }
-    if (row.fragmentation != Fragmentation::kNone) {
-        return Condition::kFragments;
-    }
-    if (row.encap != Encap::kNone) {
-        return row.handover == Handover::kOuter ? Condition::kTunnelOuter : Condition::kTunnelInner;
-    }
-    if (row.vlan != Vlan::kNone) {
-        return Condition::kVlan;
-    }
-    if (row.network != InnerNetwork::kIpv4 && row.network != InnerNetwork::kIpv6) {
-        return Condition::kOptions;
-    }
-    return is_tcp(row) ? Condition::kTcp : Condition::kUdp;
-}
 
 std::vector<Row> plain_rows(Row row, std::initializer_list<RxInput> inputs) {
     std::vector<Row> rows;
@@ -144,4 +100,4 @@ const std::vector<Untestable>& untestable_features() {
     return all;
 }
 
-}  // namespace pathproof::scenario
+}  // namespace pathproof::truth

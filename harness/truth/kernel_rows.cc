@@ -1,12 +1,14 @@
-#include "harness/scenario/offload_truth/judge.h"
+#include "harness/truth/kernel_rows.h"
+
+#include <fmt/ranges.h>
 
 #include <algorithm>
+#include <set>
 
 #include "dataplane/base/by_frequency.h"
-#include "harness/scenario/offload_truth/finish.h"
-#include "harness/scenario/offload_truth/rows.h"
+#include "harness/truth/feature_use.h"
 
-namespace pathproof::scenario {
+namespace pathproof::truth {
 namespace {
 
 using matrix::FindingKind;
@@ -45,12 +47,12 @@ Result<ProbeSet> make_probes(const matrix::ProbeMaker& maker, matrix::Matrix mat
     return set;
 }
 
-Status send_and_judge(TruthBench& bench, const ProbeSet& set,
+Status send_and_judge(const Path& path, std::size_t most_frames, const ProbeSet& set,
                       const std::function<bool(std::size_t)>& wanted, SettingOutcome& outcome) {
     std::vector<matrix::Probe> probes;
     std::ranges::copy_if(set.probes, std::back_inserter(probes),
                          [&](const matrix::Probe& probe) { return wanted(probe.label.row); });
-    const auto carried = TRY(bench.carry(probes, set.maker, outcome.tally));
+    const auto carried = TRY(carry(path, probes, set.maker, most_frames, outcome.tally));
     std::map<std::size_t, RowCells> cells;
     for (std::size_t at = 0; at < probes.size(); ++at) {
         const matrix::Probe& probe = probes[at];
@@ -94,7 +96,8 @@ bool shows_again(const std::vector<TxFinding>& first, const std::vector<TxFindin
 
 }  // namespace
 
-Status confirm(TruthBench& bench, const ProbeSet& set, WireKind wire, SettingOutcome& outcome) {
+Status confirm(const Path& path, std::size_t most_frames, const ProbeSet& set, WireKind wire,
+               SettingOutcome& outcome) {
     std::map<std::size_t, RowOutcome> doubtful;  // as they were seen first
     for (const auto& [number, row] : outcome.rows) {
         if (!row.seen(wire).findings.empty()) {
@@ -107,7 +110,8 @@ Status confirm(TruthBench& bench, const ProbeSet& set, WireKind wire, SettingOut
     for (int look = 1; look < kMostLooks && !doubtful.empty(); ++look) {
         SettingOutcome again{.setting = outcome.setting, .taken = outcome.taken};
         TRY(send_and_judge(
-            bench, set, [&](std::size_t row) { return doubtful.contains(row); }, again));
+            path, most_frames, set, [&](std::size_t row) { return doubtful.contains(row); },
+            again));
         const std::size_t before = doubtful.size();
         for (auto& [number, then] : again.rows) {
             const auto first = doubtful.find(number);
@@ -141,19 +145,18 @@ Status confirm(TruthBench& bench, const ProbeSet& set, WireKind wire, SettingOut
 std::uint64_t Judged::seen_once() const {
     std::uint64_t frames_once = 0;
     for (const Defect& defect : once) {
-        frames_once += defect.finding.frames;
+        frames_once += defect.frames;
     }
     return std::min(frames_once, frames);
 }
 
-std::string title_of(const TxFinding& finding) {
-    if (finding.kind == FindingKind::kSegment &&
-        finding.checksum == judge::ChecksumName::kUnknown && !finding.place.empty()) {
-        return finding.title + "(" + finding.place + ")";
+std::string Judged::once_text() const {
+    std::set<std::string> names;
+    for (const Defect& defect : once) {
+        names.insert(defect.name);
     }
-    const bool named_by_place =
-        finding.kind == FindingKind::kField || finding.kind == FindingKind::kLength;
-    return named_by_place ? finding.title + "(" + finding.place + ")" : finding.title;
+    return fmt::format("seen once, not confirmed: {} of {} frames ({})", seen_once(), frames,
+                       fmt::join(names, ", "));
 }
 
 verdict::Observed Judged::observed() const {
@@ -172,45 +175,79 @@ verdict::Observed Judged::observed() const {
 std::vector<std::string> Judged::defect_names() const {
     std::map<std::string, std::uint64_t> counts;
     for (const Defect& defect : defects) {
-        counts[title_of(defect.finding)] += defect.finding.frames;
+        counts[defect.name] += defect.frames;
     }
     return by_frequency(counts);
 }
 
-Judged judge_rows(const SettingOutcome& outcome, WireKind wire,
+namespace {
+
+NamesByPlace names_in(const SettingOutcome& outcome, const ProbeSet& set, WireKind wire) {
+    std::vector<SentRow> all;
+    for (const auto& [number, row] : outcome.rows) {
+        all.push_back({number, &set.matrix.rows[number], row.seen(wire).findings});
+    }
+    return names_by_place(all);
+}
+
+void add_row(const RowOutcome& row, WireKind wire, Judged& judged) {
+    const matrix::TxCellResult& result = row.seen(wire);
+    judged.probes += result.probes;
+    judged.frames += result.intended;
+    // A frame that differs and is right all the same (TCP's computed 0 sent as 0xffff) is right.
+    judged.right += result.clean() ? result.intended : std::min(result.exact, result.intended);
+    for (const auto& [reason, probes] : row.refusals) {
+        judged.probes += probes;
+        judged.refused += probes;
+        judged.refusals[reason] += probes;
+    }
+    if (wire == WireKind::kCable) {
+        return;
+    }
+    judged.unfinished += row.unfinished;
+    if (row.super_frames > 0) {
+        judged.unfinished_names["super-frame"] += row.super_frames;
+    } else if (row.unfinished > 0) {
+        for (const TxFinding& finding : row.wire.findings) {
+            judged.unfinished_names[name_of(finding)] += finding.frames;
+        }
+    }
+}
+
+}  // namespace
+
+Judged judge_rows(const SettingOutcome& outcome, const ProbeSet& set, WireKind wire,
                   const std::function<bool(std::size_t)>& wanted) {
     Judged judged;
+    std::vector<SentRow> confirmed;
+    std::vector<SentRow> once;
     for (const auto& [number, row] : outcome.rows) {
         if (!wanted(number)) {
             continue;
         }
-        const matrix::TxCellResult& result = row.seen(wire);
-        judged.probes += result.probes;
-        judged.frames += result.intended;
-        // A frame that differs and is right all the same (TCP's computed 0 sent as 0xffff) is
-        // right.
-        judged.right += result.clean() ? result.intended : std::min(result.exact, result.intended);
-        judged.unfinished += wire == WireKind::kMemory ? row.unfinished : 0;
-        for (const auto& [reason, probes] : row.refusals) {
-            judged.probes += probes;
-            judged.refused += probes;
-            judged.refusals[reason] += probes;
-        }
-        for (const TxFinding& finding : result.findings) {
-            judged.defects.push_back({number, finding, row.observations});
-        }
-        for (const TxFinding& finding : row.once) {
-            judged.once.push_back({number, finding, 1});
-        }
-        if (wire == WireKind::kMemory && row.super_frames > 0) {
-            judged.unfinished_names["super-frame"] += row.super_frames;
-        } else if (wire == WireKind::kMemory && row.unfinished > 0) {
-            for (const TxFinding& finding : row.wire.findings) {
-                judged.unfinished_names[title_of(finding)] += finding.frames;
-            }
-        }
+        add_row(row, wire, judged);
+        const matrix::Row* of_matrix = &set.matrix.rows[number];
+        confirmed.push_back({number, of_matrix, row.seen(wire).findings, row.observations});
+        once.push_back({number, of_matrix, row.once});
     }
+    const NamesByPlace names = names_in(outcome, set, wire);
+    judged.defects = gather_sent(confirmed, names);
+    judged.once = gather_sent(once, names);
     return judged;
 }
 
-}  // namespace pathproof::scenario
+std::vector<WrongRow> wrong_rows(const SettingOutcome& outcome, const ProbeSet& set, WireKind wire,
+                                 const std::function<bool(std::size_t)>& wanted) {
+    const NamesByPlace names = names_in(outcome, set, wire);
+    std::vector<WrongRow> rows;
+    for (const auto& [number, row] : outcome.rows) {
+        auto causes =
+            wanted(number) ? causes_of(row.seen(wire).findings, names) : std::vector<TxFinding>();
+        if (!causes.empty()) {
+            rows.push_back({number, std::move(causes)});
+        }
+    }
+    return rows;
+}
+
+}  // namespace pathproof::truth

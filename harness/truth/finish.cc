@@ -1,4 +1,4 @@
-#include "harness/scenario/offload_truth/finish.h"
+#include "harness/truth/finish.h"
 
 #include <rte_mbuf_core.h>
 
@@ -9,7 +9,7 @@
 #include "dataplane/softnic/completion.h"
 #include "dataplane/softnic/soft_nic.h"
 
-namespace pathproof::scenario {
+namespace pathproof::truth {
 namespace {
 
 using matrix::FrameBytes;
@@ -95,4 +95,4 @@ Finished finish(const matrix::Probe& probe, const std::vector<FrameBytes>& wire,
     return finished;
 }
 
-}  // namespace pathproof::scenario
+}  // namespace pathproof::truth

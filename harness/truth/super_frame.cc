@@ -1,4 +1,5 @@
-// One super-frame in a VXLAN tunnel, held against what came of it.
+#include "harness/truth/super_frame.h"
+
 #include <rte_mbuf_core.h>
 
 #include <algorithm>
@@ -6,10 +7,9 @@
 #include "dataplane/judge/explain.h"
 #include "dataplane/judge/segment_audit.h"
 #include "dataplane/softnic/completion.h"
-#include "harness/scenario/offload_truth/finish.h"
-#include "harness/scenario/offload_truth/segments.h"
+#include "harness/truth/finish.h"
 
-namespace pathproof::scenario {
+namespace pathproof::truth {
 namespace {
 
 using matrix::FrameBytes;
@@ -154,4 +154,4 @@ void judge_super_frame(const std::vector<FrameBytes>& wire,
     }
 }
 
-}  // namespace pathproof::scenario
+}  // namespace pathproof::truth

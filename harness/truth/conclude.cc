@@ -1,12 +1,26 @@
-#include "harness/scenario/offload_truth/conclude.h"
+#include "harness/truth/conclude.h"
+
+#include <fmt/ranges.h>
+
+#include <algorithm>
 
 #include "dataplane/base/plural.h"
-#include "harness/scenario/concluded.h"
 
-namespace pathproof::scenario {
+namespace pathproof::truth {
 namespace {
 
-// What makes the kernel drop for this reason, and the command that shows or mends it.
+using Sentences = std::vector<std::string>;
+
+// Adds a sentence where its count is not zero.
+template <typename... Args>
+void add_if(Sentences& sentences, std::uint64_t count, fmt::format_string<Args...> text,
+            Args&&... args) {
+    if (count != 0) {
+        sentences.push_back(fmt::format(text, std::forward<Args>(args)...));
+    }
+}
+
+// The likely cause of a drop with this reason, and the command that shows or mends it.
 std::string hint(const PathDrop& drop) {
     const auto is = [&](const char* part) { return drop.reason.find(part) != std::string::npos; };
     if (is("NETFILTER")) {
@@ -48,9 +62,9 @@ void add_culprits(const PathCount& count, const PathEnd& end, std::vector<std::s
             fmt::format("an XDP program is attached to {}: {}; {} takes it off", end.name, end.xdp,
                         end.command(fmt::format("ip link set dev {} xdp off", end.name))));
     }
-    tell(sentences, count.own_loss,
-         "{} were lost for want of room in the receiver's own ring or socket at {}",
-         plural(count.own_loss, "frame"), end.name);
+    add_if(sentences, count.own_loss,
+           "{} were lost for want of room in the receiver's own ring or socket at {}",
+           plural(count.own_loss, "frame"), end.name);
 }
 
 void add_way(const PathCount& count, const PathEnd& from, const PathEnd& to,
@@ -58,16 +72,17 @@ void add_way(const PathCount& count, const PathEnd& from, const PathEnd& to,
     if (count.sent == 0 || count.proven()) {
         return;
     }
-    tell(sentences, count.silent(),
-         "none of {} from {} came at {}, which may not be the far end of its cable (--tester names "
-         "it)",
-         plural(count.sent, "plain frame"), from.name, to.name);
+    add_if(
+        sentences, count.silent(),
+        "none of {} from {} came at {}, which may not be the far end of its cable (--tester names "
+        "it)",
+        plural(count.sent, "plain frame"), from.name, to.name);
     for (const auto& [frames, what] :
          {std::pair{count.silent() ? 0 : count.missing(), "never came"},
           {count.merged, "came joined into longer ones"},
           {count.changed, "came with other bytes"}}) {
-        tell(sentences, frames, "{} of {} from {} to {} {}", frames,
-             plural(count.sent, "plain frame"), from.name, to.name, what);
+        add_if(sentences, frames, "{} of {} from {} to {} {}", frames,
+               plural(count.sent, "plain frame"), from.name, to.name, what);
     }
     add_culprits(count, to, sentences);
 }
@@ -186,12 +201,13 @@ std::vector<std::string> path_sentences(const PathFacts& path) {
     add_way(path.to_tester, path.device, path.far, sentences);
     add_way(path.to_device, path.far, path.device, sentences);
     for (const PathDrop& drop : path.drops) {
-        tell(sentences, drop.packets, "{}", drop_sentence(drop));
+        add_if(sentences, drop.packets, "{}", drop_sentence(drop));
     }
-    tell(sentences, path.backlog,
-         "the CPUs' backlogs were full and dropped {} (/proc/net/softnet_stat): the machine is too "
-         "busy to be measured on",
-         plural(path.backlog, "packet"));
+    add_if(
+        sentences, path.backlog,
+        "the CPUs' backlogs were full and dropped {} (/proc/net/softnet_stat): the machine is too "
+        "busy to be measured on",
+        plural(path.backlog, "packet"));
     return sentences;
 }
 
@@ -267,8 +283,9 @@ void conclude_truth(const TruthValues& values, verdict::ScenarioResult& result) 
     const bool receipt = std::ranges::any_of(values.wrong, [](const WrongValue& wrong) {
         return wrong.part == TruthPart::kReceived || wrong.part == TruthPart::kCounters;
     });
-    tell_count(sentences, receipt ? 0 : values.received,
-               "{} frames were sent to it, good and bad: nothing false was said of any.");
+    add_if(sentences, receipt ? 0 : values.received,
+           "{} frames were sent to it, good and bad: nothing false was said of any.",
+           values.received);
     add_unvouched(values, sentences);
     bool doubt = !values.hidden.empty();
     for (const WrongValue& wrong : values.wrong) {
@@ -300,4 +317,4 @@ void conclude_truth(const TruthValues& values, verdict::ScenarioResult& result) 
     result.after_cell = first.after;
 }
 
-}  // namespace pathproof::scenario
+}  // namespace pathproof::truth

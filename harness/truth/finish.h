@@ -5,7 +5,13 @@
 
 #include "dataplane/matrix/probe.h"
 
-namespace pathproof::scenario {
+namespace pathproof::truth {
+
+// Where the device's frames go.
+enum class WireKind {
+    kCable,   // they leave the machine: an unfinished checksum is a wrong one
+    kMemory,  // a virtual device hands them over in memory, by design with work left to do
+};
 
 // What crossed the wire of one probe, and the same after a healthy NIC.
 struct Finished {
@@ -32,4 +38,4 @@ struct LeftToWire {
 Finished finish(const matrix::Probe& probe, const std::vector<matrix::FrameBytes>& wire,
                 LeftToWire left);
 
-}  // namespace pathproof::scenario
+}  // namespace pathproof::truth

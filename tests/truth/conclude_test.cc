@@ -1,15 +1,16 @@
 // What the offload truth table says, held against the values that it was said of.
+#include "harness/truth/conclude.h"
+
 #include <algorithm>
 #include <boost/test/unit_test.hpp>
 #include <random>
 
-#include "harness/scenario/offload_truth/conclude.h"
 #include "tests/contains.h"
 #include "tests/scenario/shares.h"
 
-BOOST_AUTO_TEST_SUITE(offload_truth_conclude)
+BOOST_AUTO_TEST_SUITE(conclude, *boost::unit_test::label("unit"))
 
-using namespace pathproof::scenario;
+using namespace pathproof::truth;
 using pathproof::verdict::ScenarioResult;
 using pathproof::verdict::ScenarioVerdict;
 

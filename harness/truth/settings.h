@@ -1,14 +1,16 @@
-// The offload features of a device, set one way after another and put back exactly as they were.
+// The offload features of a kernel device as a truth table varies them.
 #pragma once
 
 #include <string>
 #include <vector>
 
+#include "harness/agent/client.h"
 #include "harness/agent/ethtool.h"
-#include "harness/scenario/offload_truth/truth_host.h"
-#include "harness/scenario/scenario.h"
 
-namespace pathproof::scenario {
+namespace pathproof::truth {
+
+// All pairs of the matrix's dimensions, or all triples and each feature on alone as well.
+enum class MatrixSize { kQuick, kFull };
 
 struct Setting {
     enum class Kind { kAsFound, kAllOff, kAllOn, kOneOff, kOneOn };
@@ -36,35 +38,7 @@ struct SettingTaken {
     std::vector<agent::FeatureChange> forgotten;  // that changed by themselves later
 };
 
-class FeatureSwitch {
-  public:
-    static Result<FeatureSwitch> take(const TruthHost& host, const std::string& device,
-                                      std::vector<std::string> varied);
-
-    // From the state as it was found.
-    Result<SettingTaken> set(const Setting& setting);
-    // What changed by itself since set().
-    Status look_again(SettingTaken& taken);
-    // Puts all back; what still differs then is returned. Empty: exactly as it was.
-    Result<std::vector<agent::FeatureChange>> put_back();
-
-    const std::vector<agent::Feature>& as_found() const { return as_found_; }
-
-  private:
-    FeatureSwitch(TruthHost host, std::string device)
-        : host_(std::move(host)), device_(std::move(device)) {}
-    Status try_all(bool on, const std::string& except, SettingTaken& taken);
-    Status try_one(const std::string& feature, bool on, SettingTaken& taken);
-
-    TruthHost host_;
-    std::string device_;
-    std::vector<std::string> varied_;
-    std::vector<agent::Feature> as_found_;
-};
-
-// The flags are the user's: whatever the frames showed, they must be as they were found.
-verdict::Cell put_back_cell(const std::string& id, const std::vector<agent::FeatureChange>& left);
-
+bool may_change(const agent::Feature& feature);
 bool is_on(const std::vector<agent::Feature>& features, const std::string& name);
 
-}  // namespace pathproof::scenario
+}  // namespace pathproof::truth

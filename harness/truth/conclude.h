@@ -1,4 +1,5 @@
-// What a run of the offload truth table says: path, defects and doubts, from measured values alone.
+// The conclusion about a kernel device's truth table: path, defects and doubts, from measured values
+// alone.
 #pragma once
 
 #include <cstdint>
@@ -7,7 +8,7 @@
 
 #include "harness/verdict/result.h"
 
-namespace pathproof::scenario {
+namespace pathproof::truth {
 
 // Plain frames that leave nothing to a device, one way along the path.
 struct PathCount {
@@ -113,7 +114,4 @@ struct TruthValues {
 // missing frames where others are lost by chance.
 void conclude_truth(const TruthValues& values, verdict::ScenarioResult& result);
 
-struct Scenario;
-Scenario offload_truth_scenario();
-
-}  // namespace pathproof::scenario
+}  // namespace pathproof::truth
