@@ -11,7 +11,7 @@
 
 namespace pathproof::truth {
 
-// What came of one probe, and which of its frames the driver refused.
+// The frames that came of one probe, and why the driver refused it.
 struct ProbeOutcome {
     std::vector<traffic::ArrivedFrame> arrived;
     std::string refusal;  // empty: every frame was taken
@@ -23,20 +23,20 @@ struct BatchOutcome {
     std::vector<std::string> objections;
 };
 
-// Whose a frame is that bears our source MAC and no readable address.
+// The owner of a frame that bears our source MAC and no readable address.
 enum class Unreadable : std::uint8_t { kOfFirstLacking, kForeign };
 
-// Which frames of an exchange are of which probe. A frame is known by its innermost addresses,
-// wherever its checksums went.
+// Sorts the frames of an exchange by probe. A frame is known by its innermost addresses, wherever
+// its checksums went.
 BatchOutcome sort_out(const matrix::ProbeMaker& maker, std::span<const matrix::Probe> probes,
                       traffic::ExchangeReport&& report, Unreadable unreadable);
 
 // All frames of the probes, as they are handed to a DPDK port.
 traffic::ExchangePlan plan_of(std::span<const matrix::Probe> probes);
 
-// Sends all frames of the probes one way along a path, and again where the tester may have lost some
-// itself. A frame that bears our source MAC and no readable address goes to the first probe that
-// still lacks a frame.
+// Sends all frames of the probes one way along a path, and again where the tester may have lost
+// some itself. A frame that bears our source MAC and no readable address goes to the first probe
+// that still lacks a frame.
 Result<BatchOutcome> exchange_batch(Exchange& exchange, Way way, const matrix::ProbeMaker& maker,
                                     std::span<const matrix::Probe> probes);
 
@@ -53,14 +53,14 @@ struct TesterTally {
     std::uint64_t strays = 0;  // frames that are none of ours, or cannot be told to be
 };
 
-// Sends each probe once from the device, at most `most_frames` frames at a time: one outcome for each
-// probe. A frame without a readable address is a stray: others use the device's kernel too.
+// Sends each probe once from the device, at most `most_frames` frames at a time: one outcome for
+// each probe. A frame without a readable address is a stray: others use the device's kernel too.
 Result<std::vector<Carried>> carry(const Path& path, std::span<const matrix::Probe> probes,
                                    const matrix::ProbeMaker& maker, std::size_t most_frames,
                                    TesterTally& tally);
 
-// Whether a port's driver keeps the type of an outermost VLAN tag. net_af_packet does not: the
-// kernel takes the tag out of the frame, and the driver puts one of type 0x8100 in.
+// Tells whether a port's driver keeps the type of an outermost VLAN tag. net_af_packet does not:
+// the kernel takes the tag out of the frame, and the driver puts one of type 0x8100 in.
 enum class TagType : std::uint8_t { kKept, kLost };
 TagType tag_type_at(const port::PortInfo& port);
 

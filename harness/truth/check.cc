@@ -213,7 +213,7 @@ void conclude(verdict::ScenarioResult& result, const Findings& findings, const R
     }
 }
 
-// What the path does to plain frames, if it does not carry each as it is; empty: it does.
+// Says what the path does to plain frames; empty if it carries each as it is.
 Result<std::string> path_objection(const Path& path, const CheckSettings& settings) {
     RowSettings plain = settings.rows;
     plain.plain = true;

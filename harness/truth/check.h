@@ -21,8 +21,8 @@ struct CheckSettings {
     RowProgress progress;
 };
 
-// Judges the first of the tester's two ports. DEFECT FOUND, NO DEFECT FOUND, or INCONCLUSIVE where the tester lost frames itself. A software
-// NIC is stopped.
+// Judges the first of the tester's two ports. DEFECT FOUND, NO DEFECT FOUND, or INCONCLUSIVE where
+// the tester lost frames itself. A software NIC is stopped.
 Result<verdict::ScenarioResult> check_ports(tester::Client& tester, const CheckSettings& settings);
 
 }  // namespace pathproof::truth

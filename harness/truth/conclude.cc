@@ -45,7 +45,7 @@ std::string hint(const PathDrop& drop) {
     return "see include/net/dropreason-core.h";
 }
 
-// Who joined, dropped or changed frames on their way to this end, as far as it was read.
+// Names who joined, dropped or changed frames on their way to this end, as far as it was read.
 void add_culprits(const PathCount& count, const PathEnd& end, std::vector<std::string>& sentences) {
     if (count.merged != 0 && !end.merging.empty()) {
         sentences.push_back(fmt::format("{} joins what it receives ({} on); {} turns that off",

@@ -1,5 +1,5 @@
-// The conclusion about a kernel device's truth table: path, defects and doubts, from measured values
-// alone.
+// The conclusion about a kernel device's truth table: path, defects and doubts, from measured
+// values alone.
 #pragma once
 
 #include <cstdint>
@@ -24,7 +24,7 @@ struct PathCount {
     std::uint64_t missing() const { return sent - right - merged - changed; }
 };
 
-// What is known of one end of the cable.
+// One end of the cable, as far as it is known.
 struct PathEnd {
     std::string name;
     std::string netns;                 // empty: ours
@@ -59,14 +59,15 @@ struct PathFacts {
     bool proven() const { return to_tester.proven() && to_device.proven(); }
 };
 
-// Who dropped packets and what mends it, of a drop whose count is not 0.
+// Names who dropped packets and what mends it. The drop's count is not 0.
 std::string drop_sentence(const PathDrop& drop);
-// What an unproven path does, and who does it where that was seen; none of a proven one.
+// Says what an unproven path does, and who does it where that was seen; nothing of a proven one.
 std::vector<std::string> path_sentences(const PathFacts& path);
-// What was not sent over a proven path, and how it was sent: "" or a sentence with a blank before.
+// Says which frames did not cross a proven path, and at which pace the others did: "" or sentences,
+// each with a blank before it.
 std::string path_remark(const PathFacts& path);
 
-// Where the value of a layer is laid down: "RFC 768" for "plain.udp"; empty for none.
+// The clause that defines a layer's value: "RFC 768" for "plain.udp"; empty for none.
 std::string clause_of(const std::string& place);
 
 enum class TruthPart { kSent, kReceived, kCounters, kSegments, kTunnels };

@@ -61,9 +61,9 @@ class Columns {
     std::span<const Column> columns_;
 };
 
-// By a frame's shape on the wire: of what a DPDK port sends, and of all that is received.
+// Sorts by a frame's shape on the wire: all that a DPDK port sends, and all that is received.
 const Columns& columns_by_shape();
-// By what a virtio_net_hdr leaves to a kernel device that sends.
+// Sorts by the work that a virtio_net_hdr leaves to a kernel device that sends.
 const Columns& columns_by_request();
 
 // Whether a virtio_net_hdr can ask for the checksum that the row leaves to the device.

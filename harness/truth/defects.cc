@@ -230,8 +230,8 @@ void find_silence(const RowsRun& run, const port::PortInfo& device, Findings& fi
     }
 }
 
-// What the port said frame by frame is as good a count as what it should have said: a wrong claim
-// is a finding of its own.
+// The port's own claims, frame by frame, are as good a count as the true ones: a wrong claim is a
+// finding of its own.
 void hold_counters(const RowsRun& run, const std::vector<CounterDelta>& counters,
                    Findings& findings) {
     for (const CounterDelta& counter : counters) {

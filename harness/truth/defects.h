@@ -1,5 +1,5 @@
-// Everything that is wrong with a device or port, over all rows of the matrix: each wrong value once,
-// with its name, the rows that show it and where they differ from those that do not.
+// Everything that is wrong with a device or port, over all rows of the matrix: each wrong value
+// once, with its name, the rows that show it and where they differ from those that do not.
 #pragma once
 
 #include <cstdint>
@@ -26,7 +26,7 @@ struct Defect {
     std::string where;  // see locate()
     std::uint64_t frames = 0;
     std::vector<std::size_t> rows;  // that fail, by index into the run's
-    // Of one frame that shows it: in numbers if it is a field, and whole.
+    // One frame that shows it: in numbers if it is a field, and whole.
     std::uint32_t wire_value = 0;
     std::uint32_t right_value = 0;
     matrix::Specimen specimen;

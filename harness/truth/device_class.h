@@ -1,4 +1,4 @@
-// What a truth table of a device is evidence of: hardware, the software path of virtual devices, or
+// The evidence class of a device's truth table: hardware, the software path of virtual devices, or
 // a stand-in.
 #pragma once
 
@@ -9,14 +9,14 @@
 
 namespace pathproof::truth {
 
-// Of a device of the kernel. Physical: on a PCI or USB bus with a driver of hardware, and not
-// emulated by a hypervisor.
+// A kernel device is physical on a PCI or USB bus with a driver of hardware, unless a hypervisor
+// emulates it.
 port::Evidence class_of_device(const agent::DeviceInfo& info);
 
-// Of two cabled DPDK ports: the weaker of the two.
+// Two cabled DPDK ports have the class of the weaker one.
 port::Evidence class_of_ports(port::Evidence device, port::Evidence far);
 
-// What a run of this class may and may not say; `device` in words ("eth3 (ixgbe)").
+// Says what a run of this class shows and what it does not; `device` in words ("eth3 (ixgbe)").
 std::string evidence_note(port::Evidence evidence, const std::string& device);
 
 }  // namespace pathproof::truth

@@ -13,13 +13,13 @@ namespace pathproof::truth {
 // At most so many are listed with a defect, or with a row of a truth table.
 inline constexpr std::size_t kMostErrata = 3;
 
-// Which software showed a defect, as far as it is known.
+// The software that showed a defect, as far as it is known.
 struct Circumstances {
     std::string driver;  // of the kernel or of DPDK
     std::string kernel;  // `uname -r`
     std::string dpdk;    // "22.11.11"
 };
-// Of a DPDK port. `dpdk_version`: as the tester gives it, "DPDK 22.11.11".
+// Those of a DPDK port. `dpdk_version`: as the tester gives it, "DPDK 22.11.11".
 Circumstances circumstances_of(const port::PortInfo& device, const std::string& dpdk_version);
 
 // The defect as the catalogue is asked for it, whether a port or a kernel device showed it.
@@ -32,8 +32,8 @@ void explain_by_errata(std::vector<Defect>& defects, const std::vector<profile::
 // Those of all defects, each once, kMostErrata at most.
 std::vector<verdict::KnownErratum> errata_of(const std::vector<Defect>& defects);
 
-// As reports word it: all commands of the workaround, or the advice where there are none; of the
-// first source the address, or what it is called where it has none.
+// A match as reports word it: all commands of the workaround, or the advice where there are none;
+// the first source's address, or its name where it has none.
 verdict::KnownErratum known_erratum(const profile::ErratumMatch& match);
 
 }  // namespace pathproof::truth

@@ -8,7 +8,7 @@
 namespace pathproof::truth {
 namespace {
 
-// Offset and bytes, as text2pcap and od have it.
+// Prints offsets and bytes as text2pcap and od have them.
 std::string dump(const matrix::FrameBytes& frame) {
     constexpr std::size_t kPerLine = 16;
     std::string text;
@@ -21,7 +21,7 @@ std::string dump(const matrix::FrameBytes& frame) {
     return text.empty() ? "(no frame)\n" : text + "\n";
 }
 
-// As a file may be called.
+// The signature as a file name.
 std::string file_name(const Defect& defect) {
     std::string name = defect.signature();
     for (char& letter : name) {
@@ -105,7 +105,7 @@ std::vector<verdict::EvidenceFile> keep_evidence(tester::Client& tester, const F
             continue;
         }
         const std::string name = "evidence/" + file_name(defect);
-        // What could not be written is found missing, and said, when the report is.
+        // A file that could not be written is missed, and reported, when the report is written.
         if (!on_the_wire(defect).empty()) {
             static_cast<void>(
                 write_capture(tester, fmt::format("{}/{}.pcapng", out_dir, name), defect, run));

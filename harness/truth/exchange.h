@@ -1,6 +1,6 @@
-// Two ends of a cable and the way frames go between them: two DPDK ports of a tester, or a device of
-// the kernel and the tester's port at the other end. Whoever judges an offload sends the matrix's
-// probes through an Exchange and does not know which of the two it is.
+// Two ends of a cable and the way frames go between them: two DPDK ports of a tester, or a device
+// of the kernel and the tester's port at the other end. Whoever judges an offload sends the
+// matrix's probes through an Exchange and does not know which of the two it is.
 #pragma once
 
 #include <cstdint>

@@ -11,8 +11,8 @@
 
 namespace pathproof::truth {
 
-// Rows that every user asks for first, each with all of the inputs: the covering array may give them
-// to no row of its own.
+// Rows that every user asks for first, each with all of the inputs: the covering array may give
+// them to no row of its own.
 std::vector<matrix::Row> plain_rows(matrix::Row row, std::initializer_list<matrix::RxInput> inputs);
 
 // The device's features (`ethtool -k`) that a row's frames make use of: the kernel does the work in

@@ -1,4 +1,5 @@
-// What a healthy NIC would still do with a frame that a virtual device handed over unfinished.
+// The work that a healthy NIC would still do on a frame that a virtual device handed over
+// unfinished.
 #pragma once
 
 #include <vector>
@@ -13,18 +14,18 @@ enum class WireKind {
     kMemory,  // a virtual device hands them over in memory, by design with work left to do
 };
 
-// What crossed the wire of one probe, and the same after a healthy NIC.
+// The frames of one probe behind a healthy NIC.
 struct Finished {
     std::vector<matrix::FrameBytes> frames;
     std::uint64_t unfinished = 0;  // frames that were handed over as they came, their request open
     std::uint64_t super_frames = 0;  // of them, not cut
 };
 
-// What a healthy NIC makes of one frame that is handed to it with this request.
+// Passes one frame with its request through a healthy NIC.
 std::vector<matrix::FrameBytes> through_healthy_nic(const matrix::FrameBytes& frame,
                                                     const frame::OffloadRequest& request);
 
-// What the device was set to leave to whoever comes after it.
+// The work that the device was set to leave to whoever comes after it.
 struct LeftToWire {
     bool checksums = false;
     bool segmentation = false;

@@ -14,7 +14,7 @@ namespace {
 using matrix::FindingKind;
 using matrix::TxFinding;
 
-// What the features that the row makes use of leave to the wire as they are set now.
+// The work that the row's features leave to the wire as they are set now.
 LeftToWire left_by(const matrix::Row& row, const SettingTaken& taken) {
     LeftToWire left;
     for (const std::string& name : features_used(row, taken.features)) {
@@ -129,7 +129,7 @@ Status confirm(const Path& path, std::size_t most_frames, const ProbeSet& set, W
         lost_beside += doubtful.size() != before ? again.tally.lost : 0;
         outcome.tally.lost = std::max(lost_beside, again.tally.lost);
     }
-    // What the last look showed for the first time is not confirmed either.
+    // Findings that the last look showed for the first time are not confirmed either.
     for (const auto& [number, first] : doubtful) {
         RowOutcome& row = outcome.rows[number];
         for (matrix::TxCellResult* result : {&row.wire, &row.finished}) {

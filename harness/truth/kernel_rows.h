@@ -49,8 +49,8 @@ struct ProbeSet {
 Result<ProbeSet> make_probes(const matrix::ProbeMaker& maker, matrix::Matrix matrix,
                              std::uint32_t each);
 
-// Sends the probes of all rows that `wanted` takes, at most `most_frames` frames at a time; the setting
-// is set already.
+// Sends the probes of all rows that `wanted` takes, at most `most_frames` frames at a time; the
+// setting is set already.
 Status send_and_judge(const Path& path, std::size_t most_frames, const ProbeSet& set,
                       const std::function<bool(std::size_t)>& wanted, SettingOutcome& outcome);
 
@@ -79,7 +79,7 @@ struct Judged {
     // Names of wrong values, most frequent first.
     std::vector<std::string> defect_names() const;
 };
-// Of the rows that `wanted` takes; wrong values get their names from all rows of the outcome.
+// Judges the rows that `wanted` takes; wrong values get their names from all rows of the outcome.
 Judged judge_rows(const SettingOutcome& outcome, const ProbeSet& set, WireKind wire,
                   const std::function<bool(std::size_t)>& wanted);
 

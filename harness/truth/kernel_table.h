@@ -1,4 +1,5 @@
-// The transmit side of a kernel device's truth table: profile expects, driver advertises, wire shows.
+// The transmit side of a kernel device's truth table: profile expects, driver advertises, wire
+// shows.
 #pragma once
 
 #include <optional>
@@ -30,7 +31,7 @@ struct TruthRun {
     TruthValues values;                 // what is said of all this
 };
 
-// What the profile says of a feature; empty without a profile or a word on it.
+// The profile's expectation of a feature; empty without a profile or a word on it.
 std::string expectation_of(const TruthRun& run, const std::string& feature);
 
 // "on", "off [fixed]", "not there".

@@ -46,7 +46,7 @@ std::vector<std::string> names_of(std::size_t dimension, ValueSet set) {
     return names;
 }
 
-// What a dimension has in failing rows, with the shorter of two lists: what it is, or what it is
+// A dimension's values in failing rows, as the shorter of two lists: those it has, or those it has
 // not.
 struct Constraint {
     std::size_t dimension;

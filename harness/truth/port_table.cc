@@ -67,7 +67,7 @@ void tally_sent(const TxRow& row, const std::string& offload, const NamesByPlace
             wrong += cause.frames;
         }
     }
-    // What never came is wrong as well, and was not seen.
+    // Frames that never came are wrong as well, and were not seen.
     tally.frames += std::max(row.result.seen, std::min(wrong, row.result.intended));
 }
 

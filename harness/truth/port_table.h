@@ -1,5 +1,5 @@
-// The truth table of a DPDK port: each offload that it has, or that the matrix asked for, under each
-// kind of traffic.
+// The truth table of a DPDK port: each offload that it has, or that the matrix asked for, under
+// each kind of traffic.
 #pragma once
 
 #include <optional>

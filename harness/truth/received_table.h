@@ -1,4 +1,5 @@
-// The receiving side of a kernel device's truth table: what its driver and the kernel say of frames.
+// The receiving side of a kernel device's truth table: what its driver and the kernel say of
+// frames.
 #pragma once
 
 #include <cstdint>
@@ -44,8 +45,8 @@ struct ReceiveOutcome {
     std::string id() const { return "rx." + setting.id(); }
 };
 
-// `again`: a second observation of these rows, behind all defects, in this order. Only what it shows
-// again is held against the device; the others become `once`.
+// `again`: a second observation of these rows, behind all defects, in this order. Only what it
+// shows again is held against the device; the others become `once`.
 void keep_confirmed(const std::vector<std::size_t>& rows, const port::PortInfo& device,
                     RowsRun again, ReceiveOutcome& outcome);
 

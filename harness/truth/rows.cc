@@ -60,7 +60,7 @@ bool ask_without_tunnel(frame::OffloadRequest& request) {
     return frame::check(request).has_value();
 }
 
-// What the port must offer for the request, and does not.
+// Offloads that the request needs and the port does not offer.
 std::vector<std::string> lacking_for(const frame::OffloadRequest& request,
                                      const port::PortInfo& device) {
     std::vector<std::string> lacking;

@@ -9,7 +9,7 @@ struct SettingWords {
     const char* id;
     const char* title;
 };
-// By Setting::Kind; those of one feature stand behind its name.
+// Indexed by Setting::Kind; the words of a single feature's setting stand behind its name.
 constexpr SettingWords kSettingWords[] = {{"as-found", "as found"},
                                           {"all-off", "all off"},
                                           {"all-on", "all on"},

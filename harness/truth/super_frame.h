@@ -11,7 +11,7 @@
 
 namespace pathproof::truth {
 
-// What crossed the wire of all super-frames of one kind.
+// The frames that crossed the wire of all super-frames of one kind.
 struct SegmentTally {
     std::uint64_t sent = 0;        // super-frames
     std::uint64_t frames = 0;      // segments that a perfect sender makes of them

@@ -1,5 +1,5 @@
-// Defects of what was sent: a port's findings and those of a kernel device come to the same names and
-// the same errata.
+// Defects of what was sent: a port's findings and those of a kernel device come to the same names
+// and the same errata.
 #include <boost/test/unit_test.hpp>
 
 #include "harness/truth/errata.h"

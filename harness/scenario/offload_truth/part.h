@@ -64,8 +64,8 @@ struct TrafficSeen {
     std::map<std::string, std::uint64_t> frames_of = {};
 };
 
-// Of two observations, the first of which failed: the second, INCONCLUSIVE where it does not show the
-// same again.
+// Of two observations, the first of which failed: the second, INCONCLUSIVE where it does not show
+// the same again.
 TrafficSeen confirmed(const TrafficSeen& first, TrafficSeen second);
 
 // Observes, and once more if that fails. Adds the cell with its evidence, and says of what is not

@@ -58,14 +58,14 @@ class TruthBench {
     Status send(const std::vector<matrix::FrameBytes>& frames);
     // Good and bad frames of rows sent to the device, and what its kernel says of them.
     Result<truth::RowsRun> receive(const truth::RowSettings& rows);
-    // Records while `send` sends, until as many frames came as it says are on their way, or none comes
-    // any more.
+    // Records while `send` sends, until as many frames came as it says are on their way, or none
+    // comes any more.
     Result<traffic::Recording> record(const std::function<Result<std::uint64_t>()>& send) {
         return exchange().record(send);
     }
 
-    // The cell's evidence/ID.pcapng and ID.txt with every field explained; nothing without an output
-    // folder.
+    // The cell's evidence/ID.pcapng and ID.txt with every field explained; nothing without an
+    // output folder.
     void keep(const std::vector<matrix::FrameBytes>& frames, const std::string& explanation,
               verdict::Cell& cell);
 
