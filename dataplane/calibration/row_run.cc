@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <functional>
-#include <set>
 #include <string_view>
 
 #include "dataplane/base/counts.h"
+#include "dataplane/matrix/causes.h"
 
 namespace pathproof::calibration {
 namespace {
@@ -75,26 +75,6 @@ class Receiver {
     Digest digest_;
 };
 
-const std::set<std::string>& misplaced_names() {
-    static const std::set<std::string> kNames = [] {
-        std::set<std::string> names;
-        for (int i = 1; i <= static_cast<int>(judge::Misplaced::kPlainAsTunnel); ++i) {
-            names.insert(judge::name(static_cast<judge::Misplaced>(i)));
-        }
-        return names;
-    }();
-    return kNames;
-}
-
-bool is_misplaced(const matrix::TxFinding& finding) {
-    const std::string first = finding.title.substr(0, finding.title.find(" or "));
-    return finding.kind != FindingKind::kChecksum && misplaced_names().contains(first);
-}
-
-// A word that a misplaced checksum explains may be so by chance in one frame; as many frames as a
-// name needs are none.
-constexpr std::uint64_t kEnoughMisplaced = 3;
-
 Verdict cause_of(const matrix::TxFinding& finding) {
     Verdict cause{
         .title = finding.title, .place = finding.place, .candidates = {}, .frames = finding.frames};
@@ -107,20 +87,12 @@ Verdict cause_of(const matrix::TxFinding& finding) {
 }  // namespace
 
 std::vector<Verdict> causes_of(const matrix::TxCellResult& result) {
-    std::uint64_t misplaced = 0;
-    for (const matrix::TxFinding& finding : result.findings) {
-        misplaced += is_misplaced(finding) ? finding.frames : 0;
-    }
-    const bool alone = std::ranges::all_of(result.findings, is_misplaced);
     std::vector<Verdict> causes;
-    for (const matrix::TxFinding& finding : result.findings) {
-        const bool sure = misplaced >= kEnoughMisplaced;
-        if (is_misplaced(finding) == sure || alone) {
-            causes.push_back(cause_of(finding));
-        }
-        if (alone && !sure) {
-            causes.back().candidates = {finding.title};
-            causes.back().title = "UNKNOWN";
+    for (const auto& [finding, named] : matrix::causes_among(result.findings)) {
+        causes.push_back(cause_of(*finding));
+        if (!named) {
+            causes.back().candidates = {finding->title};
+            causes.back().title = judge::name(judge::ChecksumName::kUnknown);
         }
     }
     return causes;

@@ -30,8 +30,7 @@ struct RowResult {
     bool clean() const { return verdicts.empty(); }
 };
 
-// The findings of a row without those that another one explains: a checksum that was written to the
-// wrong place leaves the right place unfinished.
+// The findings of a row without those that another one explains (matrix::causes_among()).
 std::vector<Verdict> causes_of(const matrix::TxCellResult& result);
 std::vector<Verdict> causes_of(const matrix::RxCellResult& result);
 

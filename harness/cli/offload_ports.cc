@@ -16,12 +16,12 @@
 #include "harness/fingerprint/host.h"
 #include "harness/lab/lab_file.h"
 #include "harness/lab/signals.h"
-#include "harness/offload/check.h"
-#include "harness/offload/device_class.h"
 #include "harness/ports/open.h"
 #include "harness/report/report.h"
 #include "harness/run/expected.h"
 #include "harness/run/publish.h"
+#include "harness/truth/check.h"
+#include "harness/truth/device_class.h"
 
 namespace pathproof::cli {
 namespace {
@@ -126,10 +126,10 @@ std::string in_words(const port::PortInfo& device) {
 verdict::RunResult describe_run(const OffloadCheckOptions& options, tester::Client& tester) {
     verdict::RunResult run;
     const auto& ports = tester.ports();
-    const port::Evidence evidence = offload::class_of_ports(ports[0].evidence, ports[1].evidence);
+    const port::Evidence evidence = truth::class_of_ports(ports[0].evidence, ports[1].evidence);
     run.evidence_class = port::evidence_name(evidence);
     run.evidence_note =
-        offload::evidence_note(evidence, fmt::format("{} ({})", ports[0].name, ports[0].driver));
+        truth::evidence_note(evidence, fmt::format("{} ({})", ports[0].name, ports[0].driver));
     run.command = run.repeat_command = command_of(options);
     run.options.command = "offload check";
     run.seed = options.seed;
@@ -154,7 +154,7 @@ void print_run(const verdict::RunResult& run) {
 }
 
 // One line that is rewritten on a terminal; elsewhere nothing until the end.
-offload::RowProgress tell_progress(bool terminal) {
+truth::RowProgress tell_progress(bool terminal) {
     return [terminal](std::size_t done, std::size_t all) {
         if (terminal) {
             fmt::print(stderr, "\roffload check: {} of {} rows{}", done, all,
@@ -178,7 +178,7 @@ Result<verdict::RunResult> run_on_ports(const OffloadCheckOptions& options) {
     }
     verdict::RunResult run = describe_run(options, *tester.client);
     run.profile = expected ? expected->id : "";
-    offload::CheckSettings settings{
+    truth::CheckSettings settings{
         .rows = {.strength = options.quick ? matrix::Strength::kPairs : matrix::Strength::kTriples,
                  .seed = options.seed,
                  .probes = options.frames,
@@ -190,7 +190,7 @@ Result<verdict::RunResult> run_on_ports(const OffloadCheckOptions& options) {
         .planted = options.faults,
         .out_dir = options.out.empty() ? "" : report::unfinished_folder(options.out)};
     settings.progress = tell_progress(isatty(STDERR_FILENO) == 1);
-    auto result = offload::check_ports(*tester.client, {}, settings);
+    auto result = truth::check_ports(*tester.client, settings);
     if (!result) {
         if (!options.out.empty()) {
             report::discard_output(options.out);

@@ -7,11 +7,11 @@
 #include "dataplane/port/device_name.h"
 #include "harness/agent/ethtool.h"
 #include "harness/lab/machine_use.h"
-#include "harness/offload/device_class.h"
 #include "harness/ports/choose.h"
 #include "harness/process/json_text.h"
 #include "harness/process/netns.h"
 #include "harness/process/program.h"
+#include "harness/truth/device_class.h"
 
 namespace pathproof::run {
 namespace {
@@ -132,10 +132,10 @@ Result<DeviceChoice> choose_device(const lab::CabledDevice& cable, agent::Client
         device.tester_port.pool_mbufs = port::kLongFrameMbufs;
         device.longest_packet = std::min<std::uint32_t>(9000, far_info.mtu);
     }
-    const port::Evidence evidence = offload::class_of_device(info);
+    const port::Evidence evidence = truth::class_of_device(info);
     return DeviceChoice{
         std::move(device), evidence,
-        offload::evidence_note(evidence, fmt::format("{} ({})", cable.name, info.driver))};
+        truth::evidence_note(evidence, fmt::format("{} ({})", cable.name, info.driver))};
 }
 
 }  // namespace pathproof::run

@@ -4,10 +4,10 @@
 #include <boost/algorithm/string.hpp>
 
 #include "harness/lab/privilege.h"
-#include "harness/offload/device_class.h"
 #include "harness/prices/run.h"
 #include "harness/process/log.h"
 #include "harness/run/device.h"
+#include "harness/truth/device_class.h"
 
 namespace pathproof::run {
 namespace {
@@ -65,7 +65,7 @@ Status take_lab(SessionOptions& session) {
         auto choice = TRY(choose_device(cabled, dut.get()));
         const bool first = !session.device;
         session.evidence =
-            first ? choice.evidence : offload::class_of_ports(session.evidence, choice.evidence);
+            first ? choice.evidence : truth::class_of_ports(session.evidence, choice.evidence);
         if (first) {
             session.device = std::move(choice.device);
         }

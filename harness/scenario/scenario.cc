@@ -7,7 +7,7 @@
 #include <chrono>
 
 #include "dataplane/base/join_each.h"
-#include "harness/scenario/offload_truth/conclude.h"
+#include "harness/scenario/offload_truth/offload_truth.h"
 #include "harness/scenario/pods/pod_life.h"
 #include "harness/scenario/pods/pod_paths.h"
 #include "harness/scenario/race/race_experiments.h"

@@ -57,10 +57,6 @@ inline constexpr OptionRow kResolvers{"resolvers",
                                       "--map",
                                       {}};
 
-// Of the offload truth table: all pairs of the matrix's dimensions, or all triples and each feature
-// on alone as well.
-enum class MatrixSize { kQuick, kFull };
-
 // Whether offload-truth has its own judge proven in the same run.
 enum class Calibrate { kNo, kQuick };
 

@@ -1,4 +1,5 @@
-// One run of the offload truth table over several devices under test: what each came to, side by side.
+// One run of the offload truth table over several devices under test: what each came to, side by
+// side.
 #pragma once
 
 #include <optional>
@@ -16,13 +17,13 @@ struct DutResult {
     std::optional<verdict::Cell> failure = std::nullopt;  // why it was not judged to the end
 };
 
-// Of a DUT that was not judged to the end: SKIP where it cannot be had here, else ERROR with the end
-// of what it said.
+// Of a DUT that was not judged to the end: SKIP where it cannot be had here, else ERROR with the
+// end of what it said.
 verdict::Cell unjudged_cell(const Error& error, const std::string& log);
 
-// All cells with the DUT's name before theirs; a table of the offloads of each, DUT by DUT, and behind
-// it the tables of each. The worst verdict is that of all; a cure is shown where that of each defect
-// is.
+// All cells with the DUT's name before theirs; a table of the offloads of each, DUT by DUT, and
+// behind it the tables of each. The worst verdict is that of all; a cure is shown where that of
+// each defect is.
 void conclude_duts(std::vector<DutResult> duts, verdict::ScenarioResult& result);
 
 // A table of `duts` x offloads, worst of the conditions under which each was seen. Its cells are

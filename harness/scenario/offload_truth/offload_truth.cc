@@ -9,6 +9,8 @@
 // And the other way: good and bad frames sent to the device, what its driver and the kernel say of
 // each, and what the kernel counts.
 
+#include "harness/scenario/offload_truth/offload_truth.h"
+
 #include <fmt/ranges.h>
 
 #include <algorithm>
@@ -21,16 +23,31 @@
 #include "harness/scenario/calibration_result.h"
 #include "harness/scenario/device_facts.h"
 #include "harness/scenario/measures.h"
+#include "harness/scenario/offload_truth/cells.h"
 #include "harness/scenario/offload_truth/duts.h"
 #include "harness/scenario/offload_truth/part.h"
 #include "harness/scenario/offload_truth/path.h"
 #include "harness/scenario/offload_truth/receive.h"
 #include "harness/scenario/offload_truth/segments.h"
 #include "harness/scenario/offload_truth/tunnels.h"
+#include "harness/truth/errata.h"
+#include "harness/truth/feature_use.h"
 
 namespace pathproof::scenario {
 namespace {
 
+using truth::Condition;
+using truth::Defect;
+using truth::is_on;
+using truth::Judged;
+using truth::MatrixSize;
+using truth::PathFacts;
+using truth::ProbeSet;
+using truth::Setting;
+using truth::SettingOutcome;
+using truth::TruthRun;
+using truth::WireKind;
+using truth::WrongValue;
 using verdict::Cell;
 using verdict::CellVerdict;
 using verdict::Observed;
@@ -111,9 +128,10 @@ Result<Plan> make_plan(const Context& context, const TruthBench& bench) {
     matrix::Matrix rows = matrix::make_matrix(
         limits, matrix::Direction::kTransmit,
         full ? matrix::Strength::kTriples : matrix::Strength::kPairs, context.options.seed);
-    std::ranges::copy(plain_rows({.handover = matrix::Handover::kInner}, {matrix::RxInput::kGood}),
-                      std::back_inserter(rows.rows));
-    auto set = TRY(make_probes(maker, std::move(rows), full ? kProbesFull : kProbesQuick));
+    std::ranges::copy(
+        truth::plain_rows({.handover = matrix::Handover::kInner}, {matrix::RxInput::kGood}),
+        std::back_inserter(rows.rows));
+    auto set = TRY(truth::make_probes(maker, std::move(rows), full ? kProbesFull : kProbesQuick));
     return Plan{size, std::move(set)};
 }
 
@@ -121,7 +139,7 @@ std::vector<std::string> varied_features(const ProbeSet& set,
                                          const std::vector<agent::Feature>& features) {
     std::set<std::string> varied;
     for (const matrix::Row& row : set.matrix.rows) {
-        const auto used = features_used(row, features);
+        const auto used = truth::features_used(row, features);
         varied.insert(used.begin(), used.end());
     }
     return {varied.begin(), varied.end()};
@@ -131,19 +149,22 @@ std::vector<std::string> varied_features(const ProbeSet& set,
 bool is_worth_sending(const Setting& setting, const matrix::Row& row) {
     const bool single =
         setting.kind == Setting::Kind::kOneOff || setting.kind == Setting::Kind::kOneOn;
-    return !single || condition_of(row) != Condition::kSoftware ||
+    return !single || truth::columns_by_request().of(row).condition != Condition::kSoftware ||
            row.buffers != matrix::Buffers::kOne;
 }
 
 Status send_setting(Context& context, TruthBench& bench, const Plan& plan, const TruthRun& run,
                     SettingOutcome& outcome) {
-    context.progress.step(cell_id(outcome.setting, std::nullopt));
+    context.progress.step(cell_id(outcome.setting));
     const std::vector<matrix::Row>& rows = plan.set.matrix.rows;
     const auto wanted = [&](std::size_t row) {
         return !bench.blind_to(rows[row]) && is_worth_sending(outcome.setting, rows[row]);
     };
-    TRY(send_and_judge(bench, plan.set, wanted, outcome));
-    return confirm(bench, plan.set, run.wire, outcome);
+    truth::KernelExchange cable = bench.exchange();
+    const truth::Path path = cable.path();
+    const std::size_t most_frames = bench.pace().frames;
+    TRY(send_and_judge(path, most_frames, plan.set, wanted, outcome));
+    return confirm(path, most_frames, plan.set, run.wire, outcome);
 }
 
 std::vector<std::string> left_out_of(const TruthBench& bench, const ProbeSet& set) {
@@ -182,9 +203,10 @@ Cell control_cell(const TruthRun& run) {
 const SettingOutcome* cure_of(const TruthRun& run, Setting::Kind kind) {
     for (const SettingOutcome& outcome : run.outcomes) {
         bool cures = outcome.setting.kind == kind;
-        for (std::size_t i = 0; cures && i < kConditions; ++i) {
-            const auto condition = static_cast<Condition>(i);
-            if (judge_condition(run, as_found(run), condition).observed() == Observed::kWrong) {
+        for (const truth::Column& column : truth::columns_by_request()) {
+            const Condition condition = column.condition;
+            if (cures &&
+                judge_condition(run, as_found(run), condition).observed() == Observed::kWrong) {
                 cures = judge_condition(run, outcome, condition).observed() == Observed::kRight;
             }
         }
@@ -203,28 +225,28 @@ const SettingOutcome* shown_cure(const TruthRun& run) {
 // Each wrong value of the first setting that shows any, and what was seen once under each.
 void add_values(const SettingOutcome& outcome, const Judged& judged,
                 const std::vector<Defect>& defects, TruthRun& run) {
-    std::map<std::pair<std::string, std::string>, WrongValue> values;
+    std::vector<WrongValue> values;
     for (const Defect& defect : defects) {
-        const matrix::TxFinding& finding = defect.finding;
-        const auto [at, added] = values.try_emplace({finding.place, title_of(finding)},
-                                                    WrongValue{.setting = outcome.setting.title(),
-                                                               .title = title_of(finding),
-                                                               .place = finding.place,
-                                                               .frames = judged.frames});
-        WrongValue& value = at->second;
-        if (added) {
-            value.where = fmt::format("for example in rows '{}'",
-                                      matrix::describe(run.set->matrix.rows[defect.row]));
-            if (finding.checksum != judge::ChecksumName::kUnknown) {
-                value.meaning = fmt::format("{}: {}.", judge::name(finding.checksum),
-                                            judge::meaning(finding.checksum));
-            }
+        WrongValue value{
+            .setting = outcome.setting.title(),
+            .title = defect.name,
+            .place = defect.place,
+            .where = fmt::format("for example in rows '{}'",
+                                 matrix::describe(run.set->matrix.rows[defect.rows.front()])),
+            .wrong = std::min(defect.frames, judged.frames),
+            .frames = judged.frames,
+            .observations = defect.observations};
+        if (defect.checksum != judge::ChecksumName::kUnknown) {
+            value.meaning = fmt::format("{}: {}.", judge::name(defect.checksum),
+                                        judge::meaning(defect.checksum));
         }
-        value.wrong = std::min(value.wrong + finding.frames, value.frames);
-        value.observations = std::max(value.observations, defect.observations);
+        values.push_back(std::move(value));
     }
+    std::ranges::sort(values, {}, [](const WrongValue& value) {
+        return std::pair<const std::string&, const std::string&>(value.place, value.title);
+    });
     const SettingOutcome* cure = &outcome == &as_found(run) ? shown_cure(run) : nullptr;
-    for (auto& [key, value] : values) {
+    for (WrongValue& value : values) {
         if (cure != nullptr && value.observations > 1) {
             const std::string feature = cure->setting.kind == Setting::Kind::kAllOff
                                             ? fmt::format("{} off", fmt::join(run.varied, " off "))
@@ -232,8 +254,8 @@ void add_values(const SettingOutcome& outcome, const Judged& judged,
             value.cure = fmt::format(
                 "`ethtool -K DEV {}`. Seen in this run: every frame that was wrong is right then.",
                 feature);
-            value.before = cell_id(as_found(run).setting, std::nullopt);
-            value.after = cell_id(cure->setting, std::nullopt);
+            value.before = cell_id(as_found(run).setting);
+            value.after = cell_id(cure->setting);
         }
         run.values.wrong.push_back(std::move(value));
     }
@@ -312,7 +334,7 @@ Result<TruthRun> judge_device(Context& context, TruthBench& bench, const Plan& p
                                    return prove_path(bench, plan.set, receive_rows(context, bench),
                                                      run.values.path);
                                }};
-    std::ranges::copy(receive_features(features), std::back_inserter(proof.features));
+    std::ranges::copy(truth::receive_features(features), std::back_inserter(proof.features));
     const auto proven = TRY(run_part(bench, proof));
     result.cells.push_back(path_cell(run.values.path));
     if (!run.values.path.proven()) {

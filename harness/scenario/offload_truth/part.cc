@@ -18,7 +18,7 @@ TrafficSeen confirmed(const TrafficSeen& first, TrafficSeen second) {
 
 Result<TrafficSeen> observe_traffic(Context& context, TruthBench& bench, const std::string& id,
                                     const std::function<Result<TrafficSeen>()>& observe,
-                                    TruthRun& run, verdict::ScenarioResult& result) {
+                                    truth::TruthRun& run, verdict::ScenarioResult& result) {
     context.progress.step(id);
     TrafficSeen point = TRY(observe());
     verdict::Cell& cell = point.cell;

@@ -8,7 +8,8 @@
 #include <vector>
 
 #include "harness/scenario/first_error.h"
-#include "harness/scenario/offload_truth/table.h"
+#include "harness/scenario/offload_truth/cells.h"
+#include "harness/scenario/offload_truth/feature_switch.h"
 
 namespace pathproof::scenario {
 
@@ -21,7 +22,7 @@ template <typename Outcome>
 struct Part {
     std::string id;                     // "tx", "rx": of its cells
     std::vector<std::string> features;  // that its points set
-    std::vector<Setting> points;
+    std::vector<truth::Setting> points;
     std::function<Status(Outcome&)> judge;  // sends as well
 };
 
@@ -38,7 +39,7 @@ Result<PartRun<Outcome>> run_part(TruthBench& bench, const Part<Outcome>& part) 
     auto features = TRY(FeatureSwitch::take(bench.host(), bench.device().name, part.features));
     PartRun<Outcome> run{.as_found = features.as_found()};
     const Status judged = [&]() -> Status {
-        for (const Setting& point : part.points) {
+        for (const truth::Setting& point : part.points) {
             Outcome& outcome = run.outcomes.emplace_back();
             outcome.setting = point;
             outcome.taken = TRY(features.set(point));
@@ -63,14 +64,14 @@ struct TrafficSeen {
     std::map<std::string, std::uint64_t> frames_of = {};
 };
 
-// Of two observations, the first of which failed: the second, INCONCLUSIVE where it does not show the
-// same again.
+// Of two observations, the first of which failed: the second, INCONCLUSIVE where it does not show
+// the same again.
 TrafficSeen confirmed(const TrafficSeen& first, TrafficSeen second);
 
 // Observes, and once more if that fails. Adds the cell with its evidence, and says of what is not
 // confirmed that it could not be judged.
 Result<TrafficSeen> observe_traffic(Context& context, TruthBench& bench, const std::string& id,
                                     const std::function<Result<TrafficSeen>()>& observe,
-                                    TruthRun& run, verdict::ScenarioResult& result);
+                                    truth::TruthRun& run, verdict::ScenarioResult& result);
 
 }  // namespace pathproof::scenario

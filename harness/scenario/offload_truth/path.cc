@@ -15,6 +15,15 @@ namespace {
 using namespace std::chrono_literals;
 using matrix::FrameBytes;
 using matrix::Probe;
+using truth::Carried;
+using truth::is_on;
+using truth::PathCount;
+using truth::PathDrop;
+using truth::PathEnd;
+using truth::PathFacts;
+using truth::ProbeSet;
+using truth::Setting;
+using truth::TesterTally;
 
 // With a tunnel's headers around 256 bytes a row has no room in less.
 constexpr std::uint32_t kLeastMtu = 704;
@@ -163,7 +172,7 @@ Status prove_sent(TruthBench& bench, const ProbeSet& set, PathFacts& path) {
     return failed ? Status() : Status(pass_on(failed.error()));
 }
 
-Status prove_received(TruthBench& bench, offload::RowSettings settings, PathFacts& path) {
+Status prove_received(TruthBench& bench, truth::RowSettings settings, PathFacts& path) {
     settings.plain = true;
     settings.probes = 1;
     for (const auto patience : {settings.patience, std::chrono::milliseconds(kLongPatience)}) {
@@ -172,7 +181,7 @@ Status prove_received(TruthBench& bench, offload::RowSettings settings, PathFact
         const PathCount before = path.to_device;
         PathCount& count = path.to_device;
         count = {.own_loss = run.objections.size()};
-        for (const offload::RxRow& row : run.received) {
+        for (const truth::RxRow& row : run.received) {
             const matrix::Deliveries& delivered = row.result.deliveries;
             count.sent += row.result.frames;
             count.right += row.result.frames - delivered.good_lost - delivered.bad_lost;
@@ -250,7 +259,7 @@ Result<std::uint32_t> find_mtu(TruthBench& bench, std::uint32_t longest) {
     return carried;
 }
 
-Status prove_path(TruthBench& bench, const ProbeSet& set, const offload::RowSettings& received,
+Status prove_path(TruthBench& bench, const ProbeSet& set, const truth::RowSettings& received,
                   PathFacts& path) {
     path.device.xdp = xdp_of(bench.dut(), path.device.name);
     DropWatch watch(bench.dut(), path.device, path.far);

@@ -7,9 +7,11 @@
 #include <vector>
 
 #include "harness/drops/tracer.h"
-#include "harness/offload/rows.h"
-#include "harness/scenario/offload_truth/conclude.h"
-#include "harness/scenario/offload_truth/judge.h"
+#include "harness/scenario/offload_truth/feature_switch.h"
+#include "harness/scenario/offload_truth/truth_bench.h"
+#include "harness/truth/conclude.h"
+#include "harness/truth/kernel_rows.h"
+#include "harness/truth/rows.h"
 
 namespace pathproof::scenario {
 
@@ -22,11 +24,11 @@ class FarEnd {
     FarEnd& operator=(FarEnd&&) = delete;
     ~FarEnd();
 
-    const PathEnd& end() const { return end_; }
+    const truth::PathEnd& end() const { return end_; }
 
   private:
     FarEnd() = default;
-    PathEnd end_;
+    truth::PathEnd end_;
     std::unique_ptr<agent::Client> agent_;
     std::unique_ptr<FeatureSwitch> features_;
 };
@@ -38,30 +40,30 @@ Result<std::uint32_t> find_mtu(TruthBench& bench, std::uint32_t longest);
 // Sends plain frames of all kinds to the tester's port, and back good ones of `received`. What came
 // only after longer waiting, or fewer at a time, sets the bench's pace for the run. With nothing
 // left to the device: its offloads are off.
-Status prove_path(TruthBench& bench, const ProbeSet& set, const offload::RowSettings& received,
-                  PathFacts& path);
+Status prove_path(TruthBench& bench, const truth::ProbeSet& set, const truth::RowSettings& received,
+                  truth::PathFacts& path);
 
 // The device's end of the cable, but for what is found out while the path is proven.
-PathEnd device_end(const TruthBench& bench);
+truth::PathEnd device_end(const TruthBench& bench);
 
 // What the kernels of both ends drop while this lives, for reasons that are no checksum's. The
 // device's end is watched by its agent.
 class DropWatch {
   public:
-    DropWatch(agent::Client& dut, PathEnd device, const PathEnd& far = {});
+    DropWatch(agent::Client& dut, truth::PathEnd device, const truth::PathEnd& far = {});
     DropWatch(const DropWatch&) = delete;
     DropWatch& operator=(const DropWatch&) = delete;
     ~DropWatch();
     // Most packets first. Nothing where the kernel's drops cannot be read: why_not() says why.
-    Result<std::vector<PathDrop>> stop();
+    Result<std::vector<truth::PathDrop>> stop();
     const std::string& why_not() const { return why_not_; }
     // Packets that CPUs dropped from full backlogs meanwhile.
     std::uint64_t backlog() const { return backlog_; }
 
   private:
     agent::Client& dut_;
-    PathEnd device_;
-    PathEnd far_;
+    truth::PathEnd device_;
+    truth::PathEnd far_;
     std::unique_ptr<drops::DropTracer> tracer_;
     bool watched_ = false;
     std::uint64_t backlog_before_ = 0;

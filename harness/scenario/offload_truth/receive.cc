@@ -7,31 +7,32 @@
 
 #include "dataplane/base/join_each.h"
 #include "dataplane/judge/explain.h"
-#include "harness/offload/defects.h"
-#include "harness/offload/truth.h"
 #include "harness/scenario/measures.h"
 #include "harness/scenario/offload_truth/counters.h"
 #include "harness/scenario/offload_truth/part.h"
+#include "harness/truth/errata.h"
+#include "harness/truth/feature_use.h"
+#include "harness/truth/port_table.h"
+#include "harness/truth/received_table.h"
 
 namespace pathproof::scenario {
 namespace {
 
-using offload::Findings;
+using truth::counted_kinds;
+using truth::CountedKind;
+using truth::is_on;
+using truth::kCountedKinds;
+using truth::KindCount;
+using truth::receive_features;
+using truth::ReceiveOutcome;
+using truth::Setting;
+using truth::SettingTaken;
+using truth::TruthPart;
+using truth::TruthRun;
+using truth::WireKind;
+using truth::WrongValue;
 using verdict::Cell;
 using verdict::CellVerdict;
-
-struct ReceiveOutcome {
-    Setting setting;
-    SettingTaken taken;
-    offload::RowsRun run;
-    Findings findings;
-    std::vector<offload::Defect> once;  // seen once, not confirmed
-    std::vector<offload::Defect> silences;
-    KindCounts counts;
-    bool counted = false;
-
-    std::string id() const { return "rx." + setting.id(); }
-};
 
 using ReceiveRun = PartRun<ReceiveOutcome>;
 
@@ -47,62 +48,41 @@ port::PortInfo promises_of(const TruthRun& run, const SettingTaken& taken) {
 
 }  // namespace
 
-offload::RowSettings receive_rows(const Context& context, const TruthBench& bench) {
+truth::RowSettings receive_rows(const Context& context, const TruthBench& bench) {
     const bool full = context.options.matrix() == MatrixSize::kFull;
-    return {
-        .directions = offload::Directions::kReceived,
-        .strength = full ? matrix::Strength::kTriples : matrix::Strength::kPairs,
-        .seed = context.options.seed,
-        .probes = full ? kProbesFull : kProbesQuick,
-        .mtu = bench.device().longest_packet,
-        .also_received = plain_rows({.handover = matrix::Handover::kSoftware},
-                                    {matrix::RxInput::kGood, matrix::RxInput::kBadInnerTransport}),
-        .only_also = false,
-        .patience = bench.pace().patience / 2};
+    return {.directions = truth::Directions::kReceived,
+            .strength = full ? matrix::Strength::kTriples : matrix::Strength::kPairs,
+            .seed = context.options.seed,
+            .probes = full ? kProbesFull : kProbesQuick,
+            .mtu = bench.device().longest_packet,
+            .also_received =
+                truth::plain_rows({.handover = matrix::Handover::kSoftware},
+                                  {matrix::RxInput::kGood, matrix::RxInput::kBadInnerTransport}),
+            .only_also = false,
+            .patience = bench.pace().patience / 2};
 }
 
 namespace {
-
-bool is_same(const offload::Defect& a, const offload::Defect& b) {
-    return a.place == b.place && a.title == b.title &&
-           (a.place != "frame" || (a.frames == b.frames && a.rows.size() == b.rows.size()));
-}
 
 // The rows behind the defects are received once more; what does not show again is not held against
 // the device.
 Status confirm_received(const Context& context, TruthBench& bench, const port::PortInfo& device,
                         ReceiveOutcome& outcome) {
     std::set<std::size_t> rows;
-    for (const offload::Defect& defect : outcome.findings.defects) {
+    for (const truth::Defect& defect : outcome.findings.defects) {
         rows.insert(defect.rows.begin(), defect.rows.end());
     }
     if (rows.empty()) {
         return {};
     }
-    offload::RowSettings settings = receive_rows(context, bench);
+    truth::RowSettings settings = receive_rows(context, bench);
     settings.only_also = true;
     settings.also_received.clear();
     for (const std::size_t row : rows) {
         settings.also_received.push_back(outcome.run.received[row].row);
     }
-    auto run = TRY(bench.receive(settings));
-    const Findings again = offload::find_defects(run, device, {});
-    std::vector<offload::Defect> confirmed;
-    for (offload::Defect& defect : outcome.findings.defects) {
-        const bool shown = std::ranges::any_of(
-            again.defects, [&](const offload::Defect& other) { return is_same(defect, other); });
-        (shown ? confirmed : outcome.once).push_back(std::move(defect));
-    }
-    outcome.findings.defects = std::move(confirmed);
-    for (const offload::Defect& defect : outcome.once) {
-        for (const std::size_t row : defect.rows) {
-            const auto at = std::distance(rows.begin(), rows.find(row));
-            outcome.run.received[row].result = run.received[static_cast<std::size_t>(at)].result;
-            outcome.run.received[row].result.findings.clear();
-        }
-    }
-    // A loss that was none the second time took nothing that is judged.
-    outcome.run.objections = std::move(run.objections);
+    auto again = TRY(bench.receive(settings));
+    truth::keep_confirmed({rows.begin(), rows.end()}, device, std::move(again), outcome);
     return {};
 }
 
@@ -111,10 +91,11 @@ Status measure(Context& context, TruthBench& bench, const TruthRun& run,
     context.progress.step(outcome.id());
     outcome.run = TRY(bench.receive(receive_rows(context, bench)));
     const port::PortInfo device = promises_of(run, outcome.taken);
-    outcome.findings = offload::find_defects(outcome.run, device, {});
-    outcome.silences = offload::take_silences(outcome.findings);
+    outcome.findings = truth::find_defects(outcome.run, device, {});
+    outcome.silences = truth::take_silences(outcome.findings);
     TRY(confirm_received(context, bench, device, outcome));
-    offload::explain_by_errata(outcome.findings, outcome.run, run.errata, device, "");
+    truth::explain_by_errata(outcome.findings.defects, run.errata,
+                             {.driver = run.driver, .kernel = run.kernel, .dpdk = ""});
     if (addressed != nullptr) {
         outcome.counts = TRY(count_addressed(bench, *addressed, context.options.seed));
         outcome.counted = true;
@@ -123,7 +104,7 @@ Status measure(Context& context, TruthBench& bench, const TruthRun& run,
 }
 
 Cell cell_of(const ReceiveOutcome& outcome) {
-    const offload::KernelReceived seen = offload::count_received(outcome.run);
+    const truth::KernelReceived seen = truth::count_received(outcome.run);
     Cell cell{
         .id = outcome.id(),
         .toggles = {{"offloads", outcome.setting.title()}, {"frames", "received, good and bad"}},
@@ -133,16 +114,16 @@ Cell cell_of(const ReceiveOutcome& outcome) {
         count_of("frames_bad", "of them with a wrong checksum", seen.bad),
         count_of("claims", "transport checksums that a claim was made of", seen.claimed),
         count_of("verifiable", "of so many that can be judged", seen.verifiable)};
-    const std::vector<offload::Defect>& defects = outcome.findings.defects;
+    const std::vector<truth::Defect>& defects = outcome.findings.defects;
     if (!outcome.run.objections.empty()) {
         cell.verdict = CellVerdict::kError;
         cell.reason = fmt::format("{}", fmt::join(outcome.run.objections, "; "));
     } else if (!defects.empty()) {
         cell.verdict = CellVerdict::kFail;
         cell.cause = defects.front().title;
-        cell.reason = join_each(defects, &offload::Defect::signature);
+        cell.reason = join_each(defects, &truth::Defect::signature);
     } else if (!outcome.once.empty()) {
-        const offload::Defect& once = outcome.once.front();
+        const truth::Defect& once = outcome.once.front();
         cell.verdict = CellVerdict::kInconclusive;
         cell.reason =
             fmt::format("seen once, not confirmed: {}, {} frames", once.signature(), once.frames);
@@ -151,20 +132,19 @@ Cell cell_of(const ReceiveOutcome& outcome) {
 }
 
 // The frames behind the defects of one condition, with every field explained.
-Cell failing_cell(const ReceiveOutcome& outcome, std::size_t condition,
-                  const std::vector<const offload::Defect*>& defects, TruthBench& bench) {
-    Cell cell{
-        .id = outcome.id() + "." + offload::condition_word(condition),
-        .toggles = {{"offloads", outcome.setting.title()},
-                    {"frames", std::string("received: ") + offload::condition_name(condition)}},
-        .verdict = CellVerdict::kFail,
-        .reason = join_each(defects, &offload::Defect::signature),
-        .cause = defects.front()->title};
+Cell failing_cell(const ReceiveOutcome& outcome, const truth::Column& column,
+                  const std::vector<const truth::Defect*>& defects, TruthBench& bench) {
+    Cell cell{.id = outcome.id() + "." + column.word,
+              .toggles = {{"offloads", outcome.setting.title()},
+                          {"frames", std::string("received: ") + column.name}},
+              .verdict = CellVerdict::kFail,
+              .reason = join_each(defects, &truth::Defect::signature),
+              .cause = defects.front()->title};
     std::vector<matrix::FrameBytes> frames;
     std::string text;
     std::uint64_t wrong = 0;
-    for (const offload::Defect* each : defects) {
-        const offload::Defect& defect = *each;
+    for (const truth::Defect* each : defects) {
+        const truth::Defect& defect = *each;
         wrong += defect.frames;
         text += fmt::format("{}: {} frames in {} rows; {}\n", defect.signature(), defect.frames,
                             defect.rows.size(), defect.where);
@@ -188,22 +168,15 @@ Cell failing_cell(const ReceiveOutcome& outcome, std::size_t condition,
 void add_cells(const ReceiveRun& run, TruthBench& bench, std::vector<Cell>& cells) {
     for (const ReceiveOutcome& outcome : run.outcomes) {
         cells.push_back(cell_of(outcome));
-        for (std::size_t condition = 0; condition < offload::kConditions; ++condition) {
-            const auto defects = offload::defects_in(outcome.run, outcome.findings,
-                                                     profile::Direction::kReceive, condition);
+        for (const truth::Column& column : truth::columns_by_shape()) {
+            const auto defects = truth::defects_in(outcome.run, outcome.findings,
+                                                   profile::Direction::kReceive, column);
             if (defects.empty()) {
                 continue;
             }
-            cells.push_back(failing_cell(outcome, condition, defects, bench));
+            cells.push_back(failing_cell(outcome, column, defects, bench));
         }
     }
-}
-
-// "set off, is off"
-std::string set_and_is(const ReceiveOutcome& outcome, const std::string& feature) {
-    return fmt::format("set {}, is {}",
-                       outcome.setting.kind == Setting::Kind::kOneOff ? "off" : "on",
-                       is_on(outcome.taken.features, feature) ? "on" : "off");
 }
 
 // Of the features under a setting: "rx-checksum on, rx-gro off".
@@ -211,66 +184,6 @@ std::string state_of(const std::vector<agent::Feature>& features) {
     return join_each(receive_features(features), [&](const std::string& name) {
         return fmt::format("{} {}", name, is_on(features, name) ? "on" : "off");
     });
-}
-
-std::string label_of(const Setting& setting) {
-    switch (setting.kind) {
-        case Setting::Kind::kAsFound: return "rx-checksum";
-        case Setting::Kind::kOneOff: return setting.feature + ", alone off";
-        case Setting::Kind::kOneOn:
-        case Setting::Kind::kAllOn:
-        case Setting::Kind::kAllOff: break;
-    }
-    return "rx-checksum and rx-gro, both on";
-}
-
-void describe_row(const TruthRun& run, const ReceiveOutcome& outcome,
-                  const std::vector<agent::Feature>& as_found, verdict::TruthRow& row) {
-    const bool found = outcome.setting.kind == Setting::Kind::kAsFound;
-    const std::string feature =
-        outcome.setting.feature.empty() ? "rx-checksum" : outcome.setting.feature;
-    row.expected = expectation_of(run, feature);
-    row.advertised = found ? advertised(as_found, feature) : set_and_is(outcome, feature);
-    std::vector<std::string> sentences;
-    for (const offload::Defect& defect : outcome.findings.defects) {
-        sentences.push_back(
-            fmt::format("{}: {} frames; {}", defect.signature(), defect.frames, defect.where));
-        row.errata.insert(row.errata.end(), defect.errata.begin(), defect.errata.end());
-    }
-    for (const offload::Defect& silence : outcome.silences) {
-        sentences.push_back(fmt::format(
-            "vouches for no {} checksum of {}: the kernel checks each by itself, which costs CPU",
-            silence.place, silence.frames));
-    }
-    row.finding = fmt::format("{}", fmt::join(sentences, "; "));
-}
-
-verdict::TruthTable claims_table(const TruthRun& run, const ReceiveRun& received) {
-    verdict::TruthTable table{.title = "Receive offloads: what is said of good and bad frames",
-                              .device = run.device};
-    std::uint64_t frames = 0;
-    for (std::size_t i = 0; i < offload::kConditions; ++i) {
-        table.conditions.emplace_back(offload::condition_name(i));
-    }
-    for (const ReceiveOutcome& outcome : received.outcomes) {
-        verdict::TruthRow row = offload::kernel_claims(outcome.run, outcome.id());
-        row.offload = label_of(outcome.setting);
-        describe_row(run, outcome, received.as_found, row);
-        table.rows.push_back(std::move(row));
-        frames += offload::count_received(outcome.run).frames;
-    }
-    for (const ReceiveOutcome& outcome : received.outcomes) {
-        verdict::TruthRow row = offload::kernel_delivery(outcome.run, outcome.id());
-        row.offload = "delivery, " + outcome.setting.title();
-        row.advertised = "-";
-        table.rows.push_back(std::move(row));
-    }
-    table.excluded = fmt::format(
-        "{} frames, good ones and each layer bad singly and doubly. csum valid: "
-        "TP_STATUS_CSUM_VALID of PACKET_AUXDATA, and true of every frame that it was said of; the "
-        "kernel says nothing of IP headers, and calls nothing bad.",
-        frames);
-    return table;
 }
 
 void add_counter_values(const CounterVerdict& judged, const std::string& setting,
@@ -353,13 +266,13 @@ void add_values(const ReceiveRun& received, const std::vector<Cell>& counter_cel
         return outcome.findings.defects.empty() && outcome.once.empty();
     });
     for (const ReceiveOutcome& outcome : received.outcomes) {
-        run.values.received += offload::count_received(outcome.run).frames;
-        for (const offload::Defect& silence : outcome.silences) {
+        run.values.received += truth::count_received(outcome.run).frames;
+        for (const truth::Defect& silence : outcome.silences) {
             run.values.unvouched.push_back(
                 {outcome.setting.title(), silence.place, silence.frames});
         }
         for (const auto* defects : {&outcome.findings.defects, &outcome.once}) {
-            for (const offload::Defect& defect : *defects) {
+            for (const truth::Defect& defect : *defects) {
                 const std::uint64_t frames = frames_in(outcome, defect.rows);
                 WrongValue value{.part = TruthPart::kReceived,
                                  .setting = outcome.setting.title(),
@@ -393,7 +306,7 @@ void add_values(const ReceiveRun& received, const std::vector<Cell>& counter_cel
 }  // namespace
 
 std::size_t receive_steps(const std::vector<agent::Feature>& features) {
-    return receive_settings_for(features).size();
+    return truth::receive_settings_for(features).size();
 }
 
 Status judge_receipt(Context& context, TruthBench& bench, TruthRun& run,
@@ -401,14 +314,14 @@ Status judge_receipt(Context& context, TruthBench& bench, TruthRun& run,
     auto addressed = AddressedDevice::take(bench.host(), bench.device().name);
     const Part<ReceiveOutcome> part{.id = "rx",
                                     .features = receive_features(run.as_found),
-                                    .points = receive_settings_for(run.as_found),
+                                    .points = truth::receive_settings_for(run.as_found),
                                     .judge = [&](ReceiveOutcome& outcome) {
                                         return measure(context, bench, run,
                                                        addressed ? &*addressed : nullptr, outcome);
                                     }};
     const ReceiveRun received = TRY(run_part(bench, part));
     add_cells(received, bench, result.cells);
-    result.truth_tables.push_back(claims_table(run, received));
+    result.truth_tables.push_back(truth::claims_table(run, received.as_found, received.outcomes));
     std::vector<Cell> counter_cells;
     result.truth_tables.push_back(
         counters_table(run, received, addressed ? "" : addressed.error().message, counter_cells));

@@ -2,8 +2,8 @@
 // and the kernel say of each (PACKET_AUXDATA), and what the kernel counts of those for itself.
 #pragma once
 
-#include "harness/offload/rows.h"
-#include "harness/scenario/offload_truth/table.h"
+#include "harness/scenario/offload_truth/cells.h"
+#include "harness/truth/rows.h"
 
 namespace pathproof::scenario {
 
@@ -11,11 +11,11 @@ namespace pathproof::scenario {
 std::size_t receive_steps(const std::vector<agent::Feature>& features);
 
 // The rows that are received.
-offload::RowSettings receive_rows(const Context& context, const TruthBench& bench);
+truth::RowSettings receive_rows(const Context& context, const TruthBench& bench);
 
 // Adds cells, two truth tables and what is wrong to those of the transmit side, whose features are
 // as they were found. `run`: of the transmit side.
-Status judge_receipt(Context& context, TruthBench& bench, TruthRun& run,
+Status judge_receipt(Context& context, TruthBench& bench, truth::TruthRun& run,
                      verdict::ScenarioResult& result);
 
 }  // namespace pathproof::scenario

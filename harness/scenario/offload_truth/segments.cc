@@ -9,11 +9,20 @@
 #include "harness/scenario/measures.h"
 #include "harness/scenario/offload_truth/addressed.h"
 #include "harness/scenario/offload_truth/part.h"
+#include "harness/truth/super_frame.h"
 
 namespace pathproof::scenario {
 namespace {
 
 using frame::Family;
+using truth::advertised;
+using truth::is_on;
+using truth::SegmentTally;
+using truth::Setting;
+using truth::SettingTaken;
+using truth::TruthPart;
+using truth::TruthRun;
+using truth::WireKind;
 using verdict::Cell;
 using verdict::CellVerdict;
 using verdict::Observation;
@@ -36,7 +45,7 @@ constexpr std::array<const char*, 2> kKindWords = {"tcp", "udp"};
 // checksum flag of none that exists.
 struct SegmentFeature {
     const char* name;
-    OuterSum outer;
+    truth::OuterSum outer;
     const char* device;
     unsigned vni;
     std::uint32_t own;  // inside the tunnel; the far end is one more
@@ -46,8 +55,8 @@ struct SegmentFeature {
 };
 // 198.19.254.1/30 and 198.19.254.5/30 (RFC 2544).
 constexpr std::array<SegmentFeature, 2> kFeatures = {{
-    {"tx-udp_tnl-csum-segmentation", OuterSum::kComputed, "ppseg1", 45, 0xc613fe01},
-    {"tx-udp_tnl-segmentation", OuterSum::kZero, "ppseg0", 46, 0xc613fe05},
+    {"tx-udp_tnl-csum-segmentation", truth::OuterSum::kComputed, "ppseg1", 45, 0xc613fe01},
+    {"tx-udp_tnl-segmentation", truth::OuterSum::kZero, "ppseg0", 46, 0xc613fe05},
 }};
 
 // As found, each alone off, and off with the checksums.
@@ -72,7 +81,7 @@ struct SegmentOutcome {
     }
     std::string id(SegmentKind kind) const {
         return fmt::format("segments.{}.{}.{}",
-                           feature().outer == OuterSum::kComputed ? "udpcsum" : "noudpcsum",
+                           feature().outer == truth::OuterSum::kComputed ? "udpcsum" : "noudpcsum",
                            as_found()             ? "as-found"
                            : setting.with.empty() ? "off"
                                                   : "all-software",
@@ -98,7 +107,7 @@ Status make_tunnels(AddressedDevice& addressed, const TruthDevice& device) {
             fmt::format("vxlan id {} dstport 4789 local {} remote {} dev {} {}", feature.vni,
                         frame::to_string(AddressedDevice::own(Family::kIpv4)),
                         frame::to_string(AddressedDevice::tester(Family::kIpv4)), device.name,
-                        feature.outer == OuterSum::kComputed ? "udpcsum" : "noudpcsum");
+                        feature.outer == truth::OuterSum::kComputed ? "udpcsum" : "noudpcsum");
         TRY(addressed.add_device({.name = feature.device,
                                   .mtu = std::min(1400u, device.longest_packet - kEnvelope),
                                   .type = type,
@@ -192,9 +201,9 @@ TrafficSeen judge_tally(const SegmentOutcome& point, SegmentKind kind, SegmentTa
         names.push_back(name);
     }
     Cell cell{.id = point.id(kind),
-              .toggles = {{"tunnel of the kernel", point.feature().outer == OuterSum::kComputed
-                                                       ? "vxlan udpcsum"
-                                                       : "vxlan noudpcsum"},
+              .toggles = {{"tunnel of the kernel",
+                           point.feature().outer == truth::OuterSum::kComputed ? "vxlan udpcsum"
+                                                                               : "vxlan noudpcsum"},
                           {point.feature().name, point.state()},
                           {"super-frames", kKindNames[static_cast<std::size_t>(kind)]}},
               .verdict = CellVerdict::kPass};

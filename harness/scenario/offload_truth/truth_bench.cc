@@ -1,37 +1,16 @@
 #include "harness/scenario/offload_truth/truth_bench.h"
 
-#include <algorithm>
-
-#include "harness/offload/batch.h"
-#include "harness/offload/kernel_rx.h"
 #include "harness/ports/open.h"
 #include "harness/scenario/measures.h"
+#include "harness/truth/batch.h"
+#include "harness/truth/kernel_rx.h"
 
 namespace pathproof::scenario {
 namespace {
 
-using namespace std::chrono_literals;
 using matrix::FrameBytes;
 using matrix::Probe;
 using matrix::Row;
-
-constexpr std::uint64_t kRecordedBytes = 8u << 20;  // of one batch, of jumbo frames too
-
-std::size_t frames_of(const Probe& probe) {
-    return std::max(probe.handed.size(), probe.intended.size());
-}
-
-// The probes [begin, end) that go out together.
-std::size_t end_of_batch(const std::vector<Probe>& probes, std::size_t begin, std::size_t most) {
-    std::size_t end = begin;
-    for (std::size_t frames = 0; end < probes.size(); ++end) {
-        frames += frames_of(probes[end]);
-        if (frames > most && end > begin) {
-            break;
-        }
-    }
-    return end;
-}
 
 }  // namespace
 
@@ -60,7 +39,7 @@ Result<std::unique_ptr<TruthBench>> TruthBench::open(Context& context, const Tru
 }
 
 std::optional<std::string> TruthBench::blind_to(const matrix::Row& row) const {
-    if (offload::is_put_together(row, tester_port())) {
+    if (truth::is_put_together(row, tester_port())) {
         return "the tester's af_packet port has the kernel put IPv4 fragments together "
                "(PACKET_FANOUT_FLAG_DEFRAG) before it sees them";
     }
@@ -80,17 +59,8 @@ Status TruthBench::send(const std::vector<FrameBytes>& frames) {
     return {};
 }
 
-Result<offload::RowsRun> TruthBench::receive(const offload::RowSettings& rows) {
-    return offload::receive_by_kernel(*tester_, *dut_, device_.name, rows);
-}
-
-Result<traffic::Recording> TruthBench::record(const std::function<Result<std::uint64_t>()>& send) {
-    TRY(tester_->start_recording({.most_bytes = kRecordedBytes}));
-    const auto expected = send();
-    auto recording = tester_->stop_recording({.expected = expected.value_or(0),
-                                              .quiet = pace_.patience,
-                                              .longest = 2s + 3 * pace_.patience});
-    return expected ? std::move(recording) : pass_on(expected.error());
+Result<truth::RowsRun> TruthBench::receive(const truth::RowSettings& rows) {
+    return truth::receive_by_kernel(*tester_, *dut_, device_.name, rows);
 }
 
 void TruthBench::keep(const std::vector<FrameBytes>& frames, const std::string& explanation,
@@ -108,58 +78,11 @@ void TruthBench::keep(const std::vector<FrameBytes>& frames, const std::string& 
                              "the frames as they crossed the wire (pcapng; tcpdump, Wireshark)"});
 }
 
-Result<std::vector<Carried>> TruthBench::carry(const std::vector<Probe>& probes,
-                                               const matrix::ProbeMaker& maker,
-                                               TesterTally& tally) {
-    const offload::TagType tag = offload::tag_type_at(tester_port());
-    std::vector<Carried> carried;
-    while (carried.size() < probes.size()) {
-        const std::size_t begin = carried.size();
-        const std::span<const Probe> batch(probes.data() + begin,
-                                           end_of_batch(probes, begin, pace_.frames) - begin);
-        std::vector<agent::OffloadFrame> frames;
-        std::vector<std::uint64_t> whole;  // frames on the wire of each that is handed over
-        std::uint64_t expected = 0;
-        for (const Probe& probe : batch) {
-            expected += probe.intended.size();
-            for (const matrix::HandedFrame& handed : probe.handed) {
-                frames.push_back({handed.bytes, handed.virtio});
-                whole.push_back(probe.handed.size() == 1 ? probe.intended.size() : 1);
-            }
-        }
-        traffic::ExchangeReport report;
-        const auto recording = TRY(record([&]() -> Result<std::uint64_t> {
-            const auto sent = TRY(dut_->send_frames(device_.name, frames));
-            for (const agent::SendRefusal& refused : sent.refusals) {
-                if (refused.index >= whole.size()) {
-                    return fail(ErrorCode::kFailed,
-                                "the agent at {} refused frame {} of {}: it was not given one",
-                                device_.name, refused.index, whole.size());
-                }
-                report.refusals.push_back({refused.index, refused.reason});
-                expected -= std::min(expected, whole[refused.index]);
-            }
-            return expected;
-        }));
-        for (const FrameBytes& bytes : recording.frames) {
-            report.arrived.push_back({.bytes = bytes});
-        }
-        const offload::BatchOutcome outcome =
-            offload::sort_out(maker, batch, std::move(report), offload::Unreadable::kForeign);
-        for (std::size_t i = 0; i < batch.size(); ++i) {
-            Carried& one = carried.emplace_back();
-            one.refusal = outcome.probes[i].refusal;
-            for (const traffic::ArrivedFrame& arrived : outcome.probes[i].arrived) {
-                const std::size_t last = batch[i].intended.size() - 1;
-                one.wire.push_back(offload::as_on_the_wire(
-                    arrived, batch[i].intended[std::min(one.wire.size(), last)], tag));
-            }
-        }
-        tally.received += recording.received;
-        tally.lost += recording.tester_lost + recording.left_out + recording.cut;
-        tally.strays += outcome.foreign;
-    }
-    return carried;
+Result<std::vector<truth::Carried>> TruthBench::carry(const std::vector<Probe>& probes,
+                                                      const matrix::ProbeMaker& maker,
+                                                      truth::TesterTally& tally) {
+    truth::KernelExchange cable = exchange();
+    return truth::carry(cable.path(), probes, maker, pace_.frames, tally);
 }
 
 }  // namespace pathproof::scenario

@@ -11,25 +11,14 @@
 
 #include "dataplane/matrix/probe.h"
 #include "harness/agent/client.h"
-#include "harness/offload/rows.h"
 #include "harness/scenario/offload_truth/truth_host.h"
 #include "harness/scenario/scenario.h"
 #include "harness/tester/client.h"
+#include "harness/truth/batch.h"
+#include "harness/truth/kernel_exchange.h"
+#include "harness/truth/rows.h"
 
 namespace pathproof::scenario {
-
-// What became of one probe.
-struct Carried {
-    std::vector<matrix::FrameBytes> wire;  // in the order in which it came
-    std::string refusal;                   // the kernel would not take it; empty: it did
-};
-
-// What the tester itself saw, lost or could not place.
-struct TesterTally {
-    std::uint64_t received = 0;
-    std::uint64_t lost = 0;    // or cut to its buffers, by the tester's own port: none is judged
-    std::uint64_t strays = 0;  // frames that are none of ours, or cannot be told to be
-};
 
 // How frames are sent, for a path that is slow or has little room.
 struct Pace {
@@ -60,18 +49,23 @@ class TruthBench {
     // can.
     std::optional<std::string> blind_to(const matrix::Row& row) const;
     // One for each probe.
-    Result<std::vector<Carried>> carry(const std::vector<matrix::Probe>& probes,
-                                       const matrix::ProbeMaker& maker, TesterTally& tally);
+    Result<std::vector<truth::Carried>> carry(const std::vector<matrix::Probe>& probes,
+                                              const matrix::ProbeMaker& maker,
+                                              truth::TesterTally& tally);
+    // The cable, for a moment: it goes with the pace that is set now.
+    truth::KernelExchange exchange() { return {*tester_, *dut_, device_.name, pace_.patience}; }
     // Frames out of the tester's port, as they are. Errors: one that the port would not take.
     Status send(const std::vector<matrix::FrameBytes>& frames);
     // Good and bad frames of rows sent to the device, and what its kernel says of them.
-    Result<offload::RowsRun> receive(const offload::RowSettings& rows);
-    // Records while `send` sends, until as many frames came as it says are on their way, or none comes
-    // any more.
-    Result<traffic::Recording> record(const std::function<Result<std::uint64_t>()>& send);
+    Result<truth::RowsRun> receive(const truth::RowSettings& rows);
+    // Records while `send` sends, until as many frames came as it says are on their way, or none
+    // comes any more.
+    Result<traffic::Recording> record(const std::function<Result<std::uint64_t>()>& send) {
+        return exchange().record(send);
+    }
 
-    // The cell's evidence/ID.pcapng and ID.txt with every field explained; nothing without an output
-    // folder.
+    // The cell's evidence/ID.pcapng and ID.txt with every field explained; nothing without an
+    // output folder.
     void keep(const std::vector<matrix::FrameBytes>& frames, const std::string& explanation,
               verdict::Cell& cell);
 

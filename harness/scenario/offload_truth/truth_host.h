@@ -1,5 +1,5 @@
-// The host of a device whose offloads are judged: what is changed there is undone whatever becomes of
-// the run. On this machine it stands in our own journal, on another in that of its agent.
+// The host of a device whose offloads are judged: what is changed there is undone whatever becomes
+// of the run. On this machine it stands in our own journal, on another in that of its agent.
 #pragma once
 
 #include <string>

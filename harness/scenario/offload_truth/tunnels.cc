@@ -19,6 +19,9 @@ namespace pathproof::scenario {
 namespace {
 
 using frame::Endpoint;
+using truth::TruthPart;
+using truth::TruthRun;
+using truth::WrongValue;
 using verdict::Cell;
 using verdict::CellVerdict;
 using verdict::Observation;
@@ -145,8 +148,8 @@ class TunnelHost {
     virtual Endpoint far(const TunnelKind& /*kind*/) const {
         return {*frame::parse_ip(kInnerFar), kFarPort};
     }
-    // Deletes what an earlier point made, and makes the device and the rules anew. Gives why this host
-    // cannot have the point; empty: it is set.
+    // Deletes what an earlier point made, and makes the device and the rules anew. Gives why this
+    // host cannot have the point; empty: it is set.
     virtual Result<std::string> set(const TunnelPoint& point) = 0;
 };
 
@@ -218,8 +221,8 @@ class LabTunnels final : public TunnelHost {
     lab::Overlay& overlay_;
 };
 
-// A device of a host that this run made, such as a guest: its offloads stay as found, for its NIC has to
-// finish what the kernel leaves to it.
+// A device of a host that this run made, such as a guest: its offloads stay as found, for its NIC
+// has to finish what the kernel leaves to it.
 class DeviceTunnels final : public TunnelHost {
   public:
     explicit DeviceTunnels(TruthBench& bench) : bench_(bench) {}

@@ -1,0 +1,320 @@
+#include "harness/truth/conclude.h"
+
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "dataplane/base/plural.h"
+
+namespace pathproof::truth {
+namespace {
+
+using Sentences = std::vector<std::string>;
+
+// Adds a sentence where its count is not zero.
+template <typename... Args>
+void add_if(Sentences& sentences, std::uint64_t count, fmt::format_string<Args...> text,
+            Args&&... args) {
+    if (count != 0) {
+        sentences.push_back(fmt::format(text, std::forward<Args>(args)...));
+    }
+}
+
+// The likely cause of a drop with this reason, and the command that shows or mends it.
+std::string hint(const PathDrop& drop) {
+    const auto is = [&](const char* part) { return drop.reason.find(part) != std::string::npos; };
+    if (is("NETFILTER")) {
+        return fmt::format("a firewall rule; {} and {} list them",
+                           drop.at.command("nft list ruleset"), drop.at.command("iptables-save"));
+    }
+    if (is("TC_EGRESS") || is("TC_INGRESS")) {
+        return fmt::format("a tc filter; {} lists it",
+                           drop.at.command(fmt::format("tc filter show dev {} {}", drop.at.name,
+                                                       is("EGRESS") ? "egress" : "ingress")));
+    }
+    if (is("QDISC")) {
+        return fmt::format("a full queue; {} shows it",
+                           drop.at.command("tc -s qdisc show dev " + drop.at.name));
+    }
+    if (is("XDP") || is("BPF")) {
+        return fmt::format("a BPF program; {} lists them", drop.at.command("bpftool net"));
+    }
+    if (is("BACKLOG") || is("FULL_RING") || is("RCVBUFF")) {
+        return "a full buffer: the machine is too busy to be measured on";
+    }
+    return "see include/net/dropreason-core.h";
+}
+
+// Names who joined, dropped or changed frames on their way to this end, as far as it was read.
+void add_culprits(const PathCount& count, const PathEnd& end, std::vector<std::string>& sentences) {
+    if (count.merged != 0 && !end.merging.empty()) {
+        sentences.push_back(fmt::format("{} joins what it receives ({} on); {} turns that off",
+                                        end.name, fmt::join(end.merging, ", "),
+                                        end.command(fmt::format("ethtool -K {} {} off", end.name,
+                                                                fmt::join(end.merging, " off ")))));
+    } else if (count.merged != 0) {
+        sentences.push_back(
+            "somebody between the two joins them (GRO or LRO of a bridge's port, "
+            "a middlebox)");
+    }
+    if (!count.proven() && !end.xdp.empty()) {
+        sentences.push_back(
+            fmt::format("an XDP program is attached to {}: {}; {} takes it off", end.name, end.xdp,
+                        end.command(fmt::format("ip link set dev {} xdp off", end.name))));
+    }
+    add_if(sentences, count.own_loss,
+           "{} were lost for want of room in the receiver's own ring or socket at {}",
+           plural(count.own_loss, "frame"), end.name);
+}
+
+void add_way(const PathCount& count, const PathEnd& from, const PathEnd& to,
+             std::vector<std::string>& sentences) {
+    if (count.sent == 0 || count.proven()) {
+        return;
+    }
+    add_if(
+        sentences, count.silent(),
+        "none of {} from {} came at {}, which may not be the far end of its cable (--tester names "
+        "it)",
+        plural(count.sent, "plain frame"), from.name, to.name);
+    for (const auto& [frames, what] :
+         {std::pair{count.silent() ? 0 : count.missing(), "never came"},
+          {count.merged, "came joined into longer ones"},
+          {count.changed, "came with other bytes"}}) {
+        add_if(sentences, frames, "{} of {} from {} to {} {}", frames,
+               plural(count.sent, "plain frame"), from.name, to.name, what);
+    }
+    add_culprits(count, to, sentences);
+}
+
+std::string frames_of(const WrongValue& wrong) {
+    return fmt::format("{} of {}", wrong.wrong, plural(wrong.frames, "frame"));
+}
+
+std::string value_of(const WrongValue& wrong) {
+    const std::string clause = clause_of(wrong.place);
+    return fmt::format("{} at {}{}", wrong.title, wrong.place.empty() ? "the frame" : wrong.place,
+                       clause.empty() ? "" : " (" + clause + ")");
+}
+
+std::string sentence_of(const std::string& device, const WrongValue& wrong) {
+    const std::string seen = fmt::format("{}, in {}, in {} observations", wrong.where,
+                                         frames_of(wrong), wrong.observations);
+    switch (wrong.part) {
+        case TruthPart::kSent:
+            return fmt::format("{} puts wrong frames on the wire with its offloads {}: {}, {}.",
+                               device, wrong.setting, value_of(wrong), seen);
+        case TruthPart::kReceived:
+            return fmt::format("{} receives wrongly with its offloads {}: {}, {}.", device,
+                               wrong.setting, value_of(wrong), seen);
+        case TruthPart::kCounters:
+            return fmt::format("{} receives wrongly: counters with its offloads {}: {} of {}, {}.",
+                               device, wrong.setting, wrong.title, wrong.place, seen);
+        case TruthPart::kSegments:
+            return fmt::format("Super-frames in the kernel's VXLAN tunnel ({}): {}, {}.",
+                               wrong.setting, wrong.title, seen);
+        case TruthPart::kTunnels: break;
+    }
+    return fmt::format("The kernel's own tunnel, {}: {}, {}.", wrong.setting, wrong.title, seen);
+}
+
+std::string nothing_wrong(const TruthValues& values) {
+    std::string text =
+        fmt::format("No defect found in {} frames through {} under {} settings of its offloads.",
+                    values.sent, values.device, values.settings);
+    if (values.unfinished != 0) {
+        text += fmt::format(
+            " {} of them were handed over unfinished, by design of such a device, and are right "
+            "behind a healthy NIC.",
+            values.unfinished);
+    }
+    return text;
+}
+
+// A limitation, and no defect. Of the setting that was measured first: the others are alike.
+void add_unvouched(const TruthValues& values, std::vector<std::string>& sentences) {
+    std::vector<std::string> places;
+    std::uint64_t frames = 0;
+    for (const Unvouched& each : values.unvouched) {
+        if (each.setting == values.unvouched.front().setting && each.frames != 0) {
+            places.push_back(each.place);
+            frames += each.frames;
+        }
+    }
+    if (frames != 0) {
+        sentences.push_back(fmt::format(
+            "A limitation, no defect: with its offloads {} it vouches for none of {} received "
+            "checksums ({}) though rx-checksum is on, and the kernel checks each by itself, which "
+            "costs CPU.",
+            values.unvouched.front().setting, frames, fmt::join(places, ", ")));
+    }
+}
+
+bool is_missing(const WrongValue& wrong) {
+    return wrong.wrong != 0 && wrong.title == "MISSING";
+}
+
+// Frames that are missing in one observation and there in the next are lost by chance, where the
+// tester, a queue or the far end has no room: then a missing frame says nothing of the device.
+bool lost_by_chance(const std::vector<WrongValue>& wrong) {
+    return std::ranges::any_of(
+        wrong, [](const WrongValue& each) { return is_missing(each) && !each.confirmed(); });
+}
+
+// The first confirmed value of each part.
+std::vector<const WrongValue*> leading(const std::vector<WrongValue>& wrong) {
+    const bool by_chance = lost_by_chance(wrong);
+    std::vector<const WrongValue*> first;
+    for (const WrongValue& each : wrong) {
+        if (by_chance && is_missing(each)) {
+            continue;
+        }
+        const bool told = std::ranges::any_of(
+            first, [&](const WrongValue* other) { return other->part == each.part; });
+        if (each.confirmed() && !told) {
+            first.push_back(&each);
+        }
+    }
+    return first;
+}
+
+}  // namespace
+
+std::string PathEnd::command(const std::string& words) const {
+    return fmt::format("`{}{}`{}", netns.empty() ? "" : "ip netns exec " + netns + " ", words,
+                       host.empty() ? "" : " on " + host);
+}
+
+std::string drop_sentence(const PathDrop& drop) {
+    return fmt::format("the kernel dropped {} for {} at {}: {}", plural(drop.packets, "packet"),
+                       drop.reason, drop.location, hint(drop));
+}
+
+std::vector<std::string> path_sentences(const PathFacts& path) {
+    std::vector<std::string> sentences;
+    if (path.proven()) {
+        return sentences;
+    }
+    if (path.to_tester.sent == 0 || (path.to_tester.proven() && path.to_device.sent == 0)) {
+        sentences.push_back("not one plain frame could be sent");
+    }
+    add_way(path.to_tester, path.device, path.far, sentences);
+    add_way(path.to_device, path.far, path.device, sentences);
+    for (const PathDrop& drop : path.drops) {
+        add_if(sentences, drop.packets, "{}", drop_sentence(drop));
+    }
+    add_if(
+        sentences, path.backlog,
+        "the CPUs' backlogs were full and dropped {} (/proc/net/softnet_stat): the machine is too "
+        "busy to be measured on",
+        plural(path.backlog, "packet"));
+    return sentences;
+}
+
+std::string path_remark(const PathFacts& path) {
+    std::string text;
+    const std::uint32_t least =
+        path.far.mtu == 0 ? path.device.mtu : std::min(path.device.mtu, path.far.mtu);
+    if (path.far.mtu != 0 && path.far.mtu != path.device.mtu) {
+        const PathEnd& narrow = path.far.mtu < path.device.mtu ? path.far : path.device;
+        text += fmt::format(
+            " The MTU of {} is {} and that of {} is {}: packets of more than {} bytes cannot cross "
+            "and were not judged; {} would let them.",
+            path.device.name, path.device.mtu, path.far.name, path.far.mtu, path.mtu,
+            narrow.command(fmt::format("ip link set dev {} mtu {}", narrow.name,
+                                       std::max(path.far.mtu, path.device.mtu))));
+    } else if (path.mtu != 0 &&
+               path.mtu < std::min<std::uint32_t>(least, path.far.mtu == 0 ? 1500 : 9000)) {
+        text += fmt::format(
+            " The path cuts at {} bytes, below the MTU {} of its ends: longer packets were not "
+            "judged.",
+            path.mtu, least);
+    }
+    if (path.late != 0) {
+        text += fmt::format(" The path answers late: {} came only when waited for longer.",
+                            plural(path.late, "plain frame"));
+    }
+    if (path.paced != 0) {
+        text += fmt::format(" {} came only when fewer were sent at a time.",
+                            plural(path.paced, "plain frame"));
+    }
+    return text;
+}
+
+std::string clause_of(const std::string& place) {
+    const auto has = [&](const char* part) { return place.find(part) != std::string::npos; };
+    if (has("gre")) {
+        return "RFC 2784 section 2.3";
+    }
+    if (place.starts_with("outer.udp")) {
+        return "RFC 768, RFC 7348 section 5";
+    }
+    for (const auto& [layer, clause] : {std::pair{".udp", "RFC 768, RFC 8200 section 8.1"},
+                                        {".tcp", "RFC 9293 section 3.1"},
+                                        {".ipv4", "RFC 791 section 3.1"},
+                                        {".icmpv6", "RFC 4443 section 2.3"},
+                                        {".icmp", "RFC 792"},
+                                        {".sctp", "RFC 9260 section 6.8"}}) {
+        if (has(layer)) {
+            return clause;
+        }
+    }
+    return "";
+}
+
+void conclude_truth(const TruthValues& values, verdict::ScenarioResult& result) {
+    using verdict::ScenarioVerdict;
+    result.verdict = ScenarioVerdict::kInconclusive;
+    if (!values.path.proven()) {
+        result.headline =
+            fmt::format("Nothing is said of {}, for the path to it is not proven: {}.",
+                        values.device, fmt::join(path_sentences(values.path), "; "));
+        return;
+    }
+    const std::vector<const WrongValue*> defects = leading(values.wrong);
+    std::vector<std::string> sentences;
+    for (const WrongValue* defect : defects) {
+        sentences.push_back(sentence_of(values.device, *defect));
+    }
+    if (std::ranges::none_of(
+            defects, [](const WrongValue* defect) { return defect->part == TruthPart::kSent; })) {
+        sentences.push_back((defects.empty() ? "" : "Apart from that: ") + nothing_wrong(values));
+    }
+    const bool receipt = std::ranges::any_of(values.wrong, [](const WrongValue& wrong) {
+        return wrong.part == TruthPart::kReceived || wrong.part == TruthPart::kCounters;
+    });
+    add_if(sentences, receipt ? 0 : values.received,
+           "{} frames were sent to it, good and bad: nothing false was said of any.",
+           values.received);
+    add_unvouched(values, sentences);
+    bool doubt = !values.hidden.empty();
+    for (const WrongValue& wrong : values.wrong) {
+        if (wrong.wrong != 0 && !wrong.confirmed()) {
+            doubt = true;
+            sentences.push_back(
+                fmt::format("Seen once, not confirmed: {} with the offloads {}, in {}.",
+                            value_of(wrong), wrong.setting, frames_of(wrong)));
+        } else if (wrong.confirmed() && is_missing(wrong) && lost_by_chance(values.wrong)) {
+            sentences.push_back(fmt::format(
+                "Not judged: MISSING with the offloads {}, in {}: frames are lost by chance here.",
+                wrong.setting, frames_of(wrong)));
+        }
+    }
+    for (const std::string& hidden : values.hidden) {
+        sentences.push_back("Not judged: " + hidden + ".");
+    }
+    result.headline = fmt::format("{}{}", fmt::join(sentences, " "), path_remark(values.path));
+    if (defects.empty()) {
+        result.verdict = doubt ? ScenarioVerdict::kInconclusive : ScenarioVerdict::kNoDefectFound;
+        return;
+    }
+    result.verdict = ScenarioVerdict::kDefectFound;
+    const WrongValue& first = *defects.front();
+    result.cause = first.meaning;
+    result.cure = first.cure;
+    result.cure_shown = !first.cure.empty();
+    result.before_cell = first.before;
+    result.after_cell = first.after;
+}
+
+}  // namespace pathproof::truth
