@@ -108,6 +108,8 @@ std::string state_text(Bytes frame, const ChecksumFinding& finding, const Eviden
                        difference(finding), digits, why);
 }
 
+}  // namespace
+
 const char* words(Malformed malformed) {
     switch (malformed) {
         case Malformed::kNone: return "";
@@ -120,8 +122,6 @@ const char* words(Malformed malformed) {
     }
     return "";
 }
-
-}  // namespace
 
 std::string explain(std::span<const std::uint8_t> frame, const Evidence& evidence) {
     const frame::FrameView view = frame::parse_frame(frame, evidence.tunnels);

@@ -13,4 +13,7 @@ namespace pathproof::judge {
 // One line a field. The verdict is the oracle's.
 std::string explain(std::span<const std::uint8_t> frame, const Evidence& evidence);
 
+// "the frame ends within the Ethernet header"; empty for kNone.
+const char* words(frame::Malformed malformed);
+
 }  // namespace pathproof::judge

@@ -53,6 +53,7 @@ class FrameSource : public Source {
     // in the mbuf's hash.usr, which no driver reads on the way out.
     std::size_t fill(std::span<rte_mbuf*> burst, std::uint64_t sent_ns) noexcept override;
     void restamp(std::span<rte_mbuf*> burst, std::uint64_t sent_ns) noexcept override;
+    std::optional<std::uint64_t> next_due_ns() const noexcept override { return std::nullopt; }
 
     const ClassCounts& made() const noexcept override { return made_; }
     void take_back(std::span<rte_mbuf* const> burst) noexcept override;

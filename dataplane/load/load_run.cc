@@ -112,6 +112,9 @@ class Engine final : public LoadRun {
     std::vector<WrongFrame> take_wrong_frames() override {
         return gather<WrongFrame>([](TrackedIntake& one) { return one.take_wrong_frames(); });
     }
+    std::vector<WrongFrame> take_damaged_frames() override {
+        return gather<WrongFrame>([](TrackedIntake& one) { return one.take_damaged_frames(); });
+    }
     std::vector<Anomaly> take_anomalies() override {
         return gather<Anomaly>([](TrackedIntake& one) { return one.take_anomalies(); });
     }

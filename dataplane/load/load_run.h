@@ -202,9 +202,9 @@ struct TrialReport {
     std::uint64_t unique() const { return all_classes(intake).unique; }
     std::uint64_t wrong() const { return all_classes(intake).wrong; }      // of them
     std::uint64_t damaged() const { return all_classes(intake).damaged; }  // see ClassTotals
-    // Of which nothing came, not even with a wrong checksum, as far as can be told.
+    // Nothing came of them, not even damaged, as far as can be told.
     std::uint64_t missing() const {
-        const std::uint64_t arrived = unique() + damaged();
+        const std::uint64_t arrived = all_classes(intake).arrived();
         return sent > arrived ? sent - arrived : 0;
     }
 };
@@ -236,6 +236,7 @@ class LoadRun {
     virtual std::vector<judge::KeptFrame> take_bad_frames() = 0;
     virtual std::vector<Anomaly> take_anomalies() = 0;
     virtual std::vector<WrongFrame> take_wrong_frames() = 0;
+    virtual std::vector<WrongFrame> take_damaged_frames() = 0;
 };
 
 }  // namespace pathproof::load

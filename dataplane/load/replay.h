@@ -30,6 +30,7 @@ class ReplaySource final : public Source {
                                      const ReplayPlan& plan);
 
     std::size_t fill(std::span<rte_mbuf*> burst, std::uint64_t sent_ns) noexcept override;
+    void restamp(std::span<rte_mbuf*>, std::uint64_t) noexcept override {}
     // With the file's gaps: nothing once all frames were given out. Between the last frame of a
     // pass and the first of the next lies the mean gap of the file.
     std::optional<std::uint64_t> next_due_ns() const noexcept override;
@@ -40,6 +41,7 @@ class ReplaySource final : public Source {
 
     std::uint16_t longest_frame() const noexcept override { return recording_->longest_frame(); }
     double mean_frame_bytes() const noexcept override { return recording_->mean_frame_bytes(); }
+    std::uint64_t port_offloads() const noexcept override { return 0; }
 
   private:
     ReplaySource(std::shared_ptr<const Recording> recording, const ReplayPlan& plan);

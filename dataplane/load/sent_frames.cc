@@ -643,8 +643,7 @@ void SentFrames::begin_trial() noexcept {
 }
 
 std::string SentFrames::described(Bytes seen, const Identified& found) {
-    Stream& stream = streams_[found.stream];
-    const Bytes sent = rebuild(stream, number_of(stream, found.sequence, found.traffic));
+    const Bytes sent = sent_bytes(found);
     std::string lines;
     for (std::size_t n = 0; n < names_.size() && n < 64; ++n) {
         lines += (found.fields >> n & 1) != 0 ? names_[n] + "\n" : "";

@@ -90,6 +90,11 @@ class SentFrames {
     bool judges_records() const noexcept { return !rules_.empty(); }
     bool sources_fixed() const noexcept { return !allowance_.has(Allowance::kSource); }
     std::span<const std::string> names() const noexcept { return names_; }
+    // As it left, but for the time in its stamp, until the next call.
+    frame::Bytes sent_bytes(const Identified& found) noexcept {
+        Stream& stream = streams_[found.stream];
+        return rebuild(stream, number_of(stream, found.sequence, found.traffic));
+    }
     // A line each: "ip.tos at 15 is 0x20 instead of 0x00".
     std::string described(frame::Bytes frame, const Identified& found);
 

@@ -25,12 +25,12 @@ class Source {
     // Of the frames that fill() made, in their order, the next `frames` left at `at_ns`.
     virtual void left(std::size_t /*frames*/, std::uint64_t /*at_ns*/) noexcept {}
 
-    // Puts another time into frames that fill() made and that have not left yet, if they carry one.
-    virtual void restamp(std::span<rte_mbuf*> /*burst*/, std::uint64_t /*sent_ns*/) noexcept {}
+    // Puts another time into frames that fill() made and that have not left yet.
+    virtual void restamp(std::span<rte_mbuf*> burst, std::uint64_t sent_ns) noexcept = 0;
 
     // When the next frame has to leave, in nanoseconds after the first one, where the source has
     // times of its own (a capture file's); nothing: when the rate says.
-    virtual std::optional<std::uint64_t> next_due_ns() const noexcept { return std::nullopt; }
+    virtual std::optional<std::uint64_t> next_due_ns() const noexcept = 0;
 
     // How many frames fill() has made of each class since the start, without those taken back.
     virtual const ClassCounts& made() const noexcept = 0;
@@ -42,7 +42,7 @@ class Source {
     // Mean length over the mix, for rates in bits.
     virtual double mean_frame_bytes() const noexcept = 0;
     // RTE_ETH_TX_OFFLOAD_* that the port must have.
-    virtual std::uint64_t port_offloads() const noexcept { return 0; }
+    virtual std::uint64_t port_offloads() const noexcept = 0;
 };
 
 }  // namespace pathproof::load

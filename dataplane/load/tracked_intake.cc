@@ -7,6 +7,7 @@
 #include <optional>
 #include <utility>
 
+#include "dataplane/judge/explain.h"
 #include "dataplane/judge/quick_verifier.h"
 #include "dataplane/load/anomaly_ring.h"
 #include "dataplane/load/arrival_run.h"
@@ -101,7 +102,10 @@ struct TrackedIntake::Impl {
                                                  std::uint64_t now_ns) noexcept;
     [[gnu::noinline]] void take_untimely(Bytes bytes, Tracked tracked) noexcept;
     [[gnu::noinline]] bool take_changed(Bytes bytes, const Tracked* claimed) noexcept;
-    [[gnu::noinline]] void enter_damaged(Bytes bytes, std::uint64_t now_ns) noexcept;
+    // Gives the frame that it was, if that can be told.
+    [[gnu::noinline]] std::optional<Identified> enter_damaged(Bytes bytes,
+                                                              std::uint64_t now_ns) noexcept;
+    void keep_damaged(Bytes bytes, judge::Malformed why, const std::optional<Identified>& found);
     void note_wrong(Bytes bytes, std::uint64_t fields, const Identified* found) noexcept;
     [[gnu::always_inline]] inline void enter(const Tracked& tracked) noexcept;
 
@@ -118,6 +122,7 @@ struct TrackedIntake::Impl {
     StampReader reader;
     std::optional<SentFrames> sent;  // nothing: frames are not compared
     std::vector<WrongFrame> wrong;
+    std::vector<WrongFrame> damaged;
     std::size_t port_number = 0;              // of this burst
     std::array<KnownShape, kShapes> shapes;   // by the frame's length
     const KnownShape* shape = shapes.data();  // of the frame before
@@ -293,7 +298,7 @@ void TrackedIntake::Impl::take_bad(Bytes bytes, std::size_t port, std::uint64_t 
     ++totals.received.bad_checksum;
     ring.mark(Anomaly::Kind::kBadChecksum);
     if (sent) {
-        enter_damaged(bytes, now_ns);
+        static_cast<void>(enter_damaged(bytes, now_ns));
     }
     if (keeper.full()) {
         return;
@@ -315,9 +320,8 @@ void TrackedIntake::Impl::take_uncommon(Bytes bytes, const rte_mbuf& mbuf, std::
     }
     if (verdict.malformed != judge::Malformed::kNone) {
         ++totals.received.malformed;
-        if (sent) {
-            enter_damaged(bytes, now_ns);
-        }
+        ring.mark(Anomaly::Kind::kMalformed);
+        keep_damaged(bytes, verdict.malformed, sent ? enter_damaged(bytes, now_ns) : std::nullopt);
         return;
     }
     if (const auto packet = innermost_of(view.innermost())) {
@@ -408,8 +412,10 @@ bool TrackedIntake::Impl::take_changed(Bytes bytes, const Tracked* claimed) noex
     return true;
 }
 
-// A frame whose checksum is wrong: if it can be told which it was, it is not missing as well.
-void TrackedIntake::Impl::enter_damaged(Bytes bytes, std::uint64_t now_ns) noexcept {
+// A frame with a wrong checksum, or that cannot be read to its end: if it can be told which it was,
+// it is not missing as well.
+std::optional<Identified> TrackedIntake::Impl::enter_damaged(Bytes bytes,
+                                                             std::uint64_t now_ns) noexcept {
     const frame::FrameView view = frame::parse_frame(bytes, plan.tunnel_ports);
     const auto packet = innermost_of(view.innermost());
     Tracked tracked;
@@ -424,7 +430,7 @@ void TrackedIntake::Impl::enter_damaged(Bytes bytes, std::uint64_t now_ns) noexc
             .stream = tracked.stream, .sequence = tracked.sequence, .traffic = tracked.traffic};
     }
     if (!found) {
-        return;
+        return found;
     }
     judge::SequenceLedger& ledger = ledgers[found->stream];
     const Arrival arrival = found->traffic == frame::TrafficClass::kTcpSyn
@@ -435,6 +441,26 @@ void TrackedIntake::Impl::enter_damaged(Bytes bytes, std::uint64_t now_ns) noexc
     if (first && returns != nullptr) {
         returns->note(found->stream, burst_ns, readable ? tracked.age_ns : 0, 1);
     }
+    return found;
+}
+
+void TrackedIntake::Impl::keep_damaged(Bytes bytes, judge::Malformed why,
+                                       const std::optional<Identified>& found) {
+    if (damaged.size() == kWrongKept) {
+        return;
+    }
+    WrongFrame kept{.bytes = {bytes.begin(), bytes.end()},
+                    .port = port_number,
+                    .at_ns = static_cast<std::int64_t>(burst_ns),
+                    .what = fmt::format("{}\n", judge::words(why))};
+    if (found && plan.expects == IntakePlan::Expects::kFrames) {
+        const Bytes left = sent->sent_bytes(*found);
+        kept.sent.assign(left.begin(), left.end());
+        kept.what += sent->described(bytes, *found);
+    } else if (!found) {
+        kept.what += "it cannot be told which frame it was\n";
+    }
+    damaged.push_back(std::move(kept));
 }
 
 void TrackedIntake::Impl::name_fields() {
@@ -442,6 +468,7 @@ void TrackedIntake::Impl::name_fields() {
         totals.wrong_fields.push_back({sent->names()[n], 0});
     }
     wrong.reserve(kWrongKept);
+    damaged.reserve(kWrongKept);
 }
 
 void TrackedIntake::Impl::note_wrong(Bytes bytes, std::uint64_t fields,
@@ -454,7 +481,9 @@ void TrackedIntake::Impl::note_wrong(Bytes bytes, std::uint64_t fields,
         }
     }
     if (wrong.size() < kWrongKept) {
+        const Bytes left = found != nullptr ? sent->sent_bytes(*found) : Bytes();
         wrong.push_back({.bytes = {bytes.begin(), bytes.end()},
+                         .sent = {left.begin(), left.end()},
                          .port = port_number,
                          .at_ns = static_cast<std::int64_t>(burst_ns),
                          .what = found != nullptr ? sent->described(bytes, *found) : names});
@@ -577,10 +606,14 @@ std::vector<WrongFrame> TrackedIntake::take_wrong_frames() {
     return std::exchange(impl_->wrong, {});
 }
 
+std::vector<WrongFrame> TrackedIntake::take_damaged_frames() {
+    return std::exchange(impl_->damaged, {});
+}
+
 std::uint64_t TrackedIntake::arrived() const noexcept {
     std::uint64_t arrived = 0;
     for (const ClassTotals& of_class : totals().classes) {
-        arrived += of_class.unique + of_class.damaged;
+        arrived += of_class.arrived();
     }
     return arrived;
 }
@@ -591,6 +624,7 @@ void TrackedIntake::reset(std::uint64_t began_ns) noexcept {
     impl.totals = {};
     impl.totals.streams = std::move(streams);
     impl.wrong.clear();
+    impl.damaged.clear();
     impl.name_fields();
     if (impl.sent) {
         impl.sent->begin_trial();

@@ -5,6 +5,7 @@
 // shape are judged in one pass (quick_verifier.h), the rest by the verifier.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -50,6 +51,8 @@ struct IntakePlan {
 // A frame that is not as it was sent, or no right answer.
 struct WrongFrame {
     std::vector<std::uint8_t> bytes;
+    // As it left, but for the time in its stamp; empty: not known which it was, or an answer.
+    std::vector<std::uint8_t> sent = {};
     std::size_t port = 0;
     std::int64_t at_ns = 0;
     std::string what;  // lines: fields, and what they are instead of
@@ -70,6 +73,7 @@ struct RingFrame {
 struct Anomaly {
     enum class Kind : std::uint8_t {
         kBadChecksum,
+        kMalformed,
         kDuplicate,
         kReordered,
         kLate,
@@ -95,9 +99,14 @@ struct ClassTotals {
     std::uint64_t late = 0;
     // Not as sent, of another id, from elsewhere, or with an rcode other than NOERROR; of `unique`.
     std::uint64_t wrong = 0;
-    // Known to be of the run, and their number, in spite of a wrong checksum: not of `unique`.
+    // Known to be of the run, and their number, though a checksum is wrong or they cannot be read to
+    // their end (cut, shifted): not of `unique`.
     std::uint64_t damaged = 0;
     judge::LatencyHistogram latency;
+
+    // Each frame that was sent is one of: these, late, wrong, damaged, or missing.
+    std::uint64_t as_sent() const { return unique - std::min(unique, late + wrong); }
+    std::uint64_t arrived() const { return unique + damaged; }
 };
 
 struct IntakeTotals {
@@ -134,6 +143,8 @@ class TrackedIntake final : public Intake {
     std::vector<judge::KeptFrame> take_bad_frames();
     std::vector<Anomaly> take_anomalies();
     std::vector<WrongFrame> take_wrong_frames();
+    // The first that cannot be read to their end.
+    std::vector<WrongFrame> take_damaged_frames();
 
     // Starts the counting anew (a new trial): ledgers, histograms and counters empty. Tracked
     // frames that left before `began_ns` count as stale.

@@ -22,6 +22,9 @@ class PairSource final : public load::Source {
 
     std::size_t fill(std::span<rte_mbuf*> burst, std::uint64_t sent_ns) noexcept override;
     void left(std::size_t frames, std::uint64_t at_ns) noexcept override;
+    // Queries carry no stamp.
+    void restamp(std::span<rte_mbuf*>, std::uint64_t) noexcept override {}
+    std::optional<std::uint64_t> next_due_ns() const noexcept override { return std::nullopt; }
 
     // All of class kDnsA, as the load engine counts pairs.
     const load::ClassCounts& made() const noexcept override { return made_; }
@@ -33,6 +36,7 @@ class PairSource final : public load::Source {
     double mean_frame_bytes() const noexcept override {
         return static_cast<double>(frames_[0].size() + frames_[1].size()) / 2;
     }
+    std::uint64_t port_offloads() const noexcept override { return 0; }
 
   private:
     PairSource(const PairPlan& plan, std::size_t member, const PairBook& book,

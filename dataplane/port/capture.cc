@@ -88,13 +88,44 @@ Result<Mbuf> as_block(const CapturedFrame& frame, rte_mempool* pool,
     return block;
 }
 
+// The block with a comment before its other options (pcapng, 3.5 and 4.3), which librte_pcapng cannot
+// write in all versions of DPDK.
+std::string with_comment(std::string block, const std::string& comment) {
+    constexpr std::size_t kLengthAt = 4, kCapturedAt = 20, kDataAt = 28;
+    constexpr std::uint16_t kComment = 1;
+    const auto word = [&](std::size_t at) {
+        std::uint32_t value = 0;
+        std::memcpy(&value, block.data() + at, sizeof value);
+        return value;
+    };
+    const auto padded = [](std::size_t bytes) { return (bytes + 3) / 4 * 4; };
+    const auto length = static_cast<std::uint16_t>(std::min<std::size_t>(comment.size(), 0xfff0));
+    const std::array<std::uint16_t, 2> head = {kComment, length};
+    std::string option(reinterpret_cast<const char*>(head.data()), sizeof head);
+    option += comment.substr(0, length);
+    option.resize(padded(option.size()));
+    const std::size_t options_at = kDataAt + padded(word(kCapturedAt));
+    if (options_at + 4 == word(kLengthAt)) {
+        option.resize(option.size() + 4);  // opt_endofopt
+    }
+    block.insert(options_at, option);
+    const auto whole = static_cast<std::uint32_t>(block.size());
+    std::memcpy(block.data() + kLengthAt, &whole, sizeof whole);
+    std::memcpy(block.data() + block.size() - sizeof whole, &whole, sizeof whole);
+    return block;
+}
+
 // Not with rte_pcapng_write_packets(): since DPDK 23.11 that puts a time of its own into each block.
 Status write_all(const NewFile& target, rte_mempool* pool, std::span<const std::uint16_t> ports,
                  std::span<const CapturedFrame> frames) {
     for (const CapturedFrame& frame : frames) {
         auto block = TRY(as_block(frame, pool, ports));
         const rte_mbuf* whole = block.get();
-        TRY(target.write({rte_pktmbuf_mtod(whole, const char*), rte_pktmbuf_data_len(whole)}));
+        std::string bytes(rte_pktmbuf_mtod(whole, const char*), rte_pktmbuf_data_len(whole));
+        if (!frame.comment.empty()) {
+            bytes = with_comment(std::move(bytes), frame.comment);
+        }
+        TRY(target.write(bytes));
     }
     return {};
 }

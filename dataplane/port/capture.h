@@ -16,6 +16,7 @@ struct CapturedFrame {
     CaptureDirection direction = CaptureDirection::kIn;
     std::int64_t unix_ns = 0;  // when, since 1970 UTC
     std::span<const std::uint8_t> bytes;
+    std::string comment = {};  // of the packet; empty: none
 };
 
 // Writes all frames to a new file through DPDK's librte_pcapng; `about` becomes the comment of the

@@ -26,15 +26,23 @@ Line title(const Snapshot& snapshot, const ViewState& state, std::size_t columns
 }
 
 Line keys(const ViewState& state, std::size_t columns) {
+    if (state.typing) {
+        return filled(
+            {{fmt::format("show lines with: {}_   (Enter: take, Esc: leave)", *state.typing),
+              Style::kBar}},
+            columns);
+    }
+    if (!state.filter.empty()) {
+        return filled(
+            {{fmt::format("only lines with '{}' (Esc: all)  q quit  h help", state.filter),
+              Style::kBar}},
+            columns);
+    }
     const bool paused = state.refresh == ViewState::Refresh::kPaused;
-    const std::string text =
-        state.typing
-            ? fmt::format("show lines with: {}_   (Enter: take, Esc: leave)", *state.typing)
-        : !state.filter.empty()
-            ? fmt::format("only lines with '{}' (Esc: all)  q quit  h help", state.filter)
-            : fmt::format("q quit  p {}  s sort  r reverse  / filter  arrows scroll  h help",
-                          paused ? "go on" : "pause");
-    return filled({{text, Style::kBar}}, columns);
+    return filled({{fmt::format("q quit  p {}  s sort  r reverse  / filter  arrows scroll  h help",
+                                paused ? "go on" : "pause"),
+                    Style::kBar}},
+                  columns);
 }
 
 std::size_t wanted(const Section& section) {

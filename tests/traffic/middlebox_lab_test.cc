@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <boost/test/unit_test.hpp>
 #include <cstdlib>
 #include <filesystem>
@@ -55,6 +56,8 @@ while True:
     if count % 50 == 7:
         if fault == 'lose': continue
         if fault == 'bit': f[90] ^= 4
+        elif fault == 'cut': del f[-20:]
+        elif fault == 'shift': f[14:14] = b'\x5a' * 4
         elif fault != 'nothing':
             faults[fault](f)
             seal(f)
@@ -90,6 +93,7 @@ struct Bench {
         std::filesystem::remove_all(folder);
     }
 
+    // The result, with the exit code as "exit".
     json generate(const std::string& options) const {
         const char* const binary = std::getenv("PATHPROOF_BINARY");
         BOOST_REQUIRE(binary != nullptr);
@@ -105,6 +109,7 @@ struct Bench {
             last = json::parse(line);
         }
         BOOST_REQUIRE_MESSAGE(last.contains("compared"), out->out << out->err);
+        last["exit"] = out->exit_status;
         return last;
     }
     // The same through the middlebox.
@@ -134,9 +139,30 @@ struct Bench {
             BOOST_TEST(result.at("compared").at("fields").empty());
             BOOST_TEST(result.at("answers").at("damaged") == 0);
             BOOST_TEST(result.at("received").at("bad_checksum") == 0);
+            BOOST_TEST(result.at("received").at("malformed") == 0);
         }
     }
 };
+
+// Exit code 1 and the word for it, unless the tester was short of CPU.
+void check_not_as_sent(const json& result) {
+    const std::string verdict = result.at("verdict");
+    if (result.at("objections").empty()) {
+        BOOST_TEST(verdict.starts_with("NOT AS SENT: "), verdict);
+        BOOST_TEST(result.at("exit") == 1);
+    }
+}
+
+// The classes of all frames that were sent.
+std::uint64_t sum_of_classes(const json& result) {
+    std::uint64_t sum = 0;
+    for (const json& one : result.at("classes")) {
+        for (const char* each : {"as_sent", "late", "wrong", "damaged", "missing"}) {
+            sum += one.at(each).get<std::uint64_t>();
+        }
+    }
+    return sum;
+}
 
 }  // namespace
 
@@ -159,6 +185,8 @@ BOOST_AUTO_TEST_CASE(frames_that_a_middlebox_changes_are_counted_and_named) {
             BOOST_TEST(result.at("compared").at("fields") == fields);
             BOOST_TEST(result.at("answers").at("none") == 0);
             BOOST_TEST(result.at("answers").at("further") == 0);
+            BOOST_TEST(sum_of_classes(result) == 500);
+            check_not_as_sent(result);
         }
     }
     const json bit =
@@ -169,11 +197,43 @@ BOOST_AUTO_TEST_CASE(frames_that_a_middlebox_changes_are_counted_and_named) {
         bench.changed("lose", "--receive h0 --expect frames --count 500 --rate 1000 --drain 0.5");
     BOOST_TEST(lost.at("answers").at("none") == 10);
     BOOST_TEST(lost.at("remarks").dump().find("--drain 5") != std::string::npos);
+    for (const json& result : {bit, lost}) {
+        BOOST_TEST(sum_of_classes(result) == 500);
+        check_not_as_sent(result);
+    }
     const json allowed = bench.changed(
         "dscp",
         "--receive h0 --expect frames --count 500 --rate 1000 --drain 0.5 --allow router,dscp");
     BOOST_TEST(allowed.at("compared").at("wrong") == 0);
     BOOST_TEST(allowed.at("compared").at("allowed") == "mac,ttl,dscp");
+}
+
+BOOST_AUTO_TEST_CASE(frames_that_cannot_be_read_to_their_end_are_damaged_and_not_missing) {
+    const Bench bench;
+    for (const std::string fault : {"cut", "shift"}) {
+        const std::filesystem::path evidence = bench.folder / fault;
+        const json result =
+            bench.changed(fault,
+                          "--receive h0 --expect frames --count 500 --rate 1000 --drain 0.5 "
+                          "--evidence " +
+                              evidence.string());
+        BOOST_TEST_CONTEXT(fault << ": " << result.at("verdict") << result.at("compared").dump()) {
+            BOOST_TEST(result.at("received").at("malformed") == 10);
+            BOOST_TEST(result.at("answers").at("damaged") == 10);
+            BOOST_TEST(result.at("answers").at("none") == 0);
+            BOOST_TEST(sum_of_classes(result) == 500);
+            BOOST_TEST(result.at("compared").at("damaged").size() == 10);
+            check_not_as_sent(result);
+            // As sent and as received, one behind the other, with comments.
+            const std::string file = (evidence / "damaged.pcapng").string();
+            const auto read = process::run_checked(
+                {"tshark", "-r", file, "-T", "fields", "-e", "frame.len", "-e", "frame.comment"});
+            BOOST_REQUIRE_MESSAGE(read, read.error().message);
+            BOOST_TEST(std::ranges::count(*read, '\n') >= 20);
+            BOOST_TEST(read->find("frame 10 as it was sent") != std::string::npos, *read);
+            BOOST_TEST(read->find("frame 10 as it was received: ") != std::string::npos, *read);
+        }
+    }
 }
 
 BOOST_AUTO_TEST_CASE(frames_that_are_handed_through_as_they_are_raise_no_alarm) {

@@ -21,6 +21,26 @@ port::CapturedFrame captured(const std::vector<std::uint8_t>& bytes, std::size_t
         .port_id = port_id(lanes, port), .unix_ns = run.unix_start_ns() + at_ns, .bytes = bytes};
 }
 
+// Each frame behind the one that left, where that is known; the comments say which is which, and
+// how they differ.
+std::vector<port::CapturedFrame> before_and_after(const std::vector<load::WrongFrame>& frames,
+                                                  const load::LoadRun& run, Lanes& lanes) {
+    std::vector<port::CapturedFrame> both;
+    for (std::size_t n = 0; n < frames.size(); ++n) {
+        const load::WrongFrame& one = frames[n];
+        port::CapturedFrame after = captured(one.bytes, one.port, one.at_ns, run, lanes);
+        after.comment = fmt::format("frame {} as it was received: {}", n + 1, one.what);
+        if (!one.sent.empty()) {
+            port::CapturedFrame before = captured(one.sent, 0, one.at_ns, run, lanes);
+            before.direction = port::CaptureDirection::kOut;
+            before.comment = fmt::format("frame {} as it was sent (its time stamp is zero)", n + 1);
+            both.push_back(std::move(before));
+        }
+        both.push_back(std::move(after));
+    }
+    return both;
+}
+
 Status write_anomaly(const fs::path& file, const std::string& command, load::LoadRun& run,
                      Lanes& lanes, const load::Anomaly& anomaly) {
     std::vector<port::CapturedFrame> frames;
@@ -42,6 +62,7 @@ Status write_anomaly(const fs::path& file, const std::string& command, load::Loa
 const char* name(load::Anomaly::Kind kind) {
     switch (kind) {
         case load::Anomaly::Kind::kBadChecksum: return "bad-checksum";
+        case load::Anomaly::Kind::kMalformed: return "malformed";
         case load::Anomaly::Kind::kDuplicate: return "duplicate";
         case load::Anomaly::Kind::kReordered: return "reordered";
         case load::Anomaly::Kind::kLate: return "late";
@@ -54,14 +75,12 @@ Result<std::vector<std::string>> write_evidence(const std::string& folder,
                                                 const GenerateResult& result, load::LoadRun& run,
                                                 Lanes& lanes) {
     std::vector<port::CapturedFrame> bad;
-    std::vector<port::CapturedFrame> wrong_frames;
     const std::vector<judge::KeptFrame> kept = run.take_bad_frames();
     for (const judge::KeptFrame& one : kept) {
         bad.push_back(captured(one.bytes, one.port, one.time_ns, run, lanes));
     }
-    for (const load::WrongFrame& one : result.wrong_frames) {
-        wrong_frames.push_back(captured(one.bytes, one.port, one.at_ns, run, lanes));
-    }
+    const auto wrong_frames = before_and_after(result.wrong_frames, run, lanes);
+    const auto damaged = before_and_after(result.damaged_frames, run, lanes);
     const std::vector<load::Anomaly> anomalies = run.take_anomalies();
     std::vector<std::string> files;
     TRY(doing(make_folders(folder, ErrorCode::kBadInput), "--evidence {}", folder));
@@ -69,7 +88,7 @@ Result<std::vector<std::string>> write_evidence(const std::string& folder,
     std::error_code wrong;
     for (const fs::directory_entry& entry : fs::directory_iterator(folder, wrong)) {
         const std::string name = entry.path().filename();
-        if (name == "bad.pcapng" || name == "wrong.pcapng" ||
+        if (name == "bad.pcapng" || name == "wrong.pcapng" || name == "damaged.pcapng" ||
             (name.starts_with("anomaly-") && name.ends_with(".pcapng"))) {
             fs::remove(entry.path(), wrong);
         }
@@ -84,6 +103,10 @@ Result<std::vector<std::string>> write_evidence(const std::string& folder,
     if (!wrong_frames.empty()) {
         TRY(port::write_capture(next_file("wrong.pcapng"),
                                 result.repeat + ": not as they have to be", wrong_frames));
+    }
+    if (!damaged.empty()) {
+        TRY(port::write_capture(next_file("damaged.pcapng"),
+                                result.repeat + ": cannot be read to their end", damaged));
     }
     for (std::size_t n = 0; n < anomalies.size(); ++n) {
         const std::string file =

@@ -9,7 +9,7 @@ std::vector<ClassFigures> class_figures(const load::TrialReport& report) {
     std::vector<ClassFigures> found;
     for (std::size_t n = 0; n < frame::kTrafficClasses; ++n) {
         const load::ClassTotals& came = report.intake.classes[n];
-        if (report.sent_by_class[n] > 0 || came.unique > 0 || came.wrong > 0) {
+        if (report.sent_by_class[n] > 0 || came.arrived() > 0) {
             found.push_back({static_cast<frame::TrafficClass>(n), report.sent_by_class[n], &came});
         }
     }

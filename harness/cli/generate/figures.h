@@ -14,10 +14,8 @@ struct ClassFigures {
     std::uint64_t sent = 0;
     const load::ClassTotals* came = nullptr;
 
-    std::uint64_t missing() const {
-        const std::uint64_t arrived = came->unique + came->damaged;
-        return sent > arrived ? sent - arrived : 0;
-    }
+    // sent = as sent + late + wrong + damaged + missing.
+    std::uint64_t missing() const { return sent > came->arrived() ? sent - came->arrived() : 0; }
 };
 // Of the classes that were sent or came.
 std::vector<ClassFigures> class_figures(const load::TrialReport& report);

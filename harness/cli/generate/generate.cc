@@ -154,10 +154,12 @@ class Generation {
                                     .timeout_s = options_.traffic.timeout_s,
                                     .allowed = traffic_.intake.allowed,
                                     .wrong_frames = run_->take_wrong_frames(),
+                                    .damaged_frames = run_->take_damaged_frames(),
+                                    .wrong_on_purpose = traffic_.wrong_on_purpose,
                                     .repeat = process::typed_command()};
         print(result, options_.json);
         TRY(keep_evidence(result));
-        return result.conclusive() ? 0 : 3;
+        return result.exit_code();
     }
 
     ~Generation() {
@@ -257,7 +259,8 @@ void add_output(CLI::App& command, GenerateOptions& options) {
                      "let the NIC space the frames out, too, if it can");
     CLI::Option* evidence = command.add_option(
         "--evidence", options.evidence,
-        "folder for pcapng files of frames with wrong checksums and of anomalies");
+        "folder for pcapng files of frames that are wrong or damaged (as sent and as received) "
+        "and of anomalies");
     command.add_option("--around", options.around, "frames kept before and after each anomaly (8)")
         ->check(CLI::Range(0, 1024))
         ->needs(evidence);

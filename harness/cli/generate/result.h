@@ -19,11 +19,19 @@ struct GenerateResult {
     load::IntakePlan::Expects expects = load::IntakePlan::Expects::kAnswers;
     double timeout_s = 5;
     load::Allowance allowed;
-    std::vector<load::WrongFrame> wrong_frames;  // the first
-    std::string repeat;                          // the command that repeats the run
+    std::vector<load::WrongFrame> wrong_frames;    // the first
+    std::vector<load::WrongFrame> damaged_frames;  // the first that cannot be read to their end
+    bool wrong_on_purpose = false;                 // frames left with wrong checksums (--checksum)
+    std::string repeat;                            // the command that repeats the run
 
     // The figures can be relied on: the run went to its end and nothing is held against it.
     bool conclusive() const { return !report.partial && report.objections.empty(); }
+    // Nothing that came is other than it has to be, and of frames that a DUT forwards none is missing,
+    // late or doubled. Answers may be missing: how many is what is measured. Nothing is said of a
+    // capture, whose frames are not tracked.
+    bool all_right() const;
+    // 0: all right; 1: not; 3: the figures cannot be relied on.
+    int exit_code() const;
     // What may help where they cannot.
     std::vector<std::string> remedies() const;
     // What to know of figures that can be relied on: frames that nobody waited for, or that were
@@ -31,17 +39,18 @@ struct GenerateResult {
     std::vector<std::string> remarks() const;
 };
 
-// One line: COMPLETE, PARTIAL or INCONCLUSIVE, and what it comes down to.
+// One line: COMPLETE, NOT AS SENT (answers: WRONG ANSWERS), PARTIAL or INCONCLUSIVE, and what it comes
+// down to.
 std::string verdict_line(const GenerateResult& result);
 std::string result_text(const GenerateResult& result);
 
 // {"type": "result", "port", "driver", "evidence", "receive_port", "verdict", "partial",
 //  "planned", "sent", "refused", "late", "worst_late_us", "seconds", "queries_per_second",
 //  "frames_per_second", "bits_per_second", "answers": {"answered", "late", "wrong", "none",
-//  "further", "reordered"}, "classes": {"dns-a": {"sent", "unique", "missing", "duplicates",
-//  "reordered", "late", "wrong", "latency_us": {...}}}, "reordering": {...}, "latency_us":
+//  "damaged", "further", "reordered"}, "classes": {"dns-a": {"sent", "as_sent", "late", "wrong", "damaged",
+//  "missing", "unique", "duplicates", "reordered", "latency_us": {...}}}, "reordering": {...}, "latency_us":
 //  {"min", "p50", "p90", "p99", "p99_9", "max"}, "own_bias_us": {...}, "departures": {...},
-//  "compared": {"allowed", "fields": {"ip.tos": 3}, "first": [...]}, "remarks", "received", "checksums", "rx_flags", "workers": [...], "tester_limit", "objections", "remedies",
+//  "compared": {"allowed", "fields": {"ip.tos": 3}, "first": [...], "damaged": [...]}, "remarks", "received", "checksums", "rx_flags", "workers": [...], "tester_limit", "objections", "remedies",
 //  "repeat"}
 nlohmann::json result_json(const GenerateResult& result);
 

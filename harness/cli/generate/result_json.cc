@@ -42,6 +42,7 @@ json classes_json(const TrialReport& report) {
     json classes = json::object();
     for (const ClassFigures& one : class_figures(report)) {
         classes[frame::name(one.traffic)] = {{"sent", one.sent},
+                                             {"as_sent", one.came->as_sent()},
                                              {"unique", one.came->unique},
                                              {"missing", one.missing()},
                                              {"duplicates", one.came->duplicates},
@@ -59,14 +60,19 @@ json compared_json(const GenerateResult& result) {
     for (const load::WrongField& one : wrong_fields(result.report)) {
         fields[one.name] = one.frames;
     }
-    json first = json::array();
-    for (const load::WrongFrame& one : result.wrong_frames) {
-        first.push_back({{"at_s", us(one.at_ns) / 1e6}, {"what", one.what}});
-    }
+    const auto listed = [](const std::vector<load::WrongFrame>& frames) {
+        json list = json::array();
+        for (const load::WrongFrame& one : frames) {
+            list.push_back(
+                {{"at_s", us(one.at_ns) / 1e6}, {"bytes", one.bytes.size()}, {"what", one.what}});
+        }
+        return list;
+    };
     return {{"allowed", load::text(result.allowed)},
             {"wrong", result.report.wrong()},
             {"fields", fields},
-            {"first", first}};
+            {"first", listed(result.wrong_frames)},
+            {"damaged", listed(result.damaged_frames)}};
 }
 
 json reordering_json(const TrialReport& report) {

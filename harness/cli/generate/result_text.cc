@@ -73,14 +73,16 @@ std::string sending_rows(const GenerateResult& result) {
 }
 
 std::string class_rows(const GenerateResult& result) {
+    // Sent is the sum of the next five.
     std::string text =
-        fmt::format("  {:<10}{:>12}{:>12}{:>10}{:>10}{:>10}{:>8}{:>8}\n", "class", "sent",
-                    comers(result), "missing", "twice", "reordered", "late", "wrong");
+        fmt::format("  {:<10}{:>12}{:>12}{:>8}{:>8}{:>9}{:>9}{:>8}{:>11}\n", "class", "sent",
+                    result.expects == load::IntakePlan::Expects::kAnswers ? "answered" : "as sent",
+                    "late", "wrong", "damaged", "missing", "twice", "reordered");
     for (const ClassFigures& one : class_figures(result.report)) {
-        text +=
-            fmt::format("  {:<10}{:>12}{:>12}{:>10}{:>10}{:>10}{:>8}{:>8}\n",
-                        frame::name(one.traffic), one.sent, one.came->unique, one.missing(),
-                        one.came->duplicates, one.came->reordered, one.came->late, one.came->wrong);
+        text += fmt::format("  {:<10}{:>12}{:>12}{:>8}{:>8}{:>9}{:>9}{:>8}{:>11}\n",
+                            frame::name(one.traffic), one.sent, one.came->as_sent(), one.came->late,
+                            one.came->wrong, one.came->damaged, one.missing(), one.came->duplicates,
+                            one.came->reordered);
     }
     return text;
 }
@@ -104,10 +106,12 @@ std::string compared_rows(const GenerateResult& result) {
     for (const load::WrongField& one : wrong_fields(result.report)) {
         text += row(("  differing in " + one.name).c_str(), one.frames);
     }
-    for (std::size_t n = 0; n < std::min(kShown, result.wrong_frames.size()); ++n) {
-        const load::WrongFrame& one = result.wrong_frames[n];
-        text += fmt::format("  frame of {} bytes received at {:.6f} s:\n{}", one.bytes.size(),
-                            us(one.at_ns) / 1e6, indented(one.what));
+    for (const auto* frames : {&result.wrong_frames, &result.damaged_frames}) {
+        for (std::size_t n = 0; n < std::min(kShown, frames->size()); ++n) {
+            const load::WrongFrame& one = (*frames)[n];
+            text += fmt::format("  frame of {} bytes received at {:.6f} s:\n{}", one.bytes.size(),
+                                us(one.at_ns) / 1e6, indented(one.what));
+        }
     }
     return text;
 }
@@ -210,24 +214,71 @@ std::vector<std::string> GenerateResult::remarks() const {
     return found;
 }
 
+bool GenerateResult::all_right() const {
+    if (!tracked) {
+        return true;
+    }
+    const load::ClassTotals all = load::all_classes(report.intake);
+    const judge::ReceiveTally& received = report.intake.received;
+    const std::uint64_t bad = wrong_on_purpose ? 0 : received.bad_checksum + all.damaged;
+    if (bad + received.malformed + all.wrong != 0) {
+        return false;
+    }
+    return expects == load::IntakePlan::Expects::kAnswers ||
+           report.missing() + all.late + all.duplicates == 0;
+}
+
+int GenerateResult::exit_code() const {
+    if (!conclusive()) {
+        return 3;
+    }
+    return all_right() ? 0 : 1;
+}
+
+namespace {
+
+std::string verdict_word(const GenerateResult& result) {
+    if (result.report.partial) {
+        return "PARTIAL";
+    }
+    if (!result.report.objections.empty()) {
+        return "INCONCLUSIVE";
+    }
+    if (result.all_right()) {
+        return "COMPLETE";
+    }
+    return result.expects == load::IntakePlan::Expects::kFrames ? "NOT AS SENT" : "WRONG ANSWERS";
+}
+
+// ", 3 late": nothing where the count is 0.
+std::string more(std::uint64_t count, const char* what) {
+    return count == 0 ? "" : fmt::format(", {} {}", count, what);
+}
+
+}  // namespace
+
 std::string verdict_line(const GenerateResult& result) {
     const TrialReport& report = result.report;
-    const std::string word = report.partial              ? "PARTIAL"
-                             : report.objections.empty() ? "COMPLETE"
-                                                         : "INCONCLUSIVE";
+    const std::string word = verdict_word(result);
     if (!result.tracked) {
         return fmt::format(
             "{}: {} frames of the capture sent; what came back of them was not "
             "measured",
             word, report.sent);
     }
-    const char* const how =
-        result.expects == load::IntakePlan::Expects::kFrames ? "not as they were sent" : "wrong";
-    return fmt::format("{}: {} of {} {}, {} missing, {} with a wrong checksum{}{}", word,
-                       report.unique(), report.sent, comers(result), report.missing(),
-                       report.intake.received.bad_checksum,
-                       report.wrong() == 0 ? "" : fmt::format(", {} {}", report.wrong(), how),
-                       report.tester_limit.empty() ? "" : "; the tester was the limit");
+    const bool frames = result.expects == load::IntakePlan::Expects::kFrames;
+    const load::ClassTotals all = load::all_classes(report.intake);
+    const judge::ReceiveTally& received = report.intake.received;
+    const std::uint64_t unreadable = received.bad_checksum + received.malformed;
+    const std::uint64_t unknown = unreadable - std::min(unreadable, all.damaged);
+    std::string text =
+        fmt::format("{}: {} of {} {}, {} missing, {} with a wrong checksum", word, all.unique,
+                    report.sent, comers(result), report.missing(), received.bad_checksum);
+    text += more(received.malformed, "malformed");
+    text += more(all.damaged == 0 ? 0 : unknown, "of them of frames that cannot be told");
+    text += more(all.wrong, frames ? "not as they were sent" : "wrong");
+    text += more(frames ? all.late : 0, "late") + more(frames ? all.duplicates : 0, "twice");
+    return text + (report.tester_limit.empty() ? "" : "; the tester was the limit");
 }
 
 std::string result_text(const GenerateResult& result) {

@@ -330,6 +330,9 @@ Result<Traffic> traffic_of(const TrafficOptions& options, std::uint64_t flows) {
     source.seed = options.seed;
     const auto tried = TRY(load::FrameSource::make(source));
     traffic.port_offloads = tried.port_offloads();
+    traffic.wrong_on_purpose = std::ranges::any_of(options.checksums, [](const std::string& text) {
+        return !text.ends_with("=software") && !text.ends_with("=offload");
+    });
     return traffic;
 }
 

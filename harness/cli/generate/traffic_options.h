@@ -53,6 +53,7 @@ struct Traffic {
     load::SourcePlan source;
     load::IntakePlan intake;
     std::uint64_t port_offloads = 0;  // RTE_ETH_TX_OFFLOAD_* that the sending port must have
+    bool wrong_on_purpose = false;    // some frames leave with wrong checksums
 };
 
 // What was typed as plans, with the frames tried out. `flows` counts where --flows was not given.
