@@ -90,7 +90,7 @@ Status take_device(SessionOptions& session) {
     session.evidence = choice.evidence;
     session.evidence_note = choice.evidence_note;
     session.lab = "device " + asked.device;
-    session.least_matrix = asked.quick ? scenario::MatrixSize::kQuick : scenario::MatrixSize::kFull;
+    session.least_matrix = asked.quick ? truth::MatrixSize::kQuick : truth::MatrixSize::kFull;
     session.use_hugepages = false;
     return {};
 }

@@ -12,6 +12,7 @@
 #include "harness/lab/lab.h"
 #include "harness/profile/profile.h"
 #include "harness/scenario/scenario.h"
+#include "harness/truth/matrix_size.h"
 #include "harness/verdict/result.h"
 
 namespace pathproof::run {
@@ -26,11 +27,11 @@ struct SessionOptions {
     std::string out_dir;
     std::uint64_t seed = 0;  // 0: drawn
     bool use_hugepages = true;
-    scenario::Calibrate calibrate = scenario::Calibrate::kNo;          // for offload-truth
-    scenario::MatrixSize least_matrix = scenario::MatrixSize::kQuick;  // for offload-truth
-    std::optional<scenario::TruthDevice> device = std::nullopt;        // in place of the lab's own
-    port::Evidence evidence = port::Evidence::kVirtual;                // the built-in lab's
-    std::string evidence_note;                                         // empty: the built-in lab's
+    scenario::Calibrate calibrate = scenario::Calibrate::kNo;    // for offload-truth
+    truth::MatrixSize least_matrix = truth::MatrixSize::kQuick;  // for offload-truth
+    std::optional<scenario::TruthDevice> device = std::nullopt;  // in place of the lab's own
+    port::Evidence evidence = port::Evidence::kVirtual;          // the built-in lab's
+    std::string evidence_note;                                   // empty: the built-in lab's
 };
 
 // Runs the scenarios and judges the run. A scenario that could not be run is a value

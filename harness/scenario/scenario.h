@@ -16,6 +16,7 @@
 #include "harness/profile/profile.h"
 #include "harness/scenario/measured.h"
 #include "harness/tester/client.h"
+#include "harness/truth/matrix_size.h"
 #include "harness/verdict/options.h"
 #include "harness/verdict/result.h"
 
@@ -66,7 +67,7 @@ struct Options {
     // Values of all scenarios' options, as the run has them; null: none were given.
     const verdict::ScenarioOptions* given = nullptr;
     // The least of offload-truth's matrix; --full takes the whole one.
-    MatrixSize least_matrix = MatrixSize::kQuick;
+    truth::MatrixSize least_matrix = truth::MatrixSize::kQuick;
     bool hugepages = false;  // the tester may use them
     std::vector<int> cpus;   // where lcores may run; the DUT shares them in the built-in lab
     std::string out_dir;     // evidence/ below it takes the files of failed cells
@@ -80,7 +81,9 @@ struct Options {
     std::uint64_t number(const char* option, std::uint64_t otherwise) const {
         return has(option) ? given->at(option).value_or(otherwise) : otherwise;
     }
-    MatrixSize matrix() const { return has("full") ? MatrixSize::kFull : least_matrix; }
+    truth::MatrixSize matrix() const {
+        return has("full") ? truth::MatrixSize::kFull : least_matrix;
+    }
 };
 
 // Whether one of the parts of an id, with dots between, is this one.

@@ -6,11 +6,9 @@
 
 #include "harness/agent/client.h"
 #include "harness/agent/ethtool.h"
+#include "harness/truth/matrix_size.h"
 
 namespace pathproof::truth {
-
-// All pairs of the matrix's dimensions, or all triples and each feature on alone as well.
-enum class MatrixSize { kQuick, kFull };
 
 struct Setting {
     enum class Kind { kAsFound, kAllOff, kAllOn, kOneOff, kOneOn };

@@ -49,7 +49,7 @@ port::PortInfo promises_of(const TruthRun& run, const SettingTaken& taken) {
 }  // namespace
 
 truth::RowSettings receive_rows(const Context& context, const TruthBench& bench) {
-    const bool full = context.options.matrix() == MatrixSize::kFull;
+    const bool full = context.options.matrix() == truth::MatrixSize::kFull;
     return {.directions = truth::Directions::kReceived,
             .strength = full ? matrix::Strength::kTriples : matrix::Strength::kPairs,
             .seed = context.options.seed,
