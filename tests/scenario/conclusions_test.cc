@@ -18,8 +18,8 @@ BOOST_AUTO_TEST_CASE(names_and_brackets_of_each_scenario_fit) {
         }
     }
     for (const char* id : {"ipvs-reuse", "table-full", "bridge-unnat", "invalid-rst", "stale-udp",
-                           "stale-endpoint", "snat-exhaustion", "pmtu-blackhole", "search-path",
-                           "split-answer", "dns-tcp-limit", "nodelocal"}) {
+                           "stale-endpoint", "snat-exhaustion", "snat-timestamps", "pmtu-blackhole",
+                           "search-path", "split-answer", "dns-tcp-limit", "nodelocal"}) {
         BOOST_TEST(ids.contains(id), id);
     }
 }
