@@ -306,6 +306,55 @@ BOOST_AUTO_TEST_CASE(a_cure_is_shown_by_a_cell_with_it_and_the_failure_without_i
     BOOST_TEST(contains(losses.conclude(cells).cure, "(not tried in this run)"));
 }
 
+BOOST_AUTO_TEST_CASE(a_cure_of_several_cells_is_shown_where_none_of_them_fails) {
+    ConclusionTexts all = texts();
+    CureText& cure = all.findings[0].cures[0];
+    cure.shown_by = CureText::ShownBy::kAll;
+    cure.outcome = "with it {helped}, without it again {again.lost of again.sent}";
+    all.listings = {{.name = "helped", .text = "{id} {lost of sent}", .of = "is_cure and passed"}};
+    const Losses losses(figures(), all);
+    auto cells = measured();
+    cells.push_back(cells[2]);
+    cells.back().what.id = "cure-2";
+    BOOST_TEST(contains(losses.conclude(cells).cure,
+                        "(with it cure none of 9; cure-2 none of 9, without it again 3 of 9)"));
+    cells.back().seen = {.sent = 9, .lost = 1, .known = 1};
+    const auto failed = losses.conclude(cells);
+    BOOST_TEST(contains(failed.cure, "(not shown: cure-2: 1 of 9 packets were lost)"), failed.cure);
+    BOOST_TEST(!failed.cure_shown);
+}
+
+BOOST_AUTO_TEST_CASE(what_harms_nobody_is_exposed_where_nothing_else_is_found) {
+    ConclusionTexts both = texts();
+    both.findings.push_back({.of = "is_matrix and sent > 9",
+                             .headline = "{id} sent {sent}",
+                             .why = "It sends too much.",
+                             .alone = true,
+                             .exposed = true});
+    const Losses losses(figures(), both);
+    auto cells = measured();
+    cells[0].seen.sent = 20;
+    BOOST_TEST((losses.conclude(cells).verdict == verdict::ScenarioVerdict::kReproduced));
+    cells[0].seen = {.sent = 20};
+    cells[3].seen = {.sent = 9};
+    const auto exposed = losses.conclude(cells);
+    BOOST_TEST((exposed.verdict == verdict::ScenarioVerdict::kExposed), exposed.headline);
+    BOOST_TEST(exposed.headline == "as-found sent 20.");
+    BOOST_TEST(!exposed.cure_shown);
+}
+
+BOOST_AUTO_TEST_CASE(sentences_about_one_cell_and_about_all_stand_in_a_finding) {
+    ConclusionTexts more = texts();
+    more.cells = {{"plain", "is_control and passed"}};
+    more.listings = {{.name = "each", .text = "{id} {lost}"}};
+    more.findings[0].why = "{each}[plain.id?; {plain.lost of plain.sent} in {plain.id}].";
+    const auto result = Losses(figures(), more).conclude(measured());
+    BOOST_TEST(result.cause == "as-found 4; none of 9 in control.");
+    auto cells = measured();
+    cells.erase(cells.begin() + 1);  // no control
+    BOOST_TEST(Losses(figures(), more).conclude(cells).cause == "as-found 4.");
+}
+
 BOOST_AUTO_TEST_CASE(where_nothing_failed_it_says_so) {
     auto cells = measured();
     cells[0].seen = cells[3].seen = {.sent = 9};

@@ -20,8 +20,9 @@ using verdict::ScenarioVerdict;
 using CellRole = Cell::Role;
 
 // Which names a text may use: those of a cell that is being concluded; of one that is; of one while a
-// finding is told; of the whole scenario; of the scenario and a cure.
-enum class Stage { kCell, kConcluded, kTold, kScenario, kCure };
+// finding is told; of such a one beside cells that have a name; of the whole scenario; of the scenario
+// and a cure.
+enum class Stage { kCell, kConcluded, kTold, kListed, kScenario, kCure };
 
 enum class Kind { kFigure, kPhrase, kWord, kTotal, kListing, kSummary };
 
@@ -37,6 +38,7 @@ enum class Word {
     kPasses,
     kFails,
     kSkipped,
+    kMeasured,
     kCause,
     kReason,
     kOwn,
@@ -63,9 +65,10 @@ constexpr KnownWord kWords[] = {
     {"is_control", Word::kIsControl, Stage::kCell},
     {"is_cure", Word::kIsCure, Stage::kCell},
     {"is_demonstration", Word::kIsDemonstration, Stage::kCell},
-    {"passes", Word::kPasses, Stage::kConcluded},
+    {"passed", Word::kPasses, Stage::kConcluded},
     {"fails", Word::kFails, Stage::kConcluded},
     {"skipped", Word::kSkipped, Stage::kConcluded},
+    {"measured", Word::kMeasured, Stage::kConcluded},
     {"cause", Word::kCause, Stage::kConcluded},
     {"reason", Word::kReason, Stage::kConcluded},
     {"own", Word::kOwn, Stage::kConcluded},
@@ -323,6 +326,7 @@ Value Telling::word(Word word, const CellFacts& cell) const {
         case Word::kPasses: return cell.cell.verdict == CellVerdict::kPass;
         case Word::kFails: return cell.cell.verdict == CellVerdict::kFail;
         case Word::kSkipped: return cell.cell.verdict == CellVerdict::kSkip;
+        case Word::kMeasured: return cell.cell.verdict != CellVerdict::kError;
         case Word::kCause: return cell.cell.cause;
         case Word::kReason: return cell.cell.reason;
         case Word::kOwn: return is_own();
@@ -388,7 +392,7 @@ std::optional<Reference> Program::Compiled::find(const std::string& name, Stage 
             found.cell = kCureCell;
         } else if (stage == Stage::kCure && cell == "again") {
             found.cell = kAgainCell;
-        } else if (stage >= Stage::kScenario && named >= 0) {
+        } else if (stage >= Stage::kListed && named >= 0) {
             found.cell = kFirstNamedCell + named;
             used.insert(cell);
         } else {
@@ -447,6 +451,7 @@ Program::Compiled::Compiled(std::vector<FigureText> given, ConclusionTexts concl
     const Scope of_cell(*this, Stage::kCell);
     const Scope concluded(*this, Stage::kConcluded);
     const Scope told(*this, Stage::kTold);
+    const Scope listed(*this, Stage::kListed);
     const Scope scenario(*this, Stage::kScenario);
     const Scope with_cure(*this, Stage::kCure);
     const auto condition = [&](const std::string& text, const Scope& scope) {
@@ -460,7 +465,7 @@ Program::Compiled::Compiled(std::vector<FigureText> given, ConclusionTexts concl
         for (const Clause& clause : each.clauses) {
             ParsedClause& of = parsed.emplace_back();
             of.when = condition(clause.when, scope);
-            of.text = sentence(clause.text, scope);
+            of.text = Sentence::parse(clause.text, scope, problems, Sentence::Told::kIfThere);
             if (clause.when.empty()) {
                 of.counts = of.text.first_name();
             }
@@ -494,7 +499,7 @@ Program::Compiled::Compiled(std::vector<FigureText> given, ConclusionTexts concl
         totals_figure.push_back(figure(each.figure));
     }
     for (const Listing& each : texts.listings) {
-        listings.push_back({condition(each.of, told), sentence(each.text, told)});
+        listings.push_back({condition(each.of, listed), sentence(each.text, listed)});
     }
     for (std::size_t i = 0; i < texts.summaries.size(); ++i) {
         summaries.push_back(phrase(texts.summaries[i], Scope(*this, Stage::kScenario, i)));
@@ -541,6 +546,7 @@ Program::Compiled::Compiled(std::vector<FigureText> given, ConclusionTexts concl
 }
 
 void Program::Compiled::check() {
+    used.insert(texts.unexplained);
     std::set<std::string> seen;
     const auto once = [&](const std::string& name) {
         for (const KnownWord& each : kWords) {
@@ -583,8 +589,8 @@ void Program::Compiled::check() {
             problems.push_back(fmt::format("the rule \"{}\" gives no reason", rule.when));
         }
     }
-    if (index_of(figures, verdict::kUnexplained) < 0) {
-        problems.push_back("there is no figure 'unexplained'");
+    if (index_of(figures, texts.unexplained) < 0) {
+        problems.push_back(fmt::format("there is no figure '{}'", texts.unexplained));
     }
 }
 
@@ -685,19 +691,14 @@ const CellFacts* Conclusion::first_of(const Condition& of, bool in_matrix) const
 }
 
 std::vector<std::pair<std::size_t, const CellFacts*>> Conclusion::told() const {
-    for (const bool exposed : {false, true}) {
-        std::vector<std::pair<std::size_t, const CellFacts*>> told;
-        for (std::size_t i = 0; i < program_.findings.size(); ++i) {
-            const CellFacts* first = first_of(program_.findings[i].of, true);
-            if (program_.texts.findings[i].exposed == exposed && first != nullptr) {
-                told.emplace_back(i, first);
-            }
-        }
-        if (!told.empty()) {
-            return told;
+    std::vector<std::pair<std::size_t, const CellFacts*>> told;
+    for (std::size_t i = 0; i < program_.findings.size(); ++i) {
+        const CellFacts* first = first_of(program_.findings[i].of, true);
+        if (first != nullptr && (!program_.texts.findings[i].alone || told.empty())) {
+            told.emplace_back(i, first);
         }
     }
-    return {};
+    return told;
 }
 
 // Sets what the story tells of the cure; gives the cell that shows it, or null.
@@ -846,7 +847,7 @@ void Conclusion::add_charts_and_tables(ScenarioResult& result) const {
     }
     for (const CellFacts& each : cells_) {
         const Telling telling(program_, &each);
-        if (!each.rows.empty() && telling.holds(program_.proof_of)) {
+        if (!program_.texts.proof.title.empty() && telling.holds(program_.proof_of)) {
             result.proofs.push_back({.title = telling.text(program_.proof_title),
                                      .columns = program_.texts.proof.columns,
                                      .rows = each.rows,
@@ -881,13 +882,17 @@ void Conclusion::add_charts_and_tables(ScenarioResult& result) const {
 ScenarioResult Program::conclude(std::vector<CellFacts>& facts) const {
     ScenarioResult result;
     const auto unexplained =
-        static_cast<std::size_t>(index_of(compiled_->figures, verdict::kUnexplained));
+        static_cast<std::size_t>(index_of(compiled_->figures, compiled_->texts.unexplained));
     for (const CellFacts& each : facts) {
         result.unexplained += each.values[unexplained].count();
     }
-    const Conclusion conclusion(*compiled_, facts);
-    conclusion.conclude(result);
-    conclusion.add_charts_and_tables(result);
+    Facts run = facts;
+    if (compiled_->texts.without_skipped) {
+        std::erase_if(
+            run, [](const CellFacts& each) { return each.cell.verdict == CellVerdict::kSkip; });
+    }
+    Conclusion(*compiled_, run).conclude(result);
+    Conclusion(*compiled_, facts).add_charts_and_tables(result);
     for (CellFacts& each : facts) {
         each.cell.evidence = std::move(each.evidence);
         (each.role == CellRole::kControl ? result.controls : result.cells)

@@ -57,8 +57,8 @@ struct Rule {
     std::string text = {};
 };
 
-// What follows is said of the whole scenario. It may also name a cell's `cause`, `reason`, `passes`,
-// `fails` and `skipped`, whether it fails by nothing but what the scenario looks for (`own`), and in
+// What follows is said of the whole scenario. It may also name a cell's `cause`, `reason`, `passed`,
+// `fails`, `skipped` and `measured` (it is no ERROR), whether it fails by nothing but what the scenario looks for (`own`), and in
 // the matrix (`harmed`).
 
 // A figure of all cells that are meant.
@@ -107,8 +107,8 @@ struct Finding {
     std::vector<CureText> cures = {};
     // Tells the cures of which a cell was run, and where there is none the name of the first.
     bool tried_alone = false;
-    // Seen without harm: told where nothing else is found.
-    bool exposed = false;
+    bool alone = false;    // told only where no finding before it is
+    bool exposed = false;  // seen, and it harmed nobody
 };
 
 // How the findings of a scenario are put together.
@@ -154,7 +154,9 @@ struct ConclusionTexts {
     std::vector<Toggle> toggles;
     std::vector<Phrase> phrases = {};
     std::vector<Rule> rules;
-    std::string own;  // of a cell
+    std::string own;                                  // of a cell
+    std::string unexplained = verdict::kUnexplained;  // the figure that counts for the scenario
+    bool without_skipped = false;  // cells that were skipped are as if they had not been asked for
     HarmChart chart = {};
     std::vector<Table> tables = {};
     CellProof proof = {};

@@ -50,6 +50,17 @@ const std::vector<Cure>& cures() {
          .name =
              "have the node's proxy write the service's rules anew, of the endpoints that serve"},
         {.id = "all-ports", .command = "", .name = setting::cure("all-ports").where},
+        {.id = "tunnel-mtu", .command = "", .name = "an MTU of the tunnel that fits the hop"},
+        {.id = "outer-df",
+         .command = "",
+         .name = "outer DF set, and the routers' ICMP let through"},
+        {.id = "mss-clamp", .command = "", .name = "an MSS that fits the hop"},
+        {.id = "ask-for-the-name-first",
+         .command = "",
+         .name = "a dot behind the name, or `ndots:2` (dnsConfig.options of the pod)"},
+        {.id = "nodelocal", .command = "", .name = "NodeLocal DNSCache on each node"},
+        {.id = "more-workers", .command = "dnsmasq --max-tcp-connections"},
+        {.id = "forward-max", .command = "dnsmasq --dns-forward-max"},
         sysctl("timestamps-2"),
     };
     return all;

@@ -80,12 +80,16 @@ class Conclusions {
     struct Reads {
         Read<What, Seen> lacks = {};  // what this machine has not, and the cell takes
         std::function<Rows(const What&, const Seen&)> rows = {};  // of the cell's proof
+        // Of a proof that all cells make together; without rows it is none.
+        std::function<verdict::Proof(const std::vector<std::pair<const What*, const Seen*>>&)>
+            proof = {};
     };
 
     Conclusions(const Figures& figures, ConclusionTexts texts, Reads reads = {})
         : program_(texts_of(figures), std::move(texts)),
           lacks_(std::move(reads.lacks)),
-          rows_(std::move(reads.rows)) {
+          rows_(std::move(reads.rows)),
+          proof_(std::move(reads.proof)) {
         for (const auto& each : figures) {
             reads_.push_back(each.read);
         }
@@ -106,7 +110,17 @@ class Conclusions {
             }
             facts.back().cell = program_.conclude(facts.back());
         }
-        return program_.conclude(facts);
+        verdict::ScenarioResult result = program_.conclude(facts);
+        if (proof_) {
+            std::vector<std::pair<const What*, const Seen*>> cells;
+            for (const Measured& each : measured) {
+                cells.emplace_back(&each.what, &each.seen);
+            }
+            if (verdict::Proof proof = proof_(cells); !proof.rows.empty()) {
+                result.proofs.push_back(std::move(proof));
+            }
+        }
+        return result;
     }
 
     const Program& program() const { return program_; }
@@ -134,6 +148,7 @@ class Conclusions {
     std::vector<Read<What, Seen>> reads_;
     Read<What, Seen> lacks_;
     std::function<Rows(const What&, const Seen&)> rows_;
+    std::function<verdict::Proof(const std::vector<std::pair<const What*, const Seen*>>&)> proof_;
 };
 
 }  // namespace pathproof::scenario::model

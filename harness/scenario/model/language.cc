@@ -23,12 +23,12 @@ long double number_of(const Value& value) {
     return value.number();
 }
 
-std::string plain_text(const Value& value, const std::string& format, double factor) {
+std::string plain_text(const Value& value, const std::string& format, double divisor) {
     if (const auto* words = std::get_if<std::string>(&value.kinds())) {
         return *words;
     }
     if (!format.empty()) {
-        return fmt::format(fmt::runtime("{:" + format + "}"), value.number() * factor);
+        return fmt::format(fmt::runtime("{:" + format + "}"), value.number() / divisor);
     }
     return value.is_null() ? "" : value.text();
 }
@@ -168,12 +168,20 @@ class ConditionParser {
         return left;
     }
     std::size_t sum() {
-        std::size_t left = term();
-        while (peek() == "+" || peek() == "-" || peek() == "*") {
+        std::size_t left = product();
+        while (peek() == "+" || peek() == "-") {
             const std::string op = peek();
             next();
-            const std::size_t right = term();
+            const std::size_t right = product();
             left = join(Kind::kSum, op, left, right);
+        }
+        return left;
+    }
+    std::size_t product() {
+        std::size_t left = term();
+        while (take("*")) {
+            const std::size_t right = term();
+            left = join(Kind::kSum, "*", left, right);
         }
         return left;
     }
@@ -253,8 +261,8 @@ class SentenceParser {
     SentenceParser(const std::string& text, const Names& names, std::vector<std::string>& problems)
         : text_(text), names_(names), problems_(problems) {}
 
-    Sentence parse() {
-        Sentence sentence = until("", false);
+    Sentence parse(bool optional) {
+        Sentence sentence = until("", optional);
         if (at_ < text_.size()) {
             complain(fmt::format("'{}' is left over", text_.substr(at_)));
         }
@@ -361,7 +369,7 @@ class SentenceParser {
         if (part.unit != " s" || own != "ms") {
             complain(fmt::format("'{}' is not made of '{}'", part.unit, own));
         }
-        part.factor = 1.0 / 1000;
+        part.divisor = 1000;
     }
 
     Part choice() {
@@ -410,8 +418,8 @@ class SentenceParser {
 };
 
 Sentence Sentence::parse(const std::string& text, const Names& names,
-                         std::vector<std::string>& problems) {
-    return SentenceParser(text, names, problems).parse();
+                         std::vector<std::string>& problems, Told told) {
+    return SentenceParser(text, names, problems).parse(told == Told::kIfThere);
 }
 
 std::optional<int> Sentence::first_name() const {
@@ -429,7 +437,7 @@ std::string Sentence::text(const Values& values) const {
         switch (part.kind) {
             case Kind::kText: text += part.text; break;
             case Kind::kValue:
-                text += plain_text(values.value(part.name), part.text, part.factor) + part.unit;
+                text += plain_text(values.value(part.name), part.text, part.divisor) + part.unit;
                 break;
             case Kind::kOf:
                 text += none_or(values.value(part.name)) + " of " +

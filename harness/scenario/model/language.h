@@ -71,8 +71,10 @@ class Condition {
 
 class Sentence {
   public:
+    // Whether all of it is told, or where what it names is there.
+    enum class Told { kAlways, kIfThere };
     static Sentence parse(const std::string& text, const Names& names,
-                          std::vector<std::string>& problems);
+                          std::vector<std::string>& problems, Told told = Told::kAlways);
     std::string text(const Values& values) const;
     // The first value named in it that is always told; nothing where there is none.
     std::optional<int> first_name() const;
@@ -83,9 +85,9 @@ class Sentence {
     enum class Kind { kText, kValue, kOf, kOrNone, kOptional };
     struct Part {
         Kind kind = Kind::kText;
-        std::string text;   // or the format of a value
-        std::string unit;   // behind the value
-        double factor = 1;  // into this unit
+        std::string text;    // or the format of a value
+        std::string unit;    // behind the value
+        double divisor = 1;  // into this unit
         int name = 0, whole = 0;
         Condition condition;            // kOptional
         std::vector<Sentence> choices;  // then, else

@@ -1,6 +1,7 @@
 #include "dataplane/base/pattern.h"
 #include "harness/scenario/measures.h"
 #include "harness/scenario/pods/pod_life.h"
+#include "harness/verdict/interval.h"
 
 namespace pathproof::scenario {
 namespace {
@@ -244,7 +245,7 @@ verdict::ScenarioResult conclude(const std::vector<MeasuredPodResidue>& cells) {
 
 verdict::ScenarioResult conclude(const std::vector<MeasuredPodChurn>& cells) {
     verdict::ScenarioResult result;
-    finish(conclude_each(cells), {}, result);
+    finish(conclude_each(cells), result);
     judge_cells(result, "Nothing was disturbed", "A stream was disturbed");
     return result;
 }

@@ -343,12 +343,19 @@ std::string cause_text(const Concluded& cell) {
     return text;
 }
 
+// A cure as it was tried in this run.
+struct TriedCure {
+    std::string text;
+    const verdict::Cell* shown_by = nullptr;  // null: it is not shown
+};
+
 // The same cause there before, gone with the cure, back without it.
 TriedCure cure_text(Race race, const Cells& cells) {
     const Concluded* cure = find(cells, race, CellRole::kCure, false);
     const Concluded* again = find(cells, race, CellRole::kMatrix, true);
     const std::string name = cure_of(race);
-    const std::string why = not_shown(cure, again != nullptr, Naming::kCellAndReason);
+    const std::string why =
+        why_not_shown(cure == nullptr ? nullptr : &cure->cell, again != nullptr, NamesCell::kYes);
     if (!why.empty()) {
         return {fmt::format("{} ({})", name, why)};
     }
@@ -359,7 +366,7 @@ TriedCure cure_text(Race race, const Cells& cells) {
     return {fmt::format("{} (with it {} {} in {} pairs, without it again {} in {})", name,
                         hits(*cure), harm ? "harmed queries" : "clashes",
                         cure->seen().found.with(0), hits(*again), again->seen().found.with(0)),
-            true, cure->cell.id};
+            &cure->cell};
 }
 
 void add_charts(const Cells& cells, verdict::ScenarioResult& result) {
@@ -506,15 +513,15 @@ verdict::ScenarioResult conclude(const std::vector<MeasuredCell>& measured) {
         const TriedCure cure = cure_text(race, cells);
         any_harmed |= harmed(*first);
         any_exposed |= !harmed(*first);
-        cured &= cure.shown || !harmed(*first);
+        cured &= cure.shown_by != nullptr || !harmed(*first);
         join_texts(result.headline,
                    harmed(*first) ? headline_of(race, cells, *first) : exposure_headline(*first),
                    " ");
         join_texts(result.cause, fmt::format("{}: {}", title(race), cause_text(*first)), "\n");
         join_texts(result.cure, fmt::format("{}: {}", title(race), cure.text), "\n");
-        if (harmed(*first) && cure.shown) {
+        if (harmed(*first) && cure.shown_by != nullptr) {
             result.before_cell = first->cell.id;
-            result.after_cell = cure.cell;
+            result.after_cell = cure.shown_by->id;
         }
     }
     // A clash without harm shows in the late answers' cells too, where the others were not run.
@@ -549,7 +556,7 @@ verdict::ScenarioResult conclude(const std::vector<MeasuredCell>& measured) {
                         queries, cells.size());
     }
     add_charts(cells, result);
-    finish(cells, {}, result);
+    finish(cells, result);
     return result;
 }
 

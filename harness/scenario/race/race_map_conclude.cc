@@ -6,6 +6,7 @@
 #include "harness/scenario/concluded.h"
 #include "harness/scenario/measures.h"
 #include "harness/scenario/race/race_map.h"
+#include "harness/verdict/interval.h"
 
 namespace pathproof::scenario {
 namespace {

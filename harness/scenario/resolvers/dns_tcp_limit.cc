@@ -403,7 +403,7 @@ std::vector<TcpLimitCell> dns_tcp_limit_plan() {
 }
 
 Scenario dns_tcp_limit_scenario() {
-    return nat_path_scenario<TcpLimitBench, dns_tcp_limit_plan>(
+    return nat_path_scenario<TcpLimitBench, dns_tcp_limit_plan, dns_tcp_limit_conclusions>(
         "dns-tcp-limit", "DNS over TCP: more connections than dnsmasq has workers",
         "Are lookups through a cache that asks dnsmasq by TCP answered in time? (The cache is a "
         "stand-in for CoreDNS, with its rules for connections.)");

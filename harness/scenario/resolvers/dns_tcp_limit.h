@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "harness/scenario/concluded.h"
+#include "harness/scenario/model/figure.h"
 
 namespace pathproof::scenario {
 
@@ -94,9 +95,15 @@ using MeasuredTcpLimitCell = Measurement<TcpLimitCell, TcpLimitValues>;
 std::vector<TcpLimitCell> dns_tcp_limit_plan();
 Scenario dns_tcp_limit_scenario();
 
-verdict::Cell conclude(const TcpLimitCell& what, const TcpLimitValues& seen);
-// The whole scenario but for its id and duration. Cells that were not run are missing.
-verdict::ScenarioResult conclude(const std::vector<MeasuredTcpLimitCell>& cells);
+using TcpLimitConclusions = model::Conclusions<TcpLimitCell, TcpLimitValues>;
+const TcpLimitConclusions& dns_tcp_limit_conclusions();
+
+inline verdict::Cell conclude(const TcpLimitCell& what, const TcpLimitValues& seen) {
+    return dns_tcp_limit_conclusions().conclude(what, seen);
+}
+inline verdict::ScenarioResult conclude(const std::vector<MeasuredTcpLimitCell>& cells) {
+    return dns_tcp_limit_conclusions().conclude(cells);
+}
 
 // What of a load failed and by what: of the lookups those that are late or were not answered well.
 // `from` is the cache's address, `overflows` how often the queue was full.

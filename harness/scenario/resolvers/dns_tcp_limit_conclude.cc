@@ -1,21 +1,15 @@
-// What is said of dns-tcp-limit: each clause from a value that is not zero.
-#include <set>
+// What is concluded from dns-tcp-limit.
+#include <algorithm>
 
-#include "harness/scenario/measures.h"
+#include "harness/scenario/model/cure.h"
 #include "harness/scenario/resolvers/dns_tcp_limit.h"
 
 namespace pathproof::scenario {
 namespace {
 
-using verdict::CellVerdict;
-using Limits = std::vector<ConcludedCell<MeasuredTcpLimitCell>>;
-using ConcludedLimit = Limits::value_type;
 using Failed = agent::ForwarderTry::Outcome;
 
 constexpr std::uint64_t kWorkersAsItComes = 20;  // dnsmasq's MAX_PROCS
-constexpr const char* kByWorkers = "worker-limit";
-constexpr const char* kByForwards = "forward-max";
-constexpr const char* kStandIn = "the cache (a stand-in for CoreDNS: its rules for connections)";
 
 bool of_forwards(const TcpLimitCell& what) {
     return what.load == TcpLimitLoad::kForward;
@@ -38,7 +32,7 @@ bool by_forwards(const TcpLimitValues& seen) {
            seen.answered <= seen.forward_max && seen.lookups > seen.forward_max;
 }
 
-std::uint64_t unexplained_in(const TcpLimitCell& what, const TcpLimitValues& seen) {
+std::uint64_t unexplained_by_limits(const TcpLimitCell& what, const TcpLimitValues& seen) {
     if (of_forwards(what)) {
         return by_forwards(seen) ? 0 : seen.harmed();
     }
@@ -46,166 +40,7 @@ std::uint64_t unexplained_in(const TcpLimitCell& what, const TcpLimitValues& see
     return seen.harmed() > told ? seen.harmed() - told : 0;
 }
 
-std::string harm_text(const TcpLimitValues& seen) {
-    Clauses clauses;
-    tell_count(clauses, seen.servfail, "{} with an error");
-    tell_count(clauses, seen.refused, "{} REFUSED");
-    tell_count(clauses, seen.late, "{} after more than {} ms", kLateMs);
-    tell_count(clauses, seen.unanswered, "{} not at all");
-    return fmt::format("{} lookups were answered badly: {}", some_of(seen.harmed(), seen.lookups),
-                       in_a_row(clauses));
-}
-
-std::string workers_text(const TcpLimitValues& seen) {
-    Clauses clauses;
-    tell_count(clauses, seen.workers, "{} child processes of dnsmasq");
-    tell_count(clauses, seen.in_use.value_or(0),
-               "its log: \"child processes for TCP requests: in use {}, ... max allowed {}\"",
-               seen.most_workers);
-    tell_count(clauses, seen.most_waiting, "Recv-Q of its socket up to {}");
-    tell_count(clauses, seen.overflows, "ListenOverflows rose by {}");
-    return in_a_row(clauses);
-}
-
-std::string held_text(const TcpLimitValues& seen) {
-    Clauses clauses;
-    tell(clauses, seen.most_open, "{} had up to {} connections open", kStandIn, seen.most_open);
-    clauses.push_back(workers_text(seen));
-    clauses.push_back(
-        fmt::format("{} lookups that failed or were late waited in the queue of that "
-                    "socket or found it full",
-                    some_of(seen.harm.by_queue, seen.harmed())));
-    clauses.push_back(fmt::format("one by UDP was answered in {:.1f} ms meanwhile", seen.udp_ms));
-    tell(clauses, seen.freed_answered ? 1 : 0,
-         "one that waited was answered {:.1f} ms after the connections had ended", seen.freed_ms);
-    return in_a_row(clauses, "; ");
-}
-
-void add_measures(const TcpLimitCell& what, const TcpLimitValues& seen, verdict::Cell& cell) {
-    const auto lookups = counts_in("lookups");
-    cell.measures = {
-        lookups("lookups", "lookups", seen.lookups),
-        lookups("answered", "of them answered in time", seen.answered),
-        lookups("late", "of them answered late", seen.late),
-        lookups("servfail", "of them answered with an error", seen.servfail),
-        lookups("refused", "of them answered REFUSED", seen.refused),
-        lookups("unanswered", "of them not answered", seen.unanswered),
-        milliseconds_of("slowest", "the slowest answer", seen.slowest_ms),
-        count_of("workers", "child processes of dnsmasq meanwhile", seen.workers),
-        count_of("most_workers", "that it starts, as it says", seen.most_workers),
-        count_of(verdict::kUnexplained, "failed or late, and nothing tells why",
-                 unexplained_in(what, seen), "lookups"),
-    };
-    const auto add = [&](const verdict::Measure& measure) { cell.measures.push_back(measure); };
-    if (seen.in_use) {
-        add(count_of("in_use", "of them in use, as it says", *seen.in_use));
-    }
-    if (of_forwards(what)) {
-        add(count_of("forward_max", "most forwarded at a time, as its log says", seen.forward_max));
-        return;
-    }
-    add(lookups("by_queue", "failed or late: waited in the queue of dnsmasq's socket",
-                seen.harm.by_queue));
-    add(lookups("by_server", "failed or late: accepted, and not answered", seen.harm.by_server));
-    add(lookups("by_loss", "failed or late: answered, and the answer was not acknowledged",
-                seen.harm.by_loss));
-    add(lookups("by_rubbish", "failed: answered with what is no DNS message",
-                seen.harm.by_rubbish));
-    add(lookups("by_answer", "failed: the server's own error", seen.harm.by_answer));
-    add(lookups("by_refusal", "failed: connections refused or closed", seen.harm.by_refusal));
-    add(lookups("not_connected", "failed: not connected, and the queue was not full",
-                seen.harm.not_connected));
-    add(count_of("dials", "connections that the cache made", seen.dials));
-    add(count_of("most_open", "of them open at a time", seen.most_open));
-    add(count_of("idle", "of them idle in the end", seen.idle));
-    add(count_of("most_waiting", "Recv-Q of dnsmasq's socket, at most", seen.most_waiting));
-    add(count_of("overflows", "ListenOverflows of its host", seen.overflows));
-    add(milliseconds_of("udp", "a lookup by UDP meanwhile", seen.udp_ms));
-    if (seen.freed) {
-        add(milliseconds_of("freed", "from the end of the connections to an answer",
-                            seen.freed_ms));
-    }
-}
-
-bool own(const ConcludedLimit& each) {
-    return each.cell.verdict == CellVerdict::kFail &&
-           (each.cell.cause == kByWorkers || each.cell.cause == kByForwards);
-}
-
-std::string cure_name(const TcpLimitCell& what) {
-    return what.max_tcp_connections != 0
-               ? fmt::format("`dnsmasq --max-tcp-connections={}` (new in 2.90)",
-                             what.max_tcp_connections)
-           : what.dns_forward_max != 0
-               ? fmt::format("`dnsmasq --dns-forward-max={}`", what.dns_forward_max)
-           : what.prefer_udp ? "`prefer_udp` in place of `force_tcp` in the cache"
-                             : fmt::format("`max_idle_conns {}` in the cache", what.max_idle);
-}
-
-// The cures of one kind of load, and whether they were shown.
-std::string cures_of(const Limits& cells, TcpLimitLoad load, bool& shown) {
-    const auto of_load = [&](const ConcludedLimit& each) { return each.what().load == load; };
-    const auto text = [](const ConcludedLimit& each) {
-        return cure_name(each.what()) + " (" +
-               (each.passes()
-                    ? fmt::format("then {} lookups were answered, the slowest after {:.0f} ms",
-                                  some_of(each.seen().answered, each.seen().lookups),
-                                  each.seen().slowest_ms)
-                    : "not shown: " + each.cell.reason) +
-               ")";
-    };
-    const auto* again =
-        first_again(cells, [&](const ConcludedLimit& each) { return of_load(each) && own(each); });
-    return tell_cures(cells, of_load, text,
-                      load == TcpLimitLoad::kForward
-                          ? "`dnsmasq --dns-forward-max` (not tried in this run)"
-                          : "`dnsmasq --max-tcp-connections` (not tried in this run)",
-                      again == nullptr ? "" : harm_text(again->seen()), shown);
-}
-
-void conclude_reproduced(const Limits& cells, const ConcludedLimit& /*first*/,
-                         verdict::ScenarioResult& result) {
-    result.cure_shown = true;
-    Clauses found;
-    Clauses causes;
-    Clauses cures;
-    std::set<TcpLimitLoad> told;
-    for (const ConcludedLimit& each : cells) {
-        const TcpLimitValues& seen = each.seen();
-        if (!each.is(CellRole::kMatrix) || !own(each) || !told.insert(each.what().load).second) {
-            continue;
-        }
-        found.push_back(each.cell.id + ": " + harm_text(seen));
-        causes.push_back(
-            of_forwards(each.what())
-                ? fmt::format("{}: dnsmasq forwards {} queries at a time and refuses what comes "
-                              "beyond, at once; its log: \"{}\"",
-                              each.cell.id, seen.forward_max, seen.forward_line)
-                : each.cell.id + ": " + held_text(seen));
-        cures.push_back(cures_of(cells, each.what().load, result.cure_shown));
-        result.before_cell = result.before_cell.empty() ? each.cell.id : result.before_cell;
-        const auto* cure = first_of(cells, [&](const ConcludedLimit& other) {
-            return other.is(CellRole::kCure) && other.passes() &&
-                   other.what().load == each.what().load;
-        });
-        if (result.after_cell.empty() && cure != nullptr) {
-            result.after_cell = cure->cell.id;
-        }
-    }
-    if (!result.cure_shown) {
-        result.before_cell = result.after_cell = "";
-    }
-    result.headline = in_a_row(found, "; ") + ".";
-    result.cause = (told.contains(TcpLimitLoad::kIdle) || told.contains(TcpLimitLoad::kBurst)
-                        ? "dnsmasq serves each TCP connection with a process of its own, and "
-                          "accepts none while "
-                          "all are taken, by idle connections too. "
-                        : "") +
-                   in_a_row(causes, ". ") + ".";
-    result.cure = in_a_row(cures, "; ");
-}
-
-std::string load_text(const TcpLimitCell& what) {
+std::string load_text(const TcpLimitCell& what, const TcpLimitValues&) {
     switch (what.load) {
         case TcpLimitLoad::kBurst: return fmt::format("{} names at once", what.names);
         case TcpLimitLoad::kIdle:
@@ -214,6 +49,143 @@ std::string load_text(const TcpLimitCell& what) {
         case TcpLimitLoad::kForward: return fmt::format("{} names at once by UDP", what.names);
     }
     return "";
+}
+
+// The cure of a cell, in words.
+std::string cure_words(const TcpLimitCell& what, const TcpLimitValues&) {
+    if (what.max_tcp_connections != 0) {
+        return fmt::format("`{}={}` (new in 2.90)", find_cure("more-workers")->command,
+                           what.max_tcp_connections);
+    }
+    if (what.dns_forward_max != 0) {
+        return fmt::format("`{}={}`", find_cure("forward-max")->command, what.dns_forward_max);
+    }
+    return what.prefer_udp ? "`prefer_udp` in place of `force_tcp` in the cache"
+                           : fmt::format("`max_idle_conns {}` in the cache", what.max_idle);
+}
+
+std::string limit_cache_text(const TcpLimitCell& what, const TcpLimitValues&) {
+    if (of_forwards(what)) {
+        return "none";
+    }
+    return std::string("stand-in for CoreDNS") +
+           (what.prefer_udp ? ", prefer_udp" : ", force_tcp") +
+           (what.max_idle != 0 ? fmt::format(", max_idle_conns {}", what.max_idle) : "");
+}
+
+std::string dnsmasq_text(const TcpLimitCell& what, const TcpLimitValues&) {
+    if (what.max_tcp_connections != 0) {
+        return fmt::format("--max-tcp-connections={}", what.max_tcp_connections);
+    }
+    return what.dns_forward_max != 0 ? fmt::format("--dns-forward-max={}", what.dns_forward_max)
+                                     : "as it comes";
+}
+
+const char* load_word(const TcpLimitCell& what, const TcpLimitValues&) {
+    switch (what.load) {
+        case TcpLimitLoad::kBurst: return "burst";
+        case TcpLimitLoad::kIdle: return "idle";
+        case TcpLimitLoad::kForward: return "forward";
+    }
+    return "";
+}
+
+TcpLimitConclusions::Figures limit_figures() {
+    using Seen = TcpLimitValues;
+    const auto by = [](auto member) {
+        return [member](const Seen& seen) { return seen.harm.*member; };
+    };
+    const model::FigureText through_cache{.where = "load != 'forward'"};
+    return {
+        {"lookups", "lookups", "lookups", &Seen::lookups},
+        {"answered", "lookups", "of them answered in time", &Seen::answered},
+        {"late", "lookups", "of them answered late", &Seen::late},
+        {"servfail", "lookups", "of them answered with an error", &Seen::servfail},
+        {"refused", "lookups", "of them answered REFUSED", &Seen::refused},
+        {"unanswered", "lookups", "of them not answered", &Seen::unanswered},
+        {"slowest", "ms", "the slowest answer", &Seen::slowest_ms},
+        {"workers", "", "child processes of dnsmasq meanwhile", &Seen::workers},
+        {"most_workers", "", "that it starts, as it says", &Seen::most_workers},
+        {verdict::kUnexplained, "lookups", "failed or late, and nothing tells why",
+         unexplained_by_limits},
+        {"in_use", "", "of them in use, as it says", &Seen::in_use, {.where = "says_in_use"}},
+        {"forward_max",
+         "",
+         "most forwarded at a time, as its log says",
+         &Seen::forward_max,
+         {.where = "load == 'forward'"}},
+        {"by_queue", "lookups", "failed or late: waited in the queue of dnsmasq's socket",
+         by(&TcpLimitHarm::by_queue), through_cache},
+        {"by_server", "lookups", "failed or late: accepted, and not answered",
+         by(&TcpLimitHarm::by_server), through_cache},
+        {"by_loss", "lookups", "failed or late: answered, and the answer was not acknowledged",
+         by(&TcpLimitHarm::by_loss), through_cache},
+        {"by_rubbish", "lookups", "failed: answered with what is no DNS message",
+         by(&TcpLimitHarm::by_rubbish), through_cache},
+        {"by_answer", "lookups", "failed: the server's own error", by(&TcpLimitHarm::by_answer),
+         through_cache},
+        {"by_refusal", "lookups", "failed: connections refused or closed",
+         by(&TcpLimitHarm::by_refusal), through_cache},
+        {"not_connected", "lookups", "failed: not connected, and the queue was not full",
+         by(&TcpLimitHarm::not_connected), through_cache},
+        {"dials", "", "connections that the cache made", &Seen::dials, through_cache},
+        {"most_open", "", "of them open at a time", &Seen::most_open, through_cache},
+        {"idle", "", "of them idle in the end", &Seen::idle, through_cache},
+        {"most_waiting", "", "Recv-Q of dnsmasq's socket, at most", &Seen::most_waiting,
+         through_cache},
+        {"overflows", "", "ListenOverflows of its host", &Seen::overflows, through_cache},
+        {"udp", "ms", "a lookup by UDP meanwhile", &Seen::udp_ms, through_cache},
+        {"freed",
+         "ms",
+         "from the end of the connections to an answer",
+         &Seen::freed_ms,
+         {.where = "load != 'forward' and was_freed"}},
+        {"hurt", &Seen::harmed},
+        {"says_in_use", [](const Seen& seen) { return seen.in_use.has_value(); }},
+        {"at_limit", at_limit},
+        {"by_workers", by_workers},
+        {"by_forwards", by_forwards},
+        {"udp_answered", &Seen::udp_answered},
+        {"was_freed", &Seen::freed},
+        {"freed_answered", &Seen::freed_answered},
+        {"forward_line", &Seen::forward_line},
+        {"load", load_word},
+        {"load_text", load_text},
+        {"cache_text", limit_cache_text},
+        {"dnsmasq_text", dnsmasq_text},
+        {"cure_words", cure_words},
+    };
+}
+
+// A lookup that failed or was late, for a reason that is not a limit of dnsmasq.
+model::Rule other_harm(const char* count, const char* cause, const char* why,
+                       const std::string& where = "") {
+    return {.when = std::string(count) + " != 0" + where,
+            .is = model::CellVerdict::kFail,
+            .cause = cause,
+            .text = std::string("{harm}; of {") + count + "} of them: " + why};
+}
+
+model::Finding limit_finding(const std::string& load, const char* cure, const std::string& why) {
+    return {.of = "harmed and load == '" + load + "'",
+            .headline = "{id}: {harm}",
+            .why = why,
+            .cures = {{.cure = cure,
+                       .with = "is_cure and load == '" + load + "'",
+                       .again = "again and harmed and load == '" + load + "'",
+                       .shown_by = model::CureText::ShownBy::kAll,
+                       .text = "[tried_" + load + "?{tried_" + load +
+                               "}|{command} (not tried in this run)]; [again.id?without it again "
+                               "{again.harm}|not shown: without it the failure was not seen "
+                               "again]"}}};
+}
+
+model::Listing limit_cures(const std::string& load) {
+    return {.name = "tried_" + load,
+            .text =
+                "{cure_words} ([passed?then {answered of lookups} lookups were answered, the "
+                "slowest after {slowest:.0f} ms|not shown: {reason}])",
+            .of = "is_cure and load == '" + load + "'"};
 }
 
 }  // namespace
@@ -283,82 +255,105 @@ TcpLimitHarm tell_harm(const agent::DnsLoadReport& load, const agent::ForwarderR
     return harm;
 }
 
-verdict::Cell conclude(const TcpLimitCell& what, const TcpLimitValues& seen) {
-    verdict::Cell cell{
-        .id = what.id,
-        .toggles = {{"load", load_text(what)},
-                    {"cache",
-                     of_forwards(what)
-                         ? "none"
-                         : "stand-in for CoreDNS" +
-                               std::string(what.prefer_udp ? ", prefer_udp" : ", force_tcp") +
-                               (what.max_idle != 0
-                                    ? fmt::format(", max_idle_conns {}", what.max_idle)
-                                    : "")},
-                    {"dnsmasq",
-                     what.max_tcp_connections != 0
-                         ? fmt::format("--max-tcp-connections={}", what.max_tcp_connections)
-                     : what.dns_forward_max != 0
-                         ? fmt::format("--dns-forward-max={}", what.dns_forward_max)
-                         : "as it comes"}},
-        .role = what.role,
-        .verdict = CellVerdict::kPass};
-    add_measures(what, seen, cell);
-    const auto end = ending(cell);
-    if (not_measured(cell, seen.skipped, seen.objections, seen.lookups, "no lookup was made")) {
-        return cell;
-    }
-    if (seen.harmed() == 0) {
-        return cell;
-    }
-    const std::string harm = harm_text(seen);
-    if (of_forwards(what)) {
-        if (by_forwards(seen)) {
-            return end(CellVerdict::kFail, kByForwards,
-                       fmt::format("{}; dnsmasq's log: \"{}\"", harm, seen.forward_line));
-        }
-        if (seen.refused != 0 && seen.forward_max == 0) {
-            return end(CellVerdict::kFail, "refused",
-                       harm + ", and its log says nothing of too many queries");
-        }
-        return end(CellVerdict::kFail, "lost", harm + ", and no limit of dnsmasq explains it");
-    }
-    const TcpLimitHarm& by = seen.harm;
-    if (by_workers(seen)) {
-        return end(CellVerdict::kFail, kByWorkers,
-                   fmt::format("{}; {} waited in the queue of dnsmasq's socket; {}", harm,
-                               some_of(by.by_queue, seen.harmed()), workers_text(seen)));
-    }
-    for (const auto& [count, cause, clause] :
-         {std::tuple{by.by_answer, "server-error", "the server itself answered with an error"},
-          {by.by_rubbish, "rubbish-answer", "what came as an answer is no DNS message"},
-          {by.by_loss, "answer-lost",
-           "dnsmasq had answered, and what it sent was not acknowledged"},
-          {by.by_server, "server-slow", "dnsmasq had accepted the connection, and did not answer"},
-          {by.not_connected, "syn-lost",
-           "no connection came about, and the queue of dnsmasq's socket was not full"},
-          {by.by_refusal, "connection-refused", "connections were refused, reset or closed"},
-          {!seen.udp_answered ? by.by_queue : 0, "not-serving",
-           "waited in the queue, and by UDP dnsmasq did not answer either"},
-          {!at_limit(seen) ? by.by_queue : 0, "not-accepting",
-           "waited in the queue, and not all workers were taken"}}) {
-        if (count != 0) {
-            return end(CellVerdict::kFail, cause,
-                       fmt::format("{}; of {} of them: {}", harm, count, clause));
-        }
-    }
-    return end(
-        CellVerdict::kInconclusive, "",
-        fmt::format("{}, and nothing tells why of {} of them", harm, unexplained_in(what, seen)));
-}
-
-verdict::ScenarioResult conclude(const std::vector<MeasuredTcpLimitCell>& measured) {
-    const auto harm_of = [](const ConcludedLimit& each, auto&) -> Harm {
-        const TcpLimitValues& seen = each.seen();
-        return {seen.harmed(), seen.lookups, unexplained_in(each.what(), seen)};
-    };
-    return conclude_cells(measured, "Lookups that failed or were late", harm_of, own,
-                          conclude_reproduced, "All lookups were answered in time.");
+const TcpLimitConclusions& dns_tcp_limit_conclusions() {
+    using enum model::CellVerdict;
+    static const std::string kByTcp =
+        "[leads?dnsmasq serves each TCP connection with a process of its own, and accepts none "
+        "while all are taken, by idle connections too. ]{id}: {held}";
+    static const TcpLimitConclusions conclusions(
+        limit_figures(),
+        {
+            .toggles = {{"load", "{load_text}"},
+                        {"cache", "{cache_text}"},
+                        {"dnsmasq", "{dnsmasq_text}"}},
+            .phrases =
+                {{"ways",
+                  {{"{servfail} with an error"},
+                   {"{refused} REFUSED"},
+                   {fmt::format("{{late}} after more than {} ms", kLateMs)},
+                   {"{unanswered} not at all"}}},
+                 {"harm",
+                  {{"{hurt of lookups} lookups were answered badly: {ways}", "lookups != 0"}}},
+                 {"said",
+                  {{"{workers} child processes of dnsmasq"},
+                   {"its log: \"child processes for TCP requests: in use {in_use}, ... max "
+                    "allowed {most_workers}\"",
+                    "in_use != 0"},
+                   {"Recv-Q of its socket up to {most_waiting}"},
+                   {"ListenOverflows rose by {overflows}"}}},
+                 {.name = "held",
+                  .clauses = {{"the cache (a stand-in for CoreDNS: its rules for connections) had "
+                               "up to {most_open} connections open",
+                               "most_open != 0"},
+                              {"{said}"},
+                              {"{by_queue of hurt} lookups that failed or were late waited in the "
+                               "queue of that socket or found it full",
+                               "hurt != 0"},
+                              {"one by UDP was answered in {udp:.1f} ms meanwhile", "udp_answered"},
+                              {"one that waited was answered {freed:.1f} ms after the connections "
+                               "had ended",
+                               "freed_answered"}},
+                  .between = "; "}},
+            .rules =
+                {
+                    {.when = "lookups == 0", .text = "no lookup was made"},
+                    {.when = "hurt == 0", .is = kPass},
+                    {.when = "load == 'forward' and by_forwards",
+                     .is = kFail,
+                     .cause = "forward-max",
+                     .text = "{harm}; dnsmasq's log: \"{forward_line}\""},
+                    {.when = "load == 'forward' and refused != 0 and forward_max == 0",
+                     .is = kFail,
+                     .cause = "refused",
+                     .text = "{harm}, and its log says nothing of too many queries"},
+                    {.when = "load == 'forward'",
+                     .is = kFail,
+                     .cause = "lost",
+                     .text = "{harm}, and no limit of dnsmasq explains it"},
+                    {.when = "by_workers",
+                     .is = kFail,
+                     .cause = "worker-limit",
+                     .text = "{harm}; {by_queue of hurt} waited in the queue of dnsmasq's socket; "
+                             "{said}"},
+                    other_harm("by_answer", "server-error",
+                               "the server itself answered with an error"),
+                    other_harm("by_rubbish", "rubbish-answer",
+                               "what came as an answer is no DNS message"),
+                    other_harm("by_loss", "answer-lost",
+                               "dnsmasq had answered, and what it sent was not acknowledged"),
+                    other_harm("by_server", "server-slow",
+                               "dnsmasq had accepted the connection, and did not answer"),
+                    other_harm(
+                        "not_connected", "syn-lost",
+                        "no connection came about, and the queue of dnsmasq's socket was not "
+                        "full"),
+                    other_harm("by_refusal", "connection-refused",
+                               "connections were refused, reset or closed"),
+                    other_harm("by_queue", "not-serving",
+                               "waited in the queue, and by UDP dnsmasq did not answer either",
+                               " and not udp_answered"),
+                    other_harm("by_queue", "not-accepting",
+                               "waited in the queue, and not all workers were taken",
+                               " and not at_limit"),
+                    {.when = "", .text = "{harm}, and nothing tells why of {unexplained} of them"},
+                },
+            .own = "fails and (cause == 'worker-limit' or cause == 'forward-max')",
+            .chart = {.title = "Lookups that failed or were late",
+                      .hits = "hurt",
+                      .trials = "lookups"},
+            .listings = {limit_cures("idle"), limit_cures("burst"), limit_cures("forward")},
+            .findings = {limit_finding("idle", "more-workers", kByTcp),
+                         limit_finding("burst", "more-workers", kByTcp),
+                         limit_finding("forward", "forward-max",
+                                       "{id}: dnsmasq forwards {forward_max} queries at a time and "
+                                       "refuses what comes beyond, at once; its log: "
+                                       "\"{forward_line}\"")},
+            .whys = {.between = ". ", .end = "."},
+            .cures = {.between = "; "},
+            .otherwise = "All lookups were answered in time.",
+        },
+        {.lacks = &TcpLimitValues::skipped});
+    return conclusions;
 }
 
 }  // namespace pathproof::scenario

@@ -343,7 +343,7 @@ std::vector<NodelocalCell> nodelocal_plan() {
 }
 
 Scenario nodelocal_scenario() {
-    return nat_path_scenario<NodelocalBench, nodelocal_plan>(
+    return nat_path_scenario<NodelocalBench, nodelocal_plan, nodelocal_conclusions>(
         "nodelocal", "NodeLocal DNSCache as the cure of the race inside conntrack",
         "Do A and AAAA lookups of one socket race inside conntrack on their way to the service, "
         "and do they with a cache on the node?");

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "harness/scenario/concluded.h"
+#include "harness/scenario/model/figure.h"
 
 namespace pathproof::scenario {
 
@@ -69,8 +70,14 @@ using MeasuredNodelocalCell = Measurement<NodelocalCell, NodelocalValues>;
 std::vector<NodelocalCell> nodelocal_plan();
 Scenario nodelocal_scenario();
 
-verdict::Cell conclude(const NodelocalCell& what, const NodelocalValues& seen);
-// The whole scenario but for its id and duration. Cells that were not run are missing.
-verdict::ScenarioResult conclude(const std::vector<MeasuredNodelocalCell>& cells);
+using NodelocalConclusions = model::Conclusions<NodelocalCell, NodelocalValues>;
+const NodelocalConclusions& nodelocal_conclusions();
+
+inline verdict::Cell conclude(const NodelocalCell& what, const NodelocalValues& seen) {
+    return nodelocal_conclusions().conclude(what, seen);
+}
+inline verdict::ScenarioResult conclude(const std::vector<MeasuredNodelocalCell>& cells) {
+    return nodelocal_conclusions().conclude(cells);
+}
 
 }  // namespace pathproof::scenario

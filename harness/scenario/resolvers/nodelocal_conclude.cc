@@ -1,255 +1,201 @@
-// What is said of nodelocal: each clause from a value that is not zero.
-#include "harness/scenario/measures.h"
+// What is concluded from nodelocal.
+#include <algorithm>
+
 #include "harness/scenario/resolvers/nodelocal.h"
 
 namespace pathproof::scenario {
 namespace {
 
-using verdict::CellVerdict;
-using Nodes = std::vector<ConcludedCell<MeasuredNodelocalCell>>;
-using ConcludedNode = Nodes::value_type;
-
-constexpr const char* kRace = "conntrack-race";
+// Pairs that lack an answer, and none came from another address.
+std::uint64_t without_stray(const NodelocalValues& seen) {
+    return seen.lacking() - std::min(seen.lacking(), seen.untranslated);
+}
 
 // Each pair that lacks an answer has one that came untranslated, and conntrack resolved a clash for it;
 // or conntrack refused to insert an entry for it.
 bool by_race(const NodelocalValues& seen) {
-    const std::uint64_t others =
-        seen.lacking() > seen.untranslated ? seen.lacking() - seen.untranslated : 0;
     return seen.lacking() != 0 && seen.errors == 0 && seen.clash_resolve >= seen.untranslated &&
-           seen.insert_failed >= others;
+           seen.insert_failed >= without_stray(seen);
 }
 
-bool raced(const NodelocalValues& seen) {
-    return seen.clash_resolve + seen.insert_failed != 0;
+std::uint64_t for_want_of_entry(const NodelocalValues& seen) {
+    return seen.drop > seen.insert_failed ? seen.drop - seen.insert_failed : 0;
 }
 
-// What a demonstration shows is told by its own values.
-std::uint64_t unexplained_in(const NodelocalCell& what, const NodelocalValues& seen) {
-    return what.role == CellRole::kDemonstration || by_race(seen) ? 0 : seen.lacking();
+std::string node_cache_text(const NodelocalCell& what, const NodelocalValues& seen) {
+    return fmt::format("dnsmasq{}, on a {}", what.serves ? "" : " (down)",
+                       seen.device.empty() ? "device" : seen.device);
 }
 
-std::string harm_text(const NodelocalValues& seen) {
-    Clauses clauses = {some_of(seen.harmed(), seen.pairs) + " pairs were not answered in full"};
-    tell_count(clauses, seen.errors, "{} got an error");
-    tell_count(clauses, seen.untranslated,
-               "an answer of {} came from another address than was asked");
-    tell_count(clauses, seen.refused, "{} were refused by ICMP");
-    return in_a_row(clauses);
-}
-
-std::string clash_text(const NodelocalValues& seen) {
-    Clauses clauses;
-    tell_count(clauses, seen.clash_resolve, "clash_resolve rose by {}");
-    tell_count(clauses, seen.insert_failed, "insert_failed rose by {}");
-    return in_a_row(clauses);
-}
-
-void add_measures(const NodelocalCell& what, const NodelocalValues& seen, verdict::Cell& cell) {
-    const auto pairs = counts_in("pairs");
-    const auto packets = counts_in("packets");
-    cell.measures = {
-        pairs("pairs", "pairs of lookups, A and AAAA", seen.pairs),
-        pairs("answered", "of them answered in full", seen.answered),
-        pairs("errors", "of them with an error", seen.errors),
-        pairs("lacking", "of them lacking an answer", seen.lacking()),
-        pairs("untranslated", "of these: one came from another address", seen.untranslated),
-        pairs("refused_by_icmp", "of these: refused by ICMP", seen.refused),
-        milliseconds_of("slowest", "the slowest answer", seen.slowest_ms),
-        count_of("clash_resolve", "conntrack's clash_resolve", seen.clash_resolve),
-        count_of("insert_failed", "conntrack's insert_failed", seen.insert_failed),
-        count_of("drop", "conntrack's drop", seen.drop),
-        count_of("client_entries", "entries of the clients' lookups, to port 53",
-                 seen.client_entries, "entries"),
-        count_of("cache_entries", "entries of the cache's own lookups", seen.cache_entries,
-                 "entries"),
-        packets("service_hits", "counted by KUBE-SERVICES' rule of the service", seen.service_hits),
-        packets("raw_hits", "counted by the raw rules of PREROUTING", seen.raw_hits),
-        packets("policy_drops", "dropped by INPUT's policy", seen.policy_drops),
-        count_of(verdict::kUnexplained, "pairs that lack an answer, and nothing tells why",
-                 unexplained_in(what, seen), "pairs"),
+NodelocalConclusions::Figures nodelocal_figures() {
+    using What = NodelocalCell;
+    using Seen = NodelocalValues;
+    return {
+        {"pairs", "pairs", "pairs of lookups, A and AAAA", &Seen::pairs},
+        {"answered", "pairs", "of them answered in full", &Seen::answered},
+        {"errors", "pairs", "of them with an error", &Seen::errors},
+        {"lacking", "pairs", "of them lacking an answer", &Seen::lacking},
+        {"untranslated", "pairs", "of these: one came from another address", &Seen::untranslated},
+        {"refused_by_icmp", "pairs", "of these: refused by ICMP", &Seen::refused},
+        {"slowest", "ms", "the slowest answer", &Seen::slowest_ms},
+        {"clash_resolve", "", "conntrack's clash_resolve", &Seen::clash_resolve},
+        {"insert_failed", "", "conntrack's insert_failed", &Seen::insert_failed},
+        {"drop", "", "conntrack's drop", &Seen::drop},
+        {"client_entries", "entries", "entries of the clients' lookups, to port 53",
+         &Seen::client_entries},
+        {"cache_entries", "entries", "entries of the cache's own lookups", &Seen::cache_entries},
+        {"service_hits", "packets", "counted by KUBE-SERVICES' rule of the service",
+         &Seen::service_hits},
+        {"raw_hits", "packets", "counted by the raw rules of PREROUTING", &Seen::raw_hits},
+        {"policy_drops", "packets", "dropped by INPUT's policy", &Seen::policy_drops},
+        // What a demonstration shows is told by its own values.
+        {verdict::kUnexplained, "pairs", "pairs that lack an answer, and nothing tells why",
+         [](const What& what, const Seen& seen) {
+             return what.role == CellRole::kDemonstration || by_race(seen) ? 0 : seen.lacking();
+         }},
+        {"unanswered", &Seen::harmed},
+        {"by_race", by_race},
+        {"raced", [](const Seen& seen) { return seen.clash_resolve + seen.insert_failed != 0; }},
+        {"without_stray", without_stray},
+        {"for_want_of_entry", for_want_of_entry},
+        {"raw_wanted", [](const Seen& seen) { return 2 * seen.pairs; }},
+        {"cached", &What::cache},
+        {"cache_text", node_cache_text},
+        {"serves", &What::serves},
+        {"link_local", &What::link_local},
+        {"together", &What::together},
+        {"notrack", [](const What& what, const Seen&) { return what.rules.notrack; }},
+        {"accept", [](const What& what, const Seen&) { return what.rules.accept; }},
+        {"by_state", [](const What& what, const Seen&) { return what.rules.input_by_state; }},
     };
 }
 
-// What a cell with the cache must show; empty where it does.
-std::string not_past_conntrack(const NodelocalValues& seen) {
-    Clauses clauses;
-    tell_count(clauses, seen.client_entries, "conntrack has {} entries of the clients' lookups");
-    tell_count(clauses, seen.service_hits, "the service's rule counted {} packets");
-    tell(clauses, seen.raw_hits < 2 * seen.pairs ? 1 : 0,
-         "the raw rules counted {} packets that {} pairs make",
-         some_of(seen.raw_hits, 2 * seen.pairs), seen.pairs);
-    tell(clauses, raced(seen) ? 1 : 0, "{}", clash_text(seen));
-    return in_a_row(clauses);
-}
-
-// Of a demonstration.
-std::string does_not_show(const NodelocalCell& what, const NodelocalValues& seen) {
-    if (!what.serves) {
-        return seen.answered == 0 ? "" : "with no server there pairs were answered";
-    }
-    if (!what.rules.notrack) {
-        return seen.client_entries >= seen.pairs
-                   ? ""
-                   : "without the raw rules conntrack has fewer entries than pairs";
-    }
-    if (!what.rules.accept) {
-        return seen.answered != 0       ? "pairs were answered without the ACCEPT rules"
-               : seen.policy_drops == 0 ? "INPUT's policy dropped nothing"
-                                        : "";
-    }
-    return seen.harmed() == 0 ? "" : harm_text(seen);
-}
-
-bool harmed(const ConcludedNode& each) {
-    return each.cell.verdict == CellVerdict::kFail && each.cell.cause == kRace;
-}
-
-// What remains or breaks with it, of the demonstrations that were shown.
-Clauses prices(const Nodes& cells) {
-    Clauses clauses;
-    const auto shown = [&](const char* id) {
-        const ConcludedNode* each = by_id(cells, id);
-        return each != nullptr && each->passes() ? &each->seen() : nullptr;
-    };
-    if (const NodelocalValues* seen = shown("cache-down")) {
-        clauses.push_back(fmt::format("while the cache is down {} pairs are answered{}",
-                                      some_of(seen->answered, seen->pairs),
-                                      seen->refused != 0 ? ", refused by ICMP" : ""));
-    }
-    if (const NodelocalValues* seen = shown("input-by-state.notrack-alone")) {
-        clauses.push_back(fmt::format(
-            "where INPUT accepts by ctstate alone, the raw rules without the ACCEPT rules leave {} "
-            "pairs answered: the policy dropped {} packets",
-            some_of(seen->answered, seen->pairs), seen->policy_drops));
-    }
-    if (const NodelocalValues* seen = shown("tracked")) {
-        clauses.push_back(
-            fmt::format("with the raw rules flushed conntrack had {} entries of {} pairs again",
-                        seen->client_entries, seen->pairs));
-    }
-    return clauses;
-}
-
-void tell_cure(const Nodes& cells, verdict::ScenarioResult& result) {
-    const auto text = [](const ConcludedNode& each) {
-        const NodelocalValues& seen = each.seen();
-        return each.cell.id + ": " +
-               (each.passes()
-                    ? fmt::format("{} pairs answered, no entry of conntrack, the service's rule "
-                                  "counted nothing and the raw rules {} packets",
-                                  some_of(seen.answered, seen.pairs), seen.raw_hits)
-                    : "not shown: " + each.cell.reason);
-    };
-    const auto* again = first_again(cells, harmed);
-    result.cure_shown = true;
-    result.cure =
-        "NodeLocal DNSCache on each node (here dnsmasq in the place of its CoreDNS, behind "
-        "its own rules): " +
-        tell_cures(
-            cells, [](const auto&) { return true; }, text, "not tried in this run",
-            again == nullptr ? "" : harm_text(again->seen()), result.cure_shown);
-    result.after_cell = result.cure_shown ? first_cure(cells)->cell.id : "";
-    const Clauses costs = prices(cells);
-    if (!costs.empty()) {
-        result.cure += ". What it costs: " + in_a_row(costs, "; ");
-    }
-}
-
-// Of the first cell that is harmed, or else of one that races.
-void conclude_raced(const Nodes& cells, const ConcludedNode& told,
-                    verdict::ScenarioResult& result) {
-    const NodelocalValues& seen = told.seen();
-    result.verdict =
-        harmed(told) ? verdict::ScenarioVerdict::kReproduced : verdict::ScenarioVerdict::kExposed;
-    result.headline = fmt::format(
-        "{}: {}.", told.cell.id,
-        harmed(told) ? harm_text(seen)
-                     : fmt::format("all {} pairs were answered, though they race", seen.pairs));
-    Clauses tracked;
-    tell_count(tracked, seen.client_entries, "{} entries of the clients' lookups in conntrack");
-    tell_count(tracked, seen.service_hits, "the service's rule counted {} packets");
-    result.cause = fmt::format(
-        "A and AAAA of one socket pass conntrack's lookup at the same moment; both find no "
-        "entry, and each draws an endpoint: {}. {}: {}.",
-        clash_text(seen), told.cell.id,
-        tracked.empty() ? "of its lookups nothing was counted" : in_a_row(tracked));
-    tell_cure(cells, result);
-    result.before_cell = result.cure_shown ? told.cell.id : "";
+model::Finding race_finding(const char* of, const char* headline, bool exposed) {
+    return {.of = of,
+            .headline = headline,
+            .why =
+                "A and AAAA of one socket pass conntrack's lookup at the same moment; both find "
+                "no entry, and each draws an endpoint: {clashes}. {id}: [counted?{counted}|of "
+                "its lookups nothing was counted].",
+            .cures = {{.cure = "nodelocal",
+                       .shown_by = model::CureText::ShownBy::kAll,
+                       .text = "{cure_name} (here dnsmasq in the place of its CoreDNS, behind its "
+                               "own rules): [tries?{tries}|not tried in this run]; [again.id?"
+                               "without it again {again.harm}|not shown: without it the failure "
+                               "was not seen again][. What it costs: {costs}]"}},
+            .alone = exposed,
+            .exposed = exposed};
 }
 
 }  // namespace
 
-verdict::Cell conclude(const NodelocalCell& what, const NodelocalValues& seen) {
-    verdict::Cell cell{
-        .id = what.id,
-        .toggles = {{"cache", !what.cache
-                                  ? "none"
-                                  : fmt::format("dnsmasq{}, on a {}", what.serves ? "" : " (down)",
-                                                seen.device.empty() ? "device" : seen.device)},
-                    {"rules", !what.cache           ? "none"
-                              : !what.rules.notrack ? "ACCEPT"
-                              : !what.rules.accept  ? "NOTRACK"
-                                                    : "NOTRACK, ACCEPT"},
-                    {"INPUT", what.rules.input_by_state ? "by ctstate" : "ACCEPT"},
-                    {"asked", what.cache && what.link_local ? "169.254.20.10" : "the service"},
-                    {"A and AAAA", what.together ? "at one moment" : "one by one"}},
-        .role = what.role,
-        .verdict = CellVerdict::kPass};
-    add_measures(what, seen, cell);
-    const auto end = ending(cell);
-    if (not_measured(cell, "", seen.objections, seen.pairs, "no pair was sent")) {
-        return cell;
-    }
-    if (what.role == CellRole::kDemonstration) {
-        const std::string missing = does_not_show(what, seen);
-        return missing.empty() ? cell : end(CellVerdict::kFail, "", missing);
-    }
-    if (seen.errors != 0) {
-        return end(CellVerdict::kFail, "server-error", harm_text(seen));
-    }
-    if (by_race(seen)) {
-        return end(CellVerdict::kFail, kRace, harm_text(seen) + "; " + clash_text(seen));
-    }
-    if (seen.lacking() != 0) {
-        const std::uint64_t others = seen.lacking() - std::min(seen.lacking(), seen.untranslated);
-        const bool full =
-            seen.drop > seen.insert_failed && seen.drop - seen.insert_failed >= others;
-        return end(
-            CellVerdict::kFail,
-            others == 0 ? "untranslated-answer"
-            : full      ? "table-full"
-                        : "lost",
-            harm_text(seen) + (others == 0 ? ", and conntrack resolved no clash for them"
-                               : full      ? fmt::format("; conntrack dropped {} packets for want "
-                                                              "of an entry",
-                                                         seen.drop - seen.insert_failed)
-                                           : ""));
-    }
-    if (what.role == CellRole::kControl && raced(seen)) {
-        return end(CellVerdict::kFail, kRace, clash_text(seen));
-    }
-    const std::string tracked = what.cache ? not_past_conntrack(seen) : "";
-    return tracked.empty() ? cell : end(CellVerdict::kFail, "", tracked);
-}
-
-verdict::ScenarioResult conclude(const std::vector<MeasuredNodelocalCell>& measured) {
-    verdict::ScenarioResult result;
-    verdict::Chart chart{.title = "Pairs that lack an answer", .unit = "%", .maximum = 100};
-    for (const auto& [what, seen, evidence, timeline] : measured) {
-        result.unexplained += unexplained_in(what, seen);
-        if (seen.pairs != 0 && !what.again && what.role != CellRole::kDemonstration) {
-            chart.bars.push_back(harm_bar(what.label, seen.lacking(), seen.pairs));
-        }
-    }
-    Nodes cells = conclude_each(measured);
-    const auto* first = first_in_matrix(cells, harmed);
-    const auto* exposed =
-        first_in_matrix(cells, [](const ConcludedNode& each) { return raced(each.seen()); });
-    conclude_from(cells, harmed, first != nullptr ? first : exposed, conclude_raced,
-                  "No pair met the race on its way to the service.", result);
-    finish(cells, std::move(chart), result);
-    return result;
+const NodelocalConclusions& nodelocal_conclusions() {
+    using enum model::CellVerdict;
+    static const NodelocalConclusions conclusions(
+        nodelocal_figures(),
+        {
+            .toggles = {{"cache", "[cached?{cache_text}|none]"},
+                        {"rules", "[cached?[notrack?NOTRACK[accept?, ACCEPT]|ACCEPT]|none]"},
+                        {"INPUT", "[by_state?by ctstate|ACCEPT]"},
+                        {"asked", "[cached and link_local?169.254.20.10|the service]"},
+                        {"A and AAAA", "[together?at one moment|one by one]"}},
+            .phrases =
+                {{"harm",
+                  {{"{unanswered of pairs} pairs were not answered in full", "pairs != 0"},
+                   {"{errors} got an error"},
+                   {"an answer of {untranslated} came from another address than was asked"},
+                   {"{refused_by_icmp} were refused by ICMP"}}},
+                 {"clashes",
+                  {{"clash_resolve rose by {clash_resolve}"},
+                   {"insert_failed rose by {insert_failed}"}}},
+                 {"tracked",
+                  {{"conntrack has {client_entries} entries of the clients' lookups"},
+                   {"the service's rule counted {service_hits} packets"},
+                   {"the raw rules counted {raw_hits of raw_wanted} packets that {pairs} pairs "
+                    "make",
+                    "raw_hits < raw_wanted"},
+                   {"{clashes}", "raced"}}},
+                 {"counted",
+                  {{"{client_entries} entries of the clients' lookups in conntrack"},
+                   {"the service's rule counted {service_hits} packets"}}}},
+            .rules =
+                {
+                    {.when = "pairs == 0", .text = "no pair was sent"},
+                    // What a demonstration must show.
+                    {.when = "is_demonstration and not serves and answered != 0",
+                     .is = kFail,
+                     .text = "with no server there pairs were answered"},
+                    {.when = "is_demonstration and not serves", .is = kPass},
+                    {.when = "is_demonstration and not notrack and client_entries < pairs",
+                     .is = kFail,
+                     .text = "without the raw rules conntrack has fewer entries than pairs"},
+                    {.when = "is_demonstration and not notrack", .is = kPass},
+                    {.when = "is_demonstration and not accept and answered != 0",
+                     .is = kFail,
+                     .text = "pairs were answered without the ACCEPT rules"},
+                    {.when = "is_demonstration and not accept and policy_drops == 0",
+                     .is = kFail,
+                     .text = "INPUT's policy dropped nothing"},
+                    {.when = "is_demonstration and not accept", .is = kPass},
+                    {.when = "is_demonstration and unanswered != 0", .is = kFail, .text = "{harm}"},
+                    {.when = "is_demonstration", .is = kPass},
+                    // All others.
+                    {.when = "errors != 0", .is = kFail, .cause = "server-error", .text = "{harm}"},
+                    {.when = "by_race",
+                     .is = kFail,
+                     .cause = "conntrack-race",
+                     .text = "{harm}; {clashes}"},
+                    {.when = "lacking != 0 and without_stray == 0",
+                     .is = kFail,
+                     .cause = "untranslated-answer",
+                     .text = "{harm}, and conntrack resolved no clash for them"},
+                    {.when = "lacking != 0 and for_want_of_entry != 0 and for_want_of_entry >= "
+                             "without_stray",
+                     .is = kFail,
+                     .cause = "table-full",
+                     .text = "{harm}; conntrack dropped {for_want_of_entry} packets for want of an "
+                             "entry"},
+                    {.when = "lacking != 0", .is = kFail, .cause = "lost", .text = "{harm}"},
+                    {.when = "is_control and raced",
+                     .is = kFail,
+                     .cause = "conntrack-race",
+                     .text = "{clashes}"},
+                    {.when = "cached and tracked", .is = kFail, .text = "{tracked}"},
+                },
+            .own = "fails and cause == 'conntrack-race'",
+            .chart = {.title = "Pairs that lack an answer",
+                      .hits = "lacking",
+                      .trials = "pairs",
+                      .of = "not again and not is_demonstration"},
+            .cells = {{"down", "id == 'cache-down' and passed"},
+                      {"by_state_alone", "id == 'input-by-state.notrack-alone' and passed"},
+                      {"flushed", "id == 'tracked' and passed"}},
+            .listings = {{"tries",
+                          "{id}: [passed?{answered of pairs} pairs answered, no entry of "
+                          "conntrack, the service's rule counted nothing and the raw rules "
+                          "{raw_hits} packets|not shown: {reason}]",
+                          "is_cure"}},
+            .summaries =
+                {{.name = "costs",
+                  .clauses = {{"while the cache is down {down.answered of down.pairs} pairs are "
+                               "answered[down.refused_by_icmp != 0?, refused by ICMP]",
+                               "down.id"},
+                              {"where INPUT accepts by ctstate alone, the raw rules without the "
+                               "ACCEPT rules leave {by_state_alone.answered of "
+                               "by_state_alone.pairs} pairs answered: the policy dropped "
+                               "{by_state_alone.policy_drops} packets",
+                               "by_state_alone.id"},
+                              {"with the raw rules flushed conntrack had {flushed.client_entries} "
+                               "entries of {flushed.pairs} pairs again",
+                               "flushed.id"}},
+                  .between = "; "}},
+            .findings = {race_finding("harmed", "{id}: {harm}", false),
+                         race_finding("is_matrix and raced",
+                                      "{id}: all {pairs} pairs were answered, though they race",
+                                      true)},
+            .otherwise = "No pair met the race on its way to the service.",
+        });
+    return conclusions;
 }
 
 }  // namespace pathproof::scenario

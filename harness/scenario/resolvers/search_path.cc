@@ -274,7 +274,7 @@ std::vector<SearchPathCell> search_path_plan() {
 }
 
 Scenario search_path_scenario() {
-    return nat_path_scenario<SearchPathBench, search_path_plan>(
+    return nat_path_scenario<SearchPathBench, search_path_plan, search_path_conclusions>(
         "search-path", "Lookups that a search list multiplies, and each loss with them",
         "How many queries does a lookup make, and how many lookups does a loss hit?", {kResolvers});
 }

@@ -9,6 +9,7 @@
 
 #include "harness/resolver/resolver.h"
 #include "harness/scenario/concluded.h"
+#include "harness/scenario/model/figure.h"
 
 namespace pathproof::scenario {
 
@@ -79,8 +80,14 @@ Scenario search_path_scenario();
 // How many of the lookups have at least one of `losses` that are thrown on `each` places of every one.
 double computed_hits(std::uint64_t lookups, std::uint64_t each, std::uint64_t losses);
 
-verdict::Cell conclude(const SearchPathCell& what, const SearchPathValues& seen);
-// The whole scenario but for its id and duration. Cells that were not run are missing.
-verdict::ScenarioResult conclude(const std::vector<MeasuredSearchPathCell>& cells);
+using SearchPathConclusions = model::Conclusions<SearchPathCell, SearchPathValues>;
+const SearchPathConclusions& search_path_conclusions();
+
+inline verdict::Cell conclude(const SearchPathCell& what, const SearchPathValues& seen) {
+    return search_path_conclusions().conclude(what, seen);
+}
+inline verdict::ScenarioResult conclude(const std::vector<MeasuredSearchPathCell>& cells) {
+    return search_path_conclusions().conclude(cells);
+}
 
 }  // namespace pathproof::scenario

@@ -1,137 +1,107 @@
-// What is said of search-path: each clause from a value that is not zero.
-
-#include "harness/scenario/measures.h"
+// What is concluded from search-path.
 #include "harness/scenario/resolvers/resolver_trail.h"
 #include "harness/scenario/resolvers/search_path.h"
 
 namespace pathproof::scenario {
 namespace {
 
-using verdict::CellVerdict;
-using ConcludedPath = ConcludedCell<MeasuredSearchPathCell>;
-using PathRuns = std::vector<ConcludedPath>;
-
-std::string lost_text(const SearchPathValues& seen) {
-    return seen.withheld == 0
-               ? "no answer was withheld"
-               : fmt::format("{} first answers withheld", some_of(seen.planned, seen.places));
-}
-
-// "14 of 60 lookups waited or failed (computed: 14.8), 13 of them for answers to other names alone".
-std::string hit_text(const SearchPathValues& seen) {
-    Clauses parts;
-    tell_count(parts, seen.by_search, "{} for names of the search list alone");
-    tell_count(parts, seen.by_name, "{} for the name itself");
-    tell_count(parts, seen.by_other, "{} since {}",
-               seen.other == "not-searched" ? "the name that there is was not asked for"
-                                            : fate_text(seen.other));
-    tell_count(parts, seen.unexplained, "{} for nothing that was seen");
-    std::string text =
-        fmt::format("{} lookups waited or failed", some_of(seen.hit(), seen.lookups));
-    text += parts.empty() ? "" : ": " + in_a_row(parts);
-    if (seen.failed_by_search != 0) {
-        text += fmt::format("; {} had no address in the end", seen.failed_by_search);
+const char* shows_text(const SearchPathCell& what, const SearchPathValues&) {
+    switch (what.shows) {
+        case PathShows::kNothing: return "";
+        case PathShows::kNotSearched: return "not-searched";
+        case PathShows::kNeverEnds: return "never-ends";
     }
-    return text;
+    return "";
 }
 
-bool multiplied(const ConcludedPath& each) {
-    return each.cell.verdict == CellVerdict::kFail && each.cell.cause == "search-path";
+std::string other_text(const SearchPathValues& seen) {
+    return seen.other == "not-searched" ? "the name that there is was not asked for"
+                                        : fate_text(seen.other);
 }
 
-void tell_path_cure(const PathRuns& cells, verdict::ScenarioResult& result) {
-    const auto text = [](const ConcludedPath& each) {
-        return fmt::format("{} ({} {} queries a lookup, {} waited or failed)",
-                           each.what().label.substr(each.what().label.find(' ') + 1),
-                           resolver::name(each.what().who), each.seen().computed_queries,
-                           some_of(each.seen().hit(), each.seen().lookups));
+SearchPathConclusions::Figures search_path_figures() {
+    using What = SearchPathCell;
+    using Seen = SearchPathValues;
+    return {
+        {"lookups", "lookups", "lookups", &Seen::lookups},
+        {"names", "", "names that a lookup asks for", &Seen::names},
+        {"queries", "queries", "queries of a lookup that did not wait, at most",
+         &Seen::most_queries},
+        {"fewest_queries", "queries", "queries of a lookup that did not wait, at least",
+         &Seen::fewest_queries},
+        {"computed_queries", "queries", "queries of a lookup, computed", &Seen::computed_queries},
+        {"packets", "packets", "packets on the client's wire, both ways", &Seen::packets},
+        {"resent", "queries", "queries that were sent again", &Seen::resent},
+        {"places", "answers", "first answers", &Seen::places},
+        {"planned", "answers", "of them to be withheld", &Seen::planned},
+        {"withheld", "answers", "answers withheld by the server", &Seen::withheld},
+        {"hit_share",
+         "%",
+         "lookups that waited or failed",
+         {},
+         {.hits = "hit", .trials = "lookups"}},
+        {"hit", "lookups", "waited or failed", &Seen::hit},
+        {"longest", "ms", "the longest lookup", &Seen::longest_ms},
+        {"resolved", "lookups", "with an address in the end", &Seen::ok},
+        {"by_search", "lookups", "waited or failed for names of the search list alone",
+         &Seen::by_search},
+        {"by_name", "lookups", "waited or failed for the name itself", &Seen::by_name},
+        {"by_other", "lookups", "waited or failed for something else", &Seen::by_other},
+        {"killed", "lookups", "that did not end", &Seen::killed},
+        {verdict::kUnexplained, "lookups", "waited or failed, and nothing tells why",
+         &Seen::unexplained},
+        {"computed_hit", "", "waited or failed, computed",
+         [](const Seen& seen) { return fmt::format("{:.1f}", seen.computed_hit); }},
+        {"computed", &Seen::computed_hit},
+        {"untold",
+         [](const What& what, const Seen& seen) {
+             return what.role == CellRole::kDemonstration ? 0 : seen.unexplained;
+         }},
+        {"resolver", [](const What& what, const Seen&) { return resolver::name(what.who); }},
+        {"list", &What::list},
+        {"options", &What::options},
+        {"rest", &What::rest},
+        {"lost_percent", [](const What& what, const Seen&) { return what.lost_permille / 10.0; }},
+        {"copies", &What::lost_copies},
+        {"limit_s", [](const What& what, const Seen&) { return what.limit_ms / 1000; }},
+        {"shows", shows_text},
+        {"short_label",
+         [](const What& what, const Seen&) { return what.label.substr(what.label.find(' ') + 1); }},
+        {"failed_by_search", &Seen::failed_by_search},
+        {"other", &Seen::other},
+        {"other_text", other_text},
+        {"packets_without_loss", [](const Seen& seen) { return 2 * seen.computed_queries; }},
+        {"packets_each",
+         [](const Seen& seen) {
+             return static_cast<double>(seen.packets) / static_cast<double>(seen.lookups);
+         }},
     };
-    Clauses shown;
-    const ConcludedPath* again = first_again(cells, multiplied);
-    const std::string name =
-        "a dot behind the name, or `ndots:2` (dnsConfig.options of the pod), so that the name "
-        "itself is asked for first";
-    if (!tell_cure(name, cells, text, again != nullptr, shown, result)) {
-        return;
-    }
-    result.cure = fmt::format(
-        "{}. Seen with as many losses a query: {}; without it again {} lookups waited or failed",
-        name, in_a_row(shown, "; "), some_of(again->seen().hit(), again->seen().lookups));
-    const ConcludedPath* broken = first_of(cells, [](const auto& each) {
-        return each.what().shows == PathShows::kNotSearched && each.passes();
-    });
-    if (broken != nullptr) {
-        result.cure += fmt::format(
-            ". What it breaks: with {} {} does not find {} names of a service with as many dots",
-            broken->what().options, resolver::name(broken->what().who),
-            some_of(broken->seen().hit(), broken->seen().lookups));
-    }
-    const ConcludedPath* endless = first_of(cells, [](const auto& each) {
-        return each.what().shows == PathShows::kNeverEnds && each.passes();
-    });
-    if (endless != nullptr) {
-        result.cure += fmt::format(
-            ". `use-vc` is none: {} lookups with one lost answer had not ended after {} s",
-            some_of(endless->seen().killed, endless->seen().lookups),
-            endless->what().limit_ms / 1000);
-    }
 }
 
-void conclude_multiplied(const PathRuns& cells, const ConcludedPath& first,
-                         verdict::ScenarioResult& result) {
-    Clauses found;
-    std::uint64_t by_search = 0;
-    std::uint64_t by_name = 0;
-    for (const ConcludedPath& each : cells) {
-        if (each.is(CellRole::kMatrix) && multiplied(each)) {
-            tell(found, !each.what().again, "{}: {}, computed {:.1f}", each.cell.id,
-                 some_of(each.seen().hit(), each.seen().lookups), each.seen().computed_hit);
-            by_search += each.seen().by_search;
-            by_name += each.seen().by_name;
-        }
-    }
-    const SearchPathValues& seen = first.seen();
-    result.headline = fmt::format(
-        "{}: {} names, {} queries a lookup ({} packets where nothing is lost). Lookups that "
-        "waited or failed{}",
-        first.cell.id, seen.names, seen.computed_queries, 2 * seen.computed_queries,
-        found.empty() ? "." : ": " + in_a_row(found, "; ") + ".");
-    Clauses joined;
-    tell_count(joined, by_search, "{} waited or failed for such answers alone");
-    tell_count(joined, by_name, "{} for answers to the name itself");
-    result.cause = fmt::format(
-        "The name has fewer dots than ndots, so the resolver asks for it in each of the search "
-        "list first, A and AAAA, and waits for the answers to names that do not exist as long as "
-        "for the one that does. In {} with {} a lookup of {} queries is hit by one loss or more "
-        "in 1 - (1 - p)^{} of the cases. Of the lookups of all cells {}; each is joined to the "
-        "answer that the server withheld.",
-        first.cell.id, lost_text(seen), seen.computed_queries, seen.computed_queries,
-        in_a_row(joined, ", "));
-    tell_path_cure(cells, result);
-    result.before_cell = result.cure_shown ? first.cell.id : "";
-}
-
-void add_curve(const PathRuns& cells, verdict::ScenarioResult& result) {
-    verdict::Proof proof{
-        .title = "Lookups that waited or failed, seen and computed",
-        .columns = {"cell", "resolver", "queries a lookup", "packets a lookup", "answers withheld",
-                    "waited or failed", "computed", "longest"}};
-    for (const ConcludedPath& each : cells) {
-        const SearchPathValues& seen = each.seen();
-        if (seen.lookups == 0 || each.is(CellRole::kDemonstration)) {
-            continue;
-        }
-        proof.rows.push_back({each.cell.id, resolver::name(each.what().who),
-                              std::to_string(seen.computed_queries),
-                              fmt::format("{:.1f}", static_cast<double>(seen.packets) /
-                                                        static_cast<double>(seen.lookups)),
-                              some_of(seen.planned, seen.places), some_of(seen.hit(), seen.lookups),
-                              fmt::format("{:.1f}", seen.computed_hit),
-                              fmt::format("{:.1f} s", seen.longest_ms / 1000)});
-    }
-    if (!proof.rows.empty()) {
-        result.proofs.push_back(std::move(proof));
-    }
+model::Finding multiplied_finding(const char* of, bool alone) {
+    return {.of = of,
+            .headline =
+                "{id}: {names} names, {computed_queries} queries a lookup "
+                "({packets_without_loss} packets where nothing is lost). Lookups that "
+                "waited or failed[: {found}]",
+            .why =
+                "The name has fewer dots than ndots, so the resolver asks for it in each of the "
+                "search list first, A and AAAA, and waits for the answers to names that do not "
+                "exist as long as for the one that does. In {id} with {lost} a lookup of "
+                "{computed_queries} queries is hit by one loss or more in 1 - (1 - "
+                "p)^{computed_queries} of the cases. Of the lookups of all cells {all_joined}; "
+                "each is joined to the answer that the server withheld.",
+            .cures = {{.cure = "ask-for-the-name-first",
+                       .shown_by = model::CureText::ShownBy::kAll,
+                       .text = "{cure_name}, so that the name itself is asked for first[is_shown?. "
+                               "Seen with as many losses a query: {helped}; without it again "
+                               "{again.hit of again.lookups} lookups waited or failed[. What it "
+                               "breaks: with {broken.options} {broken.resolver} does not find "
+                               "{broken.hit of broken.lookups} names of a service with as many "
+                               "dots][. `use-vc` is none: {endless.killed of endless.lookups} "
+                               "lookups with one lost answer had not ended after {endless.limit_s} "
+                               "s]| ({why})]"}},
+            .alone = alone};
 }
 
 }  // namespace
@@ -152,113 +122,96 @@ double computed_hits(std::uint64_t lookups, std::uint64_t each, std::uint64_t lo
     return static_cast<double>(lookups) * (1 - none);
 }
 
-verdict::Cell conclude(const SearchPathCell& what, const SearchPathValues& seen) {
-    verdict::Cell cell{
-        .id = what.id,
-        .toggles = {{"resolver", resolver::name(what.who)},
-                    {"search list", std::to_string(what.list)},
-                    {"options", what.options},
-                    {"name", "NAME" + what.rest},
-                    {"answers withheld", fmt::format("{:.1f} %{}", what.lost_permille / 10.0,
-                                                     what.lost_copies > 1 ? ", twice each" : "")}},
-        .role = what.role,
-        .verdict = CellVerdict::kPass};
-    const auto of_lookups = counts_in("lookups");
-    cell.measures = {
-        of_lookups("lookups", "lookups", seen.lookups),
-        count_of("names", "names that a lookup asks for", seen.names),
-        count_of("queries", "queries of a lookup that did not wait, at most", seen.most_queries,
-                 "queries"),
-        count_of("fewest_queries", "queries of a lookup that did not wait, at least",
-                 seen.fewest_queries, "queries"),
-        count_of("computed_queries", "queries of a lookup, computed", seen.computed_queries,
-                 "queries"),
-        count_of("packets", "packets on the client's wire, both ways", seen.packets, "packets"),
-        count_of("resent", "queries that were sent again", seen.resent, "queries"),
-        count_of("places", "first answers", seen.places, "answers"),
-        count_of("planned", "of them to be withheld", seen.planned, "answers"),
-        count_of("withheld", "answers withheld by the server", seen.withheld, "answers"),
-        verdict::share("hit_share", "lookups that waited or failed", seen.hit(), seen.lookups),
-        of_lookups("hit", "waited or failed", seen.hit()),
-        milliseconds_of("longest", "the longest lookup", seen.longest_ms),
-        of_lookups("resolved", "with an address in the end", seen.ok),
-        of_lookups("by_search", "waited or failed for names of the search list alone",
-                   seen.by_search),
-        of_lookups("by_name", "waited or failed for the name itself", seen.by_name),
-        of_lookups("by_other", "waited or failed for something else", seen.by_other),
-        of_lookups("killed", "that did not end", seen.killed),
-        of_lookups(verdict::kUnexplained, "waited or failed, and nothing tells why",
-                   seen.unexplained),
-        words_of("computed_hit", "waited or failed, computed",
-                 fmt::format("{:.1f}", seen.computed_hit)),
-    };
-    const auto end = ending(cell);
-    if (not_measured(cell, seen.lacking, seen.objections, seen.lookups, "no name was looked up")) {
-        return cell;
-    }
-    if (what.shows != PathShows::kNothing) {
-        const bool not_searched = what.shows == PathShows::kNotSearched;
-        const bool shown = not_searched
-                               ? seen.by_other == seen.lookups && seen.other == "not-searched"
-                               : seen.killed == seen.lookups;
-        return shown ? cell
-                     : end(CellVerdict::kFail, "",
-                           (not_searched ? "names were found, or not asked for otherwise: "
-                                         : "lookups ended: ") +
-                               hit_text(seen));
-    }
-    if (seen.unexplained != 0) {
-        return end(CellVerdict::kInconclusive, "", hit_text(seen));
-    }
-    if (seen.by_other != 0) {
-        return end(CellVerdict::kFail,
-                   seen.by_search == 0 ? seen.other : "search-path+" + seen.other, hit_text(seen));
-    }
-    if (seen.most_queries != 0 && (seen.fewest_queries != seen.computed_queries ||
-                                   seen.most_queries != seen.computed_queries)) {
-        return end(CellVerdict::kInconclusive, "",
-                   fmt::format("a lookup made {} to {} queries, and {} are computed",
-                               seen.fewest_queries, seen.most_queries, seen.computed_queries));
-    }
-    if (seen.withheld < seen.planned) {
-        return end(
-            CellVerdict::kInconclusive, "",
-            fmt::format("the server withheld {} answers of the {} that it was told to",
-                        seen.withheld == 0 ? "none" : std::to_string(seen.withheld), seen.planned));
-    }
-    if (seen.by_search != 0) {
-        return end(
-            CellVerdict::kFail, "search-path",
-            fmt::format("{} queries a lookup, {}: {} (computed: {:.1f})", seen.computed_queries,
-                        lost_text(seen), hit_text(seen), seen.computed_hit));
-    }
-    return cell;
-}
-
-verdict::ScenarioResult conclude(const std::vector<MeasuredSearchPathCell>& measured) {
-    verdict::ScenarioResult result;
-    verdict::Chart chart{.title = "Lookups that waited or failed", .unit = "%", .maximum = 100};
-    PathRuns cells = conclude_each(measured);
-    for (const ConcludedPath& each : cells) {
-        const SearchPathValues& seen = each.seen();
-        result.unexplained += each.is(CellRole::kDemonstration) ? 0 : seen.unexplained;
-        if (seen.lookups != 0 && !each.what().again && !each.is(CellRole::kDemonstration)) {
-            chart.bars.push_back(harm_bar(each.what().label, seen.hit(), seen.lookups));
-            chart.bars.push_back(
-                {.label = each.what().label + ", computed",
-                 .value = 100 * seen.computed_hit / static_cast<double>(seen.lookups)});
-            chart.bars.back().kind = verdict::Bar::Kind::kNeutral;
-        }
-    }
-    add_curve(cells, result);
-    const PathRuns run = those_run(cells);
-    const ConcludedPath* first = first_in_matrix(
-        run, [](const auto& each) { return multiplied(each) && each.what().list == 6; });
-    first = first != nullptr ? first : first_in_matrix(run, multiplied);
-    conclude_from(run, multiplied, first, conclude_multiplied,
-                  "No lookup waited or failed for a name of the search list.", result);
-    finish(cells, std::move(chart), result);
-    return result;
+const SearchPathConclusions& search_path_conclusions() {
+    using enum model::CellVerdict;
+    static const SearchPathConclusions conclusions(
+        search_path_figures(),
+        {
+            .toggles = {{"resolver", "{resolver}"},
+                        {"search list", "{list}"},
+                        {"options", "{options}"},
+                        {"name", "NAME{rest}"},
+                        {"answers withheld", "{lost_percent:.1f} %[copies > 1?, twice each]"}},
+            .phrases =
+                {{.name = "lost",
+                  .clauses = {{"no answer was withheld", "withheld == 0"},
+                              {"{planned of places} first answers withheld", "withheld != 0"}},
+                  .told = model::Phrase::Told::kFirst},
+                 {"parts",
+                  {{"{by_search} for names of the search list alone"},
+                   {"{by_name} for the name itself"},
+                   {"{by_other} since {other_text}"},
+                   {"{unexplained} for nothing that was seen"}}},
+                 {"hits",
+                  {{"{hit of lookups} lookups waited or failed[: {parts}][; {failed_by_search} had "
+                    "no address in the end]",
+                    "lookups != 0"}}}},
+            .rules =
+                {
+                    {.when = "lookups == 0", .text = "no name was looked up"},
+                    {.when = "shows == 'not-searched' and by_other == lookups and other == "
+                             "'not-searched'",
+                     .is = kPass},
+                    {.when = "shows == 'never-ends' and killed == lookups", .is = kPass},
+                    {.when = "shows == 'not-searched'",
+                     .is = kFail,
+                     .text = "names were found, or not asked for otherwise: {hits}"},
+                    {.when = "shows == 'never-ends'", .is = kFail, .text = "lookups ended: {hits}"},
+                    {.when = "unexplained != 0", .text = "{hits}"},
+                    {.when = "by_other != 0",
+                     .is = kFail,
+                     .cause = "[by_search != 0?search-path+]{other}",
+                     .text = "{hits}"},
+                    {.when = "queries != 0 and (fewest_queries != computed_queries or queries != "
+                             "computed_queries)",
+                     .text = "a lookup made {fewest_queries} to {queries} queries, and "
+                             "{computed_queries} are computed"},
+                    {.when = "withheld < planned",
+                     .text = "the server withheld {withheld or none} answers of the {planned} that "
+                             "it was told to"},
+                    {.when = "by_search != 0",
+                     .is = kFail,
+                     .cause = "search-path",
+                     .text = "{computed_queries} queries a lookup, {lost}: {hits} (computed: "
+                             "{computed:.1f})"},
+                },
+            .own = "fails and cause == 'search-path'",
+            .unexplained = "untold",
+            .without_skipped = true,
+            .chart = {.title = "Lookups that waited or failed",
+                      .hits = "hit",
+                      .trials = "lookups",
+                      .of = "not again and not is_demonstration",
+                      .computed = "computed"},
+            .tables = {{.title = "Lookups that waited or failed, seen and computed",
+                        .columns = {{"cell", "{id}"},
+                                    {"resolver", "{resolver}"},
+                                    {"queries a lookup", "{computed_queries}"},
+                                    {"packets a lookup", "{packets_each:.1f}"},
+                                    {"answers withheld", "{planned of places}"},
+                                    {"waited or failed", "{hit of lookups}"},
+                                    {"computed", "{computed:.1f}"},
+                                    {"longest", "{longest:.1f s}"}},
+                        .of = "lookups != 0 and not is_demonstration"}},
+            .totals = {{"all_by_search", "by_search", "harmed"},
+                       {"all_by_name", "by_name", "harmed"}},
+            .cells = {{"broken", "shows == 'not-searched' and passed"},
+                      {"endless", "shows == 'never-ends' and passed"}},
+            .listings = {{"found", "{id}: {hit of lookups}, computed {computed:.1f}",
+                          "harmed and not again"},
+                         {"helped",
+                          "{short_label} ({resolver} {computed_queries} queries a lookup, {hit of "
+                          "lookups} waited or failed)",
+                          "is_cure and passed"}},
+            .summaries = {{"all_joined",
+                           {{"{all_by_search} waited or failed for such answers alone"},
+                            {"{all_by_name} for answers to the name itself"}}}},
+            .findings = {multiplied_finding("harmed and list == 6", false),
+                         multiplied_finding("harmed", true)},
+            .otherwise = "No lookup waited or failed for a name of the search list.",
+        },
+        {.lacks = &SearchPathValues::lacking});
+    return conclusions;
 }
 
 }  // namespace pathproof::scenario

@@ -296,7 +296,7 @@ std::vector<SplitAnswerCell> split_answer_plan() {
 }
 
 Scenario split_answer_scenario() {
-    return nat_path_scenario<SplitAnswerBench, split_answer_plan>(
+    return nat_path_scenario<SplitAnswerBench, split_answer_plan, split_answer_conclusions>(
         "split-answer",
         "\"Could not resolve host\": A and AAAA of one name are answered differently",
         "Does a lookup find a name that has addresses, whatever a name of the search list is "

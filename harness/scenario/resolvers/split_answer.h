@@ -9,6 +9,7 @@
 
 #include "harness/resolver/resolver.h"
 #include "harness/scenario/concluded.h"
+#include "harness/scenario/model/figure.h"
 
 namespace pathproof::scenario {
 
@@ -79,8 +80,14 @@ using MeasuredSplitAnswerCell = Measurement<SplitAnswerCell, SplitAnswerValues>;
 std::vector<SplitAnswerCell> split_answer_plan();
 Scenario split_answer_scenario();
 
-verdict::Cell conclude(const SplitAnswerCell& what, const SplitAnswerValues& seen);
-// The whole scenario but for its id and duration. Cells that were not run are missing.
-verdict::ScenarioResult conclude(const std::vector<MeasuredSplitAnswerCell>& cells);
+using SplitAnswerConclusions = model::Conclusions<SplitAnswerCell, SplitAnswerValues>;
+const SplitAnswerConclusions& split_answer_conclusions();
+
+inline verdict::Cell conclude(const SplitAnswerCell& what, const SplitAnswerValues& seen) {
+    return split_answer_conclusions().conclude(what, seen);
+}
+inline verdict::ScenarioResult conclude(const std::vector<MeasuredSplitAnswerCell>& cells) {
+    return split_answer_conclusions().conclude(cells);
+}
 
 }  // namespace pathproof::scenario

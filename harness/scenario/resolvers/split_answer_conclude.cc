@@ -1,150 +1,41 @@
-// What is said of split-answer: each clause from a value that is not zero.
-#include "harness/scenario/measures.h"
+// What is concluded from split-answer.
 #include "harness/scenario/resolvers/resolver_trail.h"
 #include "harness/scenario/resolvers/split_answer.h"
 
 namespace pathproof::scenario {
 namespace {
 
-using verdict::CellVerdict;
-using ConcludedSplit = ConcludedCell<MeasuredSplitAnswerCell>;
-using SplitRuns = std::vector<ConcludedSplit>;
+using SplitKind = SplitAnswerCell::Kind;
 
-bool is_table(const SplitAnswerCell& what) {
-    return what.kind == SplitAnswerCell::Kind::kTable;
+bool is_pair_table(const SplitAnswerCell& what, const SplitAnswerValues&) {
+    return what.kind == SplitKind::kTable;
 }
 
-std::string other_text(const std::string& cause) {
-    const std::string fate = fate_text(cause);
-    return !fate.empty()          ? fate
-           : cause == "refused"   ? "the server refused"
-           : cause == "servfail"  ? "the server failed"
-           : cause == "no-answer" ? "the server did not answer"
-                                  : cause;
+const char* reply_text(SplitKind kind, PairReply reply, const char* expires) {
+    switch (kind) {
+        case SplitKind::kPair: return name(reply);
+        case SplitKind::kExpiry: return expires;
+        case SplitKind::kTable: return "all";
+    }
+    return "";
 }
 
-// "3 of 3 lookups failed with EAI_NONAME: the search of 3 ended where ..."
-std::string failed_text(const SplitAnswerValues& seen) {
-    Clauses parts;
-    tell_count(parts, seen.by_split,
-               "{} ended the search where one answer was NXDOMAIN and the other NOERROR without an "
-               "address");
-    tell_count(parts, seen.by_nodata,
-               "{} ended the search where both answers were NOERROR without an address");
-    tell_count(parts, seen.by_other, "{} since {}", other_text(seen.other));
-    tell_count(parts, seen.unexplained, "{} for nothing that was seen");
-    std::string text = fmt::format("{} lookups failed", some_of(seen.failed(), seen.lookups));
-    text += seen.outcome.empty() || seen.failed() == 0 ? "" : " with " + seen.outcome;
-    return text + (parts.empty() ? "" : ": " + in_a_row(parts));
-}
-
-bool search_ended(const ConcludedSplit& each) {
-    return each.cell.verdict == CellVerdict::kFail &&
-           (each.cell.cause == "split-answer" || each.cell.cause == "nodata-answer");
-}
-
-bool names_an_option(const SplitAnswerCell& what) {
-    return what.options != "ndots:5" || what.addrconfig;
-}
-
-void tell_split_cure(const SplitRuns& cells, verdict::ScenarioResult& result) {
-    const auto text = [](const ConcludedSplit& each) {
-        return fmt::format("{} ({} queries)",
-                           each.what().label.substr(each.what().label.find(' ') + 1),
-                           each.seen().most_queries);
-    };
-    Clauses shown;
-    Clauses no_cures;
-    for (const ConcludedSplit& each : cells) {
-        tell(no_cures,
-             each.is(CellRole::kMatrix) && search_ended(each) && names_an_option(each.what()), "{}",
-             each.what().label);
+std::string why_text(const SplitAnswerValues& seen) {
+    if (const std::string fate = fate_text(seen.other); !fate.empty()) {
+        return fate;
     }
-    const ConcludedSplit* again = first_again(cells, search_ended);
-    const std::string name =
-        "a dot behind the name, or `ndots:2` (dnsConfig.options of the pod); in the cache: keep A "
-        "and AAAA of one name together";
-    if (!tell_cure(name, cells, text, again != nullptr, shown, result)) {
-        return;
+    if (seen.other == "refused") {
+        return "the server refused";
     }
-    result.cure =
-        fmt::format("{}. Seen to help: {}; without it again {} lookups failed", name,
-                    in_a_row(shown), some_of(again->seen().failed(), again->seen().lookups));
-    if (!no_cures.empty()) {
-        result.cure += ". Seen not to help: " + in_a_row(no_cures);
+    if (seen.other == "servfail") {
+        return "the server failed";
     }
-}
-
-void conclude_ended(const SplitRuns& cells, const ConcludedSplit& first,
-                    verdict::ScenarioResult& result) {
-    Clauses found;
-    std::uint64_t by_split = 0;
-    std::uint64_t by_nodata = 0;
-    for (const ConcludedSplit& each : cells) {
-        if (each.is(CellRole::kMatrix) && search_ended(each)) {
-            by_split += each.seen().by_split;
-            by_nodata += each.seen().by_nodata;
-            if (!each.what().again && !names_an_option(each.what())) {
-                found.push_back(fmt::format("{}: {} failed with {}", each.cell.id,
-                                            some_of(each.seen().failed(), each.seen().lookups),
-                                            each.seen().outcome));
-            }
-        }
-    }
-    if (found.empty()) {
-        found.push_back(first.cell.id + ": " + failed_text(first.seen()));
-    }
-    result.headline = "Lookups of a name that has addresses: " + in_a_row(found, "; ") + ".";
-    Clauses ended;
-    tell_count(ended, by_split,
-               "{} lookups ended where one answer was NXDOMAIN and the other was not");
-    tell_count(ended, by_nodata, "{} lookups ended where both were NOERROR without an address");
-    result.cause = fmt::format(
-        "A resolver goes on to the next name of its search list only while both answers allow it: "
-        "{}, and the name itself was not asked for. {}: \"{}\", after {} queries.",
-        in_a_row(ended), first.cell.id, first.seen().ends_at, first.seen().most_queries);
-    for (const ConcludedSplit& each : cells) {
-        if (search_ended(each) && each.seen().split_for_ms != 0 && each.seen().failed_for_ms != 0) {
-            result.cause += fmt::format(
-                " Where a cache holds A and AAAA apart and A's entry expires {:.1f} s before "
-                "AAAA's, the name was unknown for {:.1f} s.",
-                each.seen().split_for_ms / 1000, each.seen().failed_for_ms / 1000);
-        }
-    }
-    tell_split_cure(cells, result);
-    result.before_cell = result.cure_shown ? first.cell.id : "";
-}
-
-// A row a pair, a column a C library.
-void add_pairs(const SplitRuns& cells, verdict::ScenarioResult& result) {
-    verdict::Proof proof{.title =
-                             "What getaddrinfo(3) makes of each pair of answers to the first name "
-                             "of the search list",
-                         .columns = {"A", "AAAA"}};
-    for (const ConcludedSplit& each : cells) {
-        const auto& table = each.seen().table;
-        if (table.empty()) {
-            continue;
-        }
-        proof.columns.push_back(resolver::name(each.what().who));
-        if (proof.rows.empty()) {
-            for (const PairOutcome& pair : table) {
-                proof.rows.push_back({name(pair.a), name(pair.aaaa)});
-            }
-        }
-        for (std::size_t i = 0; i < table.size() && i < proof.rows.size(); ++i) {
-            proof.rows[i].push_back(fmt::format("{} after {:.1f} s ({} queries)", table[i].outcome,
-                                                table[i].seconds, table[i].queries));
-        }
-    }
-    if (!proof.rows.empty()) {
-        result.proofs.push_back(std::move(proof));
-    }
+    return seen.other == "no-answer" ? "the server did not answer" : seen.other;
 }
 
 // Of a table: pairs that both say the same must come to what they say, or it proves nothing.
-std::string wrong_in_table(const std::vector<PairOutcome>& table) {
-    for (const PairOutcome& pair : table) {
+std::string wrong_in_table(const SplitAnswerValues& seen) {
+    for (const PairOutcome& pair : seen.table) {
         const bool plain =
             pair.a == pair.aaaa && (pair.a == PairReply::kData || pair.a == PairReply::kNx);
         if (plain && pair.outcome != "ok") {
@@ -158,95 +49,182 @@ std::string wrong_in_table(const std::vector<PairOutcome>& table) {
     return "";
 }
 
-}  // namespace
-
-verdict::Cell conclude(const SplitAnswerCell& what, const SplitAnswerValues& seen) {
-    const bool table = is_table(what);
-    const bool cache = what.kind == SplitAnswerCell::Kind::kExpiry;
-    verdict::Cell cell{
-        .id = what.id,
-        .toggles = {{"resolver", resolver::name(what.who)},
-                    {"A", table   ? "all"
-                          : cache ? "expires first"
-                                  : name(what.a)},
-                    {"AAAA", table   ? "all"
-                             : cache ? "expires later"
-                                     : name(what.aaaa)},
-                    {"options", what.options + (what.addrconfig ? ", AI_ADDRCONFIG" : "")},
-                    {"name", what.dot ? "with a dot behind it" : "as it is"},
-                    {"family", what.family == resolver::Family::kIpv4 ? "AF_INET" : "AF_UNSPEC"}},
-        .role = what.role,
-        .verdict = CellVerdict::kPass};
-    const auto of_lookups = counts_in("lookups");
-    cell.measures = {
-        of_lookups("lookups", "lookups", seen.lookups),
-        of_lookups("resolved", "with an address", seen.resolved),
-        of_lookups("failed", "failed", seen.failed()),
-        of_lookups("by_split", "ended where one answer was NXDOMAIN, the other NOERROR",
-                   seen.by_split),
-        of_lookups("by_nodata", "ended where both were NOERROR without an address", seen.by_nodata),
-        of_lookups("by_other", "failed for something else", seen.by_other),
-        // Of the table most pairs are there to fail.
-        of_lookups(table ? "other_pairs" : verdict::kUnexplained, "failed, and nothing tells why",
-                   seen.unexplained),
-        count_of("queries", "queries of a lookup, at most", seen.most_queries, "queries"),
-        count_of("fewest_queries", "queries of a lookup, at least", seen.fewest_queries, "queries"),
-        milliseconds_of("longest", "the longest lookup", seen.longest_ms),
-    };
-    if (cache) {
-        cell.measures.push_back(milliseconds_of(
-            "failed_for", "from the first to the last that failed", seen.failed_for_ms));
-        cell.measures.push_back(
-            milliseconds_of("split_for", "between the two expiries", seen.split_for_ms));
-    }
-    const auto end = ending(cell);
-    if (not_measured(cell, seen.lacking, seen.objections, seen.lookups, "no name was looked up")) {
-        return cell;
-    }
-    if (table) {
-        const std::string wrong = wrong_in_table(seen.table);
-        return wrong.empty() ? cell : end(CellVerdict::kFail, "", wrong);
-    }
-    if (seen.failed() == 0) {
-        return cell;
-    }
-    if (seen.unexplained != 0) {
-        return end(CellVerdict::kInconclusive, "", failed_text(seen));
-    }
-    const std::string own = seen.by_split != 0    ? "split-answer"
-                            : seen.by_nodata != 0 ? "nodata-answer"
-                                                  : "";
-    return end(CellVerdict::kFail,
-               seen.by_other == 0 ? own : own + (own.empty() ? "" : "+") + seen.other,
-               failed_text(seen));
-}
-
-verdict::ScenarioResult conclude(const std::vector<MeasuredSplitAnswerCell>& measured) {
-    verdict::ScenarioResult result;
-    verdict::Chart chart{.title = "Lookups that failed", .unit = "%", .maximum = 100};
-    SplitRuns cells = conclude_each(measured);
-    for (const ConcludedSplit& each : cells) {
-        if (is_table(each.what())) {
+// A row a pair, a column a C library.
+verdict::Proof pairs_of(
+    const std::vector<std::pair<const SplitAnswerCell*, const SplitAnswerValues*>>& cells) {
+    verdict::Proof proof{.title =
+                             "What getaddrinfo(3) makes of each pair of answers to the first name "
+                             "of the search list",
+                         .columns = {"A", "AAAA"}};
+    for (const auto& [what, seen] : cells) {
+        const auto& table = seen->table;
+        if (table.empty()) {
             continue;
         }
-        result.unexplained += each.seen().unexplained;
-        if (each.seen().lookups != 0 && !each.what().again) {
-            chart.bars.push_back(
-                harm_bar(each.what().label, each.seen().failed(), each.seen().lookups));
+        proof.columns.push_back(resolver::name(what->who));
+        if (proof.rows.empty()) {
+            for (const PairOutcome& pair : table) {
+                proof.rows.push_back({name(pair.a), name(pair.aaaa)});
+            }
+        }
+        for (std::size_t i = 0; i < table.size() && i < proof.rows.size(); ++i) {
+            proof.rows[i].push_back(fmt::format("{} after {:.1f} s ({} queries)", table[i].outcome,
+                                                table[i].seconds, table[i].queries));
         }
     }
-    add_pairs(cells, result);
-    const SplitRuns run = those_run(cells);
-    const ConcludedSplit* first = first_in_matrix(run, [](const auto& each) {
-        return search_ended(each) && each.cell.cause == "split-answer";
-    });
-    first = first != nullptr ? first : first_in_matrix(run, search_ended);
-    conclude_from(
-        run, search_ended, first, conclude_ended,
-        "Every lookup found the name, whatever the names of the search list were answered with.",
-        result);
-    finish(cells, std::move(chart), result);
-    return result;
+    return proof;
+}
+
+SplitAnswerConclusions::Figures split_answer_figures() {
+    using What = SplitAnswerCell;
+    using Seen = SplitAnswerValues;
+    return {
+        {"lookups", "lookups", "lookups", &Seen::lookups},
+        {"resolved", "lookups", "with an address", &Seen::resolved},
+        {"failed", "lookups", "failed", &Seen::failed},
+        {"by_split", "lookups", "ended where one answer was NXDOMAIN, the other NOERROR",
+         &Seen::by_split},
+        {"by_nodata", "lookups", "ended where both were NOERROR without an address",
+         &Seen::by_nodata},
+        {"by_other", "lookups", "failed for something else", &Seen::by_other},
+        // Of the table most pairs are there to fail.
+        {"other_pairs",
+         "lookups",
+         "failed, and nothing tells why",
+         &Seen::unexplained,
+         {.where = "is_table"}},
+        {verdict::kUnexplained,
+         "lookups",
+         "failed, and nothing tells why",
+         &Seen::unexplained,
+         {.where = "not is_table"}},
+        {"queries", "queries", "queries of a lookup, at most", &Seen::most_queries},
+        {"fewest_queries", "queries", "queries of a lookup, at least", &Seen::fewest_queries},
+        {"longest", "ms", "the longest lookup", &Seen::longest_ms},
+        {"failed_for",
+         "ms",
+         "from the first to the last that failed",
+         &Seen::failed_for_ms,
+         {.where = "expires"}},
+        {"split_for", "ms", "between the two expiries", &Seen::split_for_ms, {.where = "expires"}},
+        {"is_table", is_pair_table},
+        {"expires", [](const What& what, const Seen&) { return what.kind == SplitKind::kExpiry; }},
+        {"untold",
+         [](const What& what, const Seen& seen) {
+             return is_pair_table(what, seen) ? 0 : seen.unexplained;
+         }},
+        {"resolver", [](const What& what, const Seen&) { return resolver::name(what.who); }},
+        {"a", [](const What& what,
+                 const Seen&) { return reply_text(what.kind, what.a, "expires first"); }},
+        {"aaaa", [](const What& what,
+                    const Seen&) { return reply_text(what.kind, what.aaaa, "expires later"); }},
+        {"options", &What::options},
+        {"addrconfig", &What::addrconfig},
+        {"dot", &What::dot},
+        {"ipv4_alone",
+         [](const What& what, const Seen&) { return what.family == resolver::Family::kIpv4; }},
+        {"short_label",
+         [](const What& what, const Seen&) { return what.label.substr(what.label.find(' ') + 1); }},
+        {"error", &Seen::outcome},
+        {"other", &Seen::other},
+        {"other_text", why_text},
+        {"ends_at", &Seen::ends_at},
+        {"wrong_pair", wrong_in_table},
+    };
+}
+
+model::Finding ended_finding(const char* of, bool alone) {
+    return {.of = of,
+            .headline = "Lookups of a name that has addresses: [found?{found}|{id}: {failures}]",
+            .why =
+                "A resolver goes on to the next name of its search list only while both answers "
+                "allow it: {all_ended}, and the name itself was not asked for. {id}: "
+                "\"{ends_at}\", after {queries} queries.{caches}",
+            .cures = {{.cure = "ask-for-the-name-first",
+                       .shown_by = model::CureText::ShownBy::kAll,
+                       .text = "{cure_name}; in the cache: keep A and AAAA of one name "
+                               "together[is_shown?. Seen to help: {helped}; without it again "
+                               "{again.failed of again.lookups} lookups failed[. Seen not to help: "
+                               "{no_cures}]| ({why})]"}},
+            .alone = alone};
+}
+
+}  // namespace
+
+const SplitAnswerConclusions& split_answer_conclusions() {
+    using enum model::CellVerdict;
+    static const std::string kNamesOption = "(options != 'ndots:5' or addrconfig)";
+    static const SplitAnswerConclusions conclusions(
+        split_answer_figures(),
+        {
+            .toggles = {{"resolver", "{resolver}"},
+                        {"A", "{a}"},
+                        {"AAAA", "{aaaa}"},
+                        {"options", "{options}[addrconfig?, AI_ADDRCONFIG]"},
+                        {"name", "[dot?with a dot behind it|as it is]"},
+                        {"family", "[ipv4_alone?AF_INET|AF_UNSPEC]"}},
+            .phrases =
+                {{"parts",
+                  {{"{by_split} ended the search where one answer was NXDOMAIN and the other "
+                    "NOERROR without an address"},
+                   {"{by_nodata} ended the search where both answers were NOERROR without an "
+                    "address"},
+                   {"{by_other} since {other_text}"},
+                   {"{unexplained} for nothing that was seen"}}},
+                 {"failures",
+                  {{"{failed of lookups} lookups failed[error and failed != 0? with {error}][: "
+                    "{parts}]",
+                    "lookups != 0"}}}},
+            .rules =
+                {
+                    {.when = "lookups == 0", .text = "no name was looked up"},
+                    {.when = "is_table and wrong_pair", .is = kFail, .text = "{wrong_pair}"},
+                    {.when = "is_table or failed == 0", .is = kPass},
+                    {.when = "unexplained != 0", .text = "{failures}"},
+                    {.when = "",
+                     .is = kFail,
+                     .cause = "[by_split != 0?split-answer|[by_nodata != "
+                              "0?nodata-answer]][by_other != 0?[by_split + by_nodata != "
+                              "0?+]{other}]",
+                     .text = "{failures}"},
+                },
+            .own = "fails and (cause == 'split-answer' or cause == 'nodata-answer')",
+            .unexplained = "untold",
+            .without_skipped = true,
+            .chart = {.title = "Lookups that failed",
+                      .hits = "failed",
+                      .trials = "lookups",
+                      .of = "not again and not is_table"},
+            .totals = {{"all_by_split", "by_split", "harmed"},
+                       {"all_by_nodata", "by_nodata", "harmed"}},
+            .listings = {{"found", "{id}: {failed of lookups} failed with {error}",
+                          "harmed and not again and not " + kNamesOption},
+                         {.name = "caches",
+                          .text = " Where a cache holds A and AAAA apart and A's entry expires "
+                                  "{split_for:.1f s} before AAAA's, the name was unknown for "
+                                  "{failed_for:.1f s}.",
+                          .of = "own and split_for != 0 and failed_for != 0",
+                          .between = ""},
+                         {.name = "helped",
+                          .text = "{short_label} ({queries} queries)",
+                          .of = "is_cure and passed",
+                          .between = ", "},
+                         {.name = "no_cures",
+                          .text = "{label}",
+                          .of = "harmed and " + kNamesOption,
+                          .between = ", "}},
+            .summaries = {{"all_ended",
+                           {{"{all_by_split} lookups ended where one answer was NXDOMAIN and the "
+                             "other was not"},
+                            {"{all_by_nodata} lookups ended where both were NOERROR without an "
+                             "address"}}}},
+            .findings = {ended_finding("harmed and cause == 'split-answer'", false),
+                         ended_finding("harmed", true)},
+            .otherwise = "Every lookup found the name, whatever the names of the search list were "
+                         "answered with.",
+        },
+        {.lacks = &SplitAnswerValues::lacking, .proof = pairs_of});
+    return conclusions;
 }
 
 }  // namespace pathproof::scenario

@@ -17,7 +17,7 @@ const char* backend_text(const BridgeCell& what, const BridgeValues&) {
 
 // Lookups that failed beyond the backend's flows, or answers of others, where such answers came; and
 // flows without an entry that tells.
-std::uint64_t untold(const BridgeValues& seen) {
+std::uint64_t unexplained_lookups(const BridgeValues& seen) {
     const std::uint64_t known = seen.unreplied + seen.unnamed;
     const std::uint64_t left = seen.failed() > known ? seen.failed() - known : 0;
     const bool strange = seen.from_backend + seen.from_others != 0;
@@ -36,7 +36,8 @@ BridgeConclusions::Figures bridge_figures() {
          &BridgeValues::unreplied},
         {"unnamed", "flows", "of the backend's flows without such an entry",
          &BridgeValues::unnamed},
-        {verdict::kUnexplained, "lookups", "failed, and no cause could be joined", untold},
+        {verdict::kUnexplained, "lookups", "failed, and no cause could be joined",
+         unexplained_lookups},
         {"backend", backend_text},
         {"filters", &BridgeCell::filtered},
         {"hairpin", &BridgeCell::hairpin},
@@ -45,7 +46,7 @@ BridgeConclusions::Figures bridge_figures() {
     };
 }
 
-model::CureText tried(const char* cure, const char* with, const char* more) {
+model::CureText bridge_cure(const char* cure, const char* with, const char* more) {
     return {.cure = cure,
             .with = with,
             .outcome =
@@ -100,10 +101,10 @@ const BridgeConclusions& bridge_unnat_conclusions() {
                          "without asking netfilter, and nothing translates their source back to "
                          "the service. {from_backend} answers came so, and conntrack saw none of "
                          "those of {unreplied} flows: \"{entry}\".",
-                  .cures = {tried("bridge-nf", "is_cure and not hairpin", ""),
-                            tried("hairpin-masquerade", "is_cure and hairpin",
-                                  ", for pods of one bridge; backends then see the DUT's "
-                                  "address")},
+                  .cures = {bridge_cure("bridge-nf", "is_cure and not hairpin", ""),
+                            bridge_cure("hairpin-masquerade", "is_cure and hairpin",
+                                        ", for pods of one bridge; backends then see the DUT's "
+                                        "address")},
                   .tried_alone = true}},
             .otherwise = "Each answer came from the address that was asked.",
         });

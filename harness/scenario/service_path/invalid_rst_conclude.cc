@@ -45,8 +45,8 @@ SegmentConclusions::Figures segment_figures() {
 
 // A cure, and what it does to connections of which the DUT sees one direction: `one_way` is such a cell
 // with it.
-model::CureText tried(const char* cure, const char* with, const char* more,
-                      const std::string& one_way) {
+model::CureText segment_cure(const char* cure, const char* with, const char* more,
+                             const std::string& one_way) {
     return {.cure = cure,
             .with = with,
             .outcome =
@@ -102,9 +102,9 @@ const SegmentConclusions& invalid_rst_conclusions() {
                 },
             .own = "fails and cause == 'invalid-rst'",
             .chart = {.title = "Connections that broke", .hits = "broken", .trials = "connects"},
-            .cells = {{"liberal_one_way", "one_way and passes and liberal and not drops"},
-                      {"dropping_one_way", "one_way and passes and drops and not liberal"},
-                      {"plain", "one_way and is_control and passes"}},
+            .cells = {{"liberal_one_way", "one_way and passed and liberal and not drops"},
+                      {"dropping_one_way", "one_way and passed and drops and not liberal"},
+                      {"plain", "one_way and is_control and passed"}},
             .listings = {{.name = "found",
                           .text = "{id}: {breaks}",
                           .of = "is_matrix and (not again or first)"}},
@@ -117,9 +117,10 @@ const SegmentConclusions& invalid_rst_conclusions() {
                          "{answered} RSTs there. A RST that has the number which the endpoint "
                          "expects ends the connection there, and what the client asks next is "
                          "answered with a RST: {joined}.",
-                  .cures = {tried("be-liberal", "is_cure and not drops", "", "liberal_one_way"),
-                            tried("drop-invalid", "is_cure and drops",
-                                  ", as kube-proxy's KUBE-FORWARD has it", "dropping_one_way")},
+                  .cures =
+                      {segment_cure("be-liberal", "is_cure and not drops", "", "liberal_one_way"),
+                       segment_cure("drop-invalid", "is_cure and drops",
+                                    ", as kube-proxy's KUBE-FORWARD has it", "dropping_one_way")},
                   .tried_alone = true}},
             .otherwise = "No connection broke, whatever segment came.",
         });

@@ -220,7 +220,7 @@ std::vector<PmtuCell> pmtu_blackhole_plan() {
 }
 
 Scenario pmtu_blackhole_scenario() {
-    return nat_path_scenario<PmtuBench, pmtu_blackhole_plan>(
+    return nat_path_scenario<PmtuBench, pmtu_blackhole_plan, pmtu_blackhole_conclusions>(
         "pmtu-blackhole", "A VXLAN tunnel over a smaller hop: ping works, large transfers hang",
         "Do large packets get through a tunnel whose path has a smaller MTU?");
 }

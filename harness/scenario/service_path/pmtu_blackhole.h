@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "harness/scenario/concluded.h"
+#include "harness/scenario/model/figure.h"
 #include "harness/scenario/service_path/path_losses.h"
 
 namespace pathproof::scenario {
@@ -61,8 +62,14 @@ using MeasuredPmtuCell = Measurement<PmtuCell, PmtuValues>;
 std::vector<PmtuCell> pmtu_blackhole_plan();
 Scenario pmtu_blackhole_scenario();
 
-verdict::Cell conclude(const PmtuCell& what, const PmtuValues& seen);
-// The whole scenario but for its title and duration. Cells that were not run are missing.
-verdict::ScenarioResult conclude(const std::vector<MeasuredPmtuCell>& cells);
+using PmtuConclusions = model::Conclusions<PmtuCell, PmtuValues>;
+const PmtuConclusions& pmtu_blackhole_conclusions();
+
+inline verdict::Cell conclude(const PmtuCell& what, const PmtuValues& seen) {
+    return pmtu_blackhole_conclusions().conclude(what, seen);
+}
+inline verdict::ScenarioResult conclude(const std::vector<MeasuredPmtuCell>& cells) {
+    return pmtu_blackhole_conclusions().conclude(cells);
+}
 
 }  // namespace pathproof::scenario

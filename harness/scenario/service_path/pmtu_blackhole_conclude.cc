@@ -1,216 +1,166 @@
-// What is said of pmtu-blackhole: each clause from a value that is not zero.
-#include "harness/scenario/measures.h"
+// What is concluded from pmtu-blackhole.
 #include "harness/scenario/service_path/pmtu_blackhole.h"
 
 namespace pathproof::scenario {
 namespace {
 
-using verdict::CellVerdict;
-
-using Pmtus = std::vector<ConcludedCell<MeasuredPmtuCell>>;
-using ConcludedPmtu = Pmtus::value_type;
-
-bool stops_at_the_hop(const PmtuCell& what, const PmtuValues& seen) {
-    return seen.passes == what.fits() && seen.stops == what.fits() + 1;
-}
-
 // "fragments-dropped", "icmp-filtered"; empty: it is neither.
 std::string blackhole(const PmtuCell& what, const PmtuValues& seen) {
-    if (!seen.hangs() || !stops_at_the_hop(what, seen)) {
+    const bool stops_at_the_hop = seen.passes == what.fits() && seen.stops == what.fits() + 1;
+    if (!seen.hangs() || !stops_at_the_hop) {
         return "";
     }
-    return seen.cut != 0 && seen.fragments_dropped != 0  ? "fragments-dropped"
-           : seen.too_big != 0 && seen.icmp_dropped != 0 ? "icmp-filtered"
-                                                         : "";
-}
-
-// Why it is something else.
-OtherCause not_the_hop(const PmtuValues& seen) {
-    if (!seen.path.outages.empty()) {
-        return {"link-down", in_a_row(seen.path.outages) + " had no link for a time"};
+    if (seen.cut != 0 && seen.fragments_dropped != 0) {
+        return "fragments-dropped";
     }
-    if (seen.by_other_rules() != 0) {
-        return {"rule-drop", fmt::format("rules of netfilter dropped {} packets on the DUT",
-                                         seen.by_other_rules())};
-    }
-    return {"lost", "no counter of the router tells why"};
+    return seen.too_big != 0 && seen.icmp_dropped != 0 ? "icmp-filtered" : "";
 }
 
-bool unexplained(const PmtuCell& what, const PmtuValues& seen) {
-    return !seen.large && blackhole(what, seen).empty() && not_the_hop(seen).cause == "lost";
+bool no_counter_tells(const PmtuCell& what, const PmtuValues& seen) {
+    return !seen.large && blackhole(what, seen).empty() && seen.path.outages.empty() &&
+           seen.by_other_rules() == 0;
 }
 
-std::string sizes_text(const PmtuValues& seen) {
-    return seen.passes == 0  ? "sizes were not measured"
-           : seen.stops == 0 ? fmt::format("packets of up to {} bytes pass", seen.passes)
-                             : fmt::format("packets of {} bytes pass, those of {} do not",
-                                           seen.passes, seen.stops);
-}
-
-std::string hop_text(const PmtuValues& seen) {
-    Clauses clauses;
-    tell_count(clauses, seen.cut, "the router cut {} datagrams");
-    tell_count(clauses, seen.fragments_dropped, "the VTEPs discarded {} fragments");
-    tell_count(clauses, seen.too_big, "the router refused {} datagrams as too large to pass uncut");
-    tell_count(clauses, seen.icmp_dropped, "{} of its ICMP messages were filtered");
-    return in_a_row(clauses);
-}
-
-std::string through_text(const PmtuValues& seen) {
-    if (!seen.ping || !seen.small) {
-        return fmt::format("ping {}, a transfer of 100 bytes {}, one of 60000 {}",
-                           seen.ping ? "got through" : "failed",
-                           seen.small ? "got through" : "failed",
-                           seen.large ? "got through" : "failed");
-    }
-    return fmt::format("ping and a transfer of 100 bytes got through, one of 60000 {}",
-                       seen.large ? "too" : "hung");
-}
-
-void add_measures(const PmtuCell& what, const PmtuValues& seen, verdict::Cell& cell) {
-    const auto probe = [](const char* name, const char* label, bool value) {
-        return verdict::Measure{.name = name, .label = label, .value = value};
+PmtuConclusions::Figures pmtu_figures() {
+    const auto tunnel = [](auto member) {
+        return [member](const PmtuCell& what, const PmtuValues&) { return what.tunnel.*member; };
     };
-    cell.measures = {
-        probe("ping", "ping", seen.ping),
-        probe("small", "transfer of 100 bytes", seen.small),
-        probe("large", "transfer of 60000 bytes", seen.large),
-        count_of("acknowledged", "of it acknowledged", seen.acknowledged, "bytes"),
-        count_of("passes", "largest packet that passed", seen.passes, "bytes"),
-        count_of("stops", "smallest that did not (0: none)", seen.stops, "bytes"),
-        count_of("cut", "datagrams that the router cut", seen.cut),
-        count_of("too_big", "datagrams that it refused as too large", seen.too_big),
-        count_of("icmp_sent", "its ICMP destination unreachable", seen.icmp_sent),
-        count_of("icmp_dropped", "of them filtered", seen.icmp_dropped),
-        count_of("icmp_seen", "seen by the client", seen.icmp_seen),
-        count_of("fragments_dropped", "fragments that the VTEPs discarded", seen.fragments_dropped),
-        count_of("rule_drops", "packets that other rules dropped", seen.by_other_rules()),
-        count_of(verdict::kUnexplained, "transfers that failed, and nothing tells why",
-                 unexplained(what, seen) ? 1 : 0),
+    using Tunnel = TunnelOptions;
+    return {
+        {"ping", "", "ping", &PmtuValues::ping},
+        {"small", "", "transfer of 100 bytes", &PmtuValues::small},
+        {"large", "", "transfer of 60000 bytes", &PmtuValues::large},
+        {"acknowledged", "bytes", "of it acknowledged", &PmtuValues::acknowledged},
+        {"passes", "bytes", "largest packet that passed", &PmtuValues::passes},
+        {"stops", "bytes", "smallest that did not (0: none)", &PmtuValues::stops},
+        {"cut", "", "datagrams that the router cut", &PmtuValues::cut},
+        {"too_big", "", "datagrams that it refused as too large", &PmtuValues::too_big},
+        {"icmp_sent", "", "its ICMP destination unreachable", &PmtuValues::icmp_sent},
+        {"icmp_dropped", "", "of them filtered", &PmtuValues::icmp_dropped},
+        {"icmp_seen", "", "seen by the client", &PmtuValues::icmp_seen},
+        {"fragments_dropped", "", "fragments that the VTEPs discarded",
+         &PmtuValues::fragments_dropped},
+        {"rule_drops", "", "packets that other rules dropped", &PmtuValues::by_other_rules},
+        {verdict::kUnexplained, "", "transfers that failed, and nothing tells why",
+         [](const PmtuCell& what, const PmtuValues& seen) {
+             return no_counter_tells(what, seen) ? 1U : 0U;
+         }},
+        {"hole", blackhole},
+        {"hangs", &PmtuValues::hangs},
+        {"fits", &PmtuCell::fits},
+        {"mss_that_fits", [](const PmtuCell& what, const PmtuValues&) { return what.fits() - 40; }},
+        {"df", tunnel(&Tunnel::df)},
+        {"icmp", tunnel(&Tunnel::icmp)},
+        {"fragments", tunnel(&Tunnel::fragments)},
+        {"tunnel_mtu", tunnel(&Tunnel::mtu)},
+        {"hop_mtu", tunnel(&Tunnel::hop_mtu)},
+        {"mss", tunnel(&Tunnel::mss)},
+        {"outages", [](const PmtuValues& seen) { return in_a_row(seen.path.outages); }},
     };
 }
 
-bool swallowed(const ConcludedPmtu& each) {
-    return !blackhole(each.what(), each.seen()).empty();
-}
-
-bool harmed_by_hop(const ConcludedPmtu& each) {
-    return each.is(CellRole::kMatrix) && swallowed(each);
-}
-
-std::string pmtu_cures(const Pmtus& cells, const ConcludedPmtu& first,
-                       verdict::ScenarioResult& result) {
-    const auto* again = first_again(cells, harmed_by_hop);
-    const std::uint32_t fits = first.what().fits();
-    Clauses lines;
-    for (const auto& [id, name] :
-         {std::pair{"cure.mtu",
-                    fmt::format("an MTU of {} on the tunnel (the path's less 50)", fits)},
-          {"cure.df-set.icmp-passes.fragments-dropped",
-           "outer DF set, and the routers' ICMP let through"},
-          {"cure.mss-clamp", fmt::format("TCPMSS --set-mss {} on the tunnel", fits - 40)}}) {
-        const ConcludedPmtu* cell = by_id(cells, id);
-        if (const std::string why = not_shown(cell, again != nullptr); !why.empty()) {
-            lines.push_back(fmt::format("{} ({})", name, why));
-        } else {
-            lines.push_back(fmt::format("{} ({}; {})", name, through_text(cell->seen()),
-                                        sizes_text(cell->seen())));
-            show_cure(first, *cell, result);
-        }
-    }
-    return in_a_row(lines, "\n");
-}
-
-void conclude_blackhole(const Pmtus& cells, const ConcludedPmtu& first,
-                        verdict::ScenarioResult& result) {
-    Clauses headline;
-    for (const ConcludedPmtu& each : cells) {
-        tell(headline, harmed_by_hop(each) && (!each.what().again || &each == &first), "{}",
-             each.what().label);
-    }
-    result.headline = fmt::format("Ping and small transfers get through, large ones hang: {}.",
-                                  in_a_row(headline, "; "));
-    Clauses causes;
-    for (const char* cause : {"fragments-dropped", "icmp-filtered"}) {
-        if (const auto* one = first_of(cells, [&](const ConcludedPmtu& each) {
-                return harmed_by_hop(each) && each.cell.cause == cause;
-            })) {
-            causes.push_back(fmt::format("{}: {}", one->cell.id, hop_text(one->seen())));
-        }
-    }
-    result.cause = fmt::format(
-        "The tunnel takes packets of {} bytes and adds 50, a hop of its path passes {}: {}. In {}.",
-        first.what().tunnel.mtu, first.what().tunnel.hop_mtu, sizes_text(first.seen()),
-        in_a_row(causes, "; in "));
-    result.cure = pmtu_cures(cells, first, result);
+model::CureText pmtu_cure(const char* cure, const char* cell, const char* name) {
+    return {.cure = cure,
+            .with = std::string("id == '") + cell + "'",
+            .outcome = "{cure.through}; {cure.sizes}",
+            .text = std::string(name) + " ({outcome})"};
 }
 
 }  // namespace
 
-verdict::Cell conclude(const PmtuCell& what, const PmtuValues& seen) {
-    const TunnelOptions& tunnel = what.tunnel;
-    verdict::Cell cell{
-        .id = what.id,
-        .toggles = {{"outer DF", tunnel.df ? "set" : "unset"},
-                    {"ICMP", tunnel.icmp ? "passes" : "filtered"},
-                    {"fragments", tunnel.fragments ? "pass" : "dropped"},
-                    {"tunnel MTU", std::to_string(tunnel.mtu)},
-                    {"hop MTU", std::to_string(tunnel.hop_mtu)},
-                    {"MSS", tunnel.mss == 0 ? "as it is" : std::to_string(tunnel.mss)}},
-        .role = what.role,
-        .verdict = CellVerdict::kPass};
-    add_measures(what, seen, cell);
-    const auto end = ending(cell);
-    if (not_measured(cell, "", seen.objections)) {
-        return cell;
-    }
-    if (seen.ping && seen.small && seen.large) {
-        return cell;
-    }
-    if (const std::string cause = blackhole(what, seen); !cause.empty()) {
-        return end(CellVerdict::kFail, cause,
-                   in_a_row({through_text(seen), sizes_text(seen), hop_text(seen)}, "; "));
-    }
-    const OtherCause other = not_the_hop(seen);
-    Clauses clauses = {through_text(seen)};
-    tell(clauses, seen.passes, "{}", sizes_text(seen));
-    tell(clauses, seen.stops, "the hop would stop those above {}", what.fits());
-    clauses.push_back(other.clause);
-    return end(CellVerdict::kFail, other.cause, in_a_row(clauses, "; "));
-}
-
-verdict::ScenarioResult conclude(const std::vector<MeasuredPmtuCell>& measured) {
-    verdict::Proof proof{
-        .title = "What gets through, by the outer DF bit, ICMP and fragments",
-        .columns = {"outer DF", "ICMP", "fragments", "tunnel MTU", "hop MTU", "MSS", "60000 bytes",
-                    "packets pass up to", "cut", "fragments discarded", "too large",
-                    "ICMP filtered", "ICMP at the client"},
-        .conclusion =
-            "Packets are those of ping inside of the tunnel; the counters are of the "
-            "router, of the rules and of the client."};
-    const auto harm_of = [&](const ConcludedPmtu& each, auto&) -> Harm {  // the table is its chart
-        const PmtuValues& seen = each.seen();
-        if (each.cell.verdict != CellVerdict::kError && !each.what().again) {
-            std::vector<std::string>& row = proof.rows.emplace_back();
-            for (const auto& toggle : each.cell.toggles) {
-                row.push_back(toggle.second);
-            }
-            row.push_back(seen.large ? "ok" : seen.hangs() ? "HANGS" : "fails");
-            for (const std::uint64_t value :
-                 {std::uint64_t{seen.passes}, seen.cut, seen.fragments_dropped, seen.too_big,
-                  seen.icmp_dropped, seen.icmp_seen}) {
-                row.push_back(std::to_string(value));
-            }
-        }
-        return {.unexplained = unexplained(each.what(), seen) ? 1U : 0U};
-    };
-    auto result = conclude_cells(
-        measured, "", harm_of, swallowed, conclude_blackhole,
-        "Transfers got through the tunnel, whatever the router's ICMP and fragments met.");
-    if (!proof.rows.empty()) {
-        result.proofs.push_back(std::move(proof));
-    }
-    return result;
+const PmtuConclusions& pmtu_blackhole_conclusions() {
+    using enum model::CellVerdict;
+    constexpr auto kFirst = model::Phrase::Told::kFirst;
+    const std::vector<model::Toggle> axes = {{"outer DF", "[df?set|unset]"},
+                                             {"ICMP", "[icmp?passes|filtered]"},
+                                             {"fragments", "[fragments?pass|dropped]"},
+                                             {"tunnel MTU", "{tunnel_mtu}"},
+                                             {"hop MTU", "{hop_mtu}"},
+                                             {"MSS", "[mss != 0?{mss}|as it is]"}};
+    std::vector<model::Toggle> columns = axes;
+    columns.insert(columns.end(), {{"60000 bytes", "[large?ok|[hangs?HANGS|fails]]"},
+                                   {"packets pass up to", "{passes}"},
+                                   {"cut", "{cut}"},
+                                   {"fragments discarded", "{fragments_dropped}"},
+                                   {"too large", "{too_big}"},
+                                   {"ICMP filtered", "{icmp_dropped}"},
+                                   {"ICMP at the client", "{icmp_seen}"}});
+    static const PmtuConclusions conclusions(
+        pmtu_figures(),
+        {
+            .toggles = axes,
+            .phrases = {{.name = "sizes",
+                         .clauses = {{"sizes were not measured", "passes == 0"},
+                                     {"packets of up to {passes} bytes pass", "stops == 0"},
+                                     {"packets of {passes} bytes pass, those of {stops} do not",
+                                      "stops != 0"}},
+                         .told = kFirst},
+                        {"hop",
+                         {{"the router cut {cut} datagrams"},
+                          {"the VTEPs discarded {fragments_dropped} fragments"},
+                          {"the router refused {too_big} datagrams as too large to pass uncut"},
+                          {"{icmp_dropped} of its ICMP messages were filtered"}}},
+                        {.name = "through",
+                         .clauses = {{"ping and a transfer of 100 bytes got through, one of 60000 "
+                                      "[large?too|hung]",
+                                      "ping and small"},
+                                     {"ping [ping?got through|failed], a transfer of 100 bytes "
+                                      "[small?got through|failed], one of 60000 [large?got "
+                                      "through|failed]",
+                                      "not (ping and small)"}},
+                         .told = kFirst},
+                        {.name = "elsewhere",
+                         .clauses = {{"{outages} had no link for a time", "outages"},
+                                     {"rules of netfilter dropped {rule_drops} packets on the DUT",
+                                      "rule_drops != 0"},
+                                     {"no counter of the router tells why", "rule_drops == 0"}},
+                         .told = kFirst},
+                        {.name = "not_the_hop",
+                         .clauses = {{"{through}"},
+                                     {"{sizes}", "passes != 0"},
+                                     {"the hop would stop those above {fits}", "stops != 0"},
+                                     {"{elsewhere}"}},
+                         .between = "; "}},
+            .rules =
+                {
+                    {.when = "ping and small and large", .is = kPass},
+                    {.when = "hole",
+                     .is = kFail,
+                     .cause = "{hole}",
+                     .text = "{through}; {sizes}; {hop}"},
+                    {.when = "",
+                     .is = kFail,
+                     .cause = "[outages?link-down|[rule_drops != 0?rule-drop|lost]]",
+                     .text = "{not_the_hop}"},
+                },
+            .own = "hole",
+            .tables = {{.title = "What gets through, by the outer DF bit, ICMP and fragments",
+                        .columns = columns,
+                        .of = "measured and not again",
+                        .conclusion = "Packets are those of ping inside of the tunnel; the "
+                                      "counters are of the router, of the rules and of the "
+                                      "client."}},
+            .cells = {{"dropped", "harmed and cause == 'fragments-dropped'"},
+                      {"filtered", "harmed and cause == 'icmp-filtered'"}},
+            .listings = {{"found", "{label}"}},
+            .summaries = {{.name = "holes",
+                           .clauses = {{"{dropped.id}: {dropped.hop}"},
+                                       {"{filtered.id}: {filtered.hop}"}},
+                           .between = "; in "}},
+            .findings =
+                {{.headline = "Ping and small transfers get through, large ones hang: {found}",
+                  .why = "The tunnel takes packets of {tunnel_mtu} bytes and adds 50, a hop of its "
+                         "path passes {hop_mtu}: {sizes}. In {holes}.",
+                  .cures = {pmtu_cure("tunnel-mtu", "cure.mtu",
+                                      "an MTU of {fits} on the tunnel (the path's less 50)"),
+                            pmtu_cure("outer-df", "cure.df-set.icmp-passes.fragments-dropped",
+                                      "{cure_name}"),
+                            pmtu_cure("mss-clamp", "cure.mss-clamp",
+                                      "TCPMSS --set-mss {mss_that_fits} on the tunnel")}}},
+            .otherwise = "Transfers got through the tunnel, whatever the router's ICMP and "
+                         "fragments met.",
+        });
+    return conclusions;
 }
 
 }  // namespace pathproof::scenario

@@ -224,7 +224,7 @@ std::vector<ExhaustionCell> snat_exhaustion_plan() {
 }
 
 Scenario snat_exhaustion_scenario() {
-    return nat_path_scenario<ExhaustionBench, snat_exhaustion_plan>(
+    return nat_path_scenario<ExhaustionBench, snat_exhaustion_plan, snat_exhaustion_conclusions>(
         "snat-exhaustion", "SNAT into few ports: the search for a free one is given up",
         "Do flows through SNAT get a port for as long as one is free (IPv4 and IPv6)?");
 }

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "harness/scenario/concluded.h"
+#include "harness/scenario/model/figure.h"
 #include "harness/scenario/service_path/path_losses.h"
 
 namespace pathproof::scenario {
@@ -50,8 +51,14 @@ double search_failure(const std::vector<bool>& used);
 std::vector<ExhaustionCell> snat_exhaustion_plan();
 Scenario snat_exhaustion_scenario();
 
-verdict::Cell conclude(const ExhaustionCell& what, const ExhaustionValues& seen);
-// The whole scenario but for its title and duration. Cells that were not run are missing.
-verdict::ScenarioResult conclude(const std::vector<MeasuredExhaustionCell>& cells);
+using ExhaustionConclusions = model::Conclusions<ExhaustionCell, ExhaustionValues>;
+const ExhaustionConclusions& snat_exhaustion_conclusions();
+
+inline verdict::Cell conclude(const ExhaustionCell& what, const ExhaustionValues& seen) {
+    return snat_exhaustion_conclusions().conclude(what, seen);
+}
+inline verdict::ScenarioResult conclude(const std::vector<MeasuredExhaustionCell>& cells) {
+    return snat_exhaustion_conclusions().conclude(cells);
+}
 
 }  // namespace pathproof::scenario

@@ -263,7 +263,7 @@ std::vector<TimestampCell> timestamp_cells() {
 }
 
 Scenario snat_timestamps_scenario() {
-    return nat_path_scenario<PathBench, timestamp_cells>(
+    return nat_path_scenario<PathBench, timestamp_cells, snat_timestamps_conclusions>(
         "snat-timestamps", "Connects of 1, 2, 4 s behind SNAT: timestamps of another port",
         "Does every connection through SNAT open at once where the server closes first?");
 }

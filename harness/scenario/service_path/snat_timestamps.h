@@ -7,6 +7,7 @@
 
 #include "harness/lab/snat.h"
 #include "harness/scenario/concluded.h"
+#include "harness/scenario/model/figure.h"
 #include "harness/scenario/service_path/syn_trail.h"
 
 namespace pathproof::scenario {
@@ -57,9 +58,15 @@ using MeasuredTimestampCell = Measurement<TimestampCell, TimestampValues>;
 std::vector<TimestampCell> timestamp_cells();
 Scenario snat_timestamps_scenario();
 
-verdict::Cell conclude(const TimestampCell& what, const TimestampValues& seen);
-// The whole scenario but for its id and duration. Cells that were not run are missing.
-verdict::ScenarioResult conclude(const std::vector<MeasuredTimestampCell>& cells);
+using TimestampConclusions = model::Conclusions<TimestampCell, TimestampValues>;
+const TimestampConclusions& snat_timestamps_conclusions();
+
+inline verdict::Cell conclude(const TimestampCell& what, const TimestampValues& seen) {
+    return snat_timestamps_conclusions().conclude(what, seen);
+}
+inline verdict::ScenarioResult conclude(const std::vector<MeasuredTimestampCell>& cells) {
+    return snat_timestamps_conclusions().conclude(cells);
+}
 
 // Beside each cure with --random-fully: its side effect, as snat-timestamps saw it in this run or as
 // not measured in it, and what avoids it.

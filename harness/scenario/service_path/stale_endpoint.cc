@@ -220,7 +220,7 @@ std::vector<EndpointCell> endpoint_cells() {
 }
 
 Scenario stale_endpoint_scenario() {
-    return nat_path_scenario<EndpointBench, endpoint_cells>(
+    return nat_path_scenario<EndpointBench, endpoint_cells, stale_endpoint_conclusions>(
         "stale-endpoint",
         "A share of connections fails: the rules still name endpoints that are dead",
         "Does each connection to a service reach an endpoint that serves (IPv4 and IPv6, "

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "harness/scenario/concluded.h"
+#include "harness/scenario/model/figure.h"
 #include "harness/scenario/settings/endpoints.h"
 #include "harness/scenario/settings/service.h"
 
@@ -76,8 +77,14 @@ Scenario stale_endpoint_scenario();
 // The smallest and the largest number of hits in the central 99.9 % of a binomial distribution.
 std::pair<std::uint64_t, std::uint64_t> binomial_band(std::uint64_t trials, double chance);
 
-verdict::Cell conclude(const EndpointCell& what, const EndpointValues& seen);
-// The whole scenario but for its id and duration. Cells that were not run are missing.
-verdict::ScenarioResult conclude(const std::vector<MeasuredEndpointCell>& cells);
+using EndpointConclusions = model::Conclusions<EndpointCell, EndpointValues>;
+const EndpointConclusions& stale_endpoint_conclusions();
+
+inline verdict::Cell conclude(const EndpointCell& what, const EndpointValues& seen) {
+    return stale_endpoint_conclusions().conclude(what, seen);
+}
+inline verdict::ScenarioResult conclude(const std::vector<MeasuredEndpointCell>& cells) {
+    return stale_endpoint_conclusions().conclude(cells);
+}
 
 }  // namespace pathproof::scenario

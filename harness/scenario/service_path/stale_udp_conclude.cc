@@ -57,7 +57,7 @@ StaleUdpConclusions::Figures stale_udp_figures() {
     };
 }
 
-model::Finding by_dnat() {
+model::Finding dnat_finding() {
     return {.of = "harmed and not by_ipvs",
             .headline = "{found}",
             .why =
@@ -76,7 +76,7 @@ model::Finding by_dnat() {
                                "the DUT, for each endpoint that is gone] ({outcome})"}}};
 }
 
-model::Finding by_ipvs() {
+model::Finding ipvs_finding() {
     return {.of = "harmed and by_ipvs",
             .headline = "{found}",
             .why =
@@ -164,7 +164,7 @@ const StaleUdpConclusions& stale_udp_conclusions() {
                        {"all_packets", "entry_packets", kTold},
                        {"all_lost", "lost", kTold}},
             .listings = {{"found", "{id}: {gone}"}},
-            .findings = {by_dnat(), by_ipvs()},
+            .findings = {dnat_finding(), ipvs_finding()},
             .cures = {.between = "; for IPVS "},
             .otherwise = "After each change of the service's rules its flows followed them.",
         },

@@ -13,7 +13,7 @@ bool by_table(const TableValues& seen) {
            seen.path.for_want_of_entry() >= seen.path.lost();
 }
 
-std::uint64_t unexplained_in(const TableValues& seen) {
+std::uint64_t unexplained_flows(const TableValues& seen) {
     if (seen.path.lost() != 0) {
         return !by_table(seen) && other_cause(seen.path).cause == "lost" ? seen.path.lost() : 0;
     }
@@ -55,7 +55,8 @@ TableConclusions::Figures table_figures() {
         {"evicted", "entries", "entries of other flows that went",
          [](const TableValues& seen) { return seen.evicted.size(); }},
         {"deleted", "entries", "entries deleted by the cure", &TableValues::deleted},
-        {verdict::kUnexplained, "", "failed, lost or gone, and nothing tells why", unexplained_in},
+        {verdict::kUnexplained, "", "failed, lost or gone, and nothing tells why",
+         unexplained_flows},
         {"percent", &TableCell::percent},
         {"assured", &TableCell::assured},
         {"deletes", &TableCell::deletes},
@@ -71,7 +72,7 @@ TableConclusions::Figures table_figures() {
     };
 }
 
-model::CureText entries_deleted(const char* with, const char* again, const char* seen_again) {
+model::CureText deletion_cure(const char* with, const char* again, const char* seen_again) {
     return {.cure = "delete-unused-entries",
             .with = with,
             .again = again,
@@ -83,7 +84,7 @@ model::CureText entries_deleted(const char* with, const char* again, const char*
                 "of entries that nobody uses] ({outcome})"};
 }
 
-model::Finding finding_of(const char* of, const model::CureText& cure) {
+model::Finding table_finding(const char* of, const model::CureText& cure) {
     return {.of = of,
             .headline = "{label}: [by_table?{failures}|{evictions}]",
             .why =
@@ -141,13 +142,13 @@ const TableConclusions& table_full_conclusions() {
             .chart = {.title = "New flows that failed", .hits = "failed", .trials = "flows"},
             .proof = {.title = "{id}: {evictions_told} of {evicted} entries that went",
                       .columns = {"evicted", "the entry that was made next"},
-                      .of = "early_drop != 0",
+                      .of = "early_drop != 0 and evicted != 0",
                       .conclusion = "{evictions}."},
-            .findings = {finding_of("harmed and assured",
-                                    entries_deleted("is_cure and assured", "again and harmed",
-                                                    "; without it again {again.failures}")),
-                         finding_of("harmed and not assured",
-                                    entries_deleted("is_cure and not assured", "", ""))},
+            .findings = {table_finding("harmed and assured",
+                                       deletion_cure("is_cure and assured", "again and harmed",
+                                                     "; without it again {again.failures}")),
+                         table_finding("harmed and not assured",
+                                       deletion_cure("is_cure and not assured", "", ""))},
             .whys = {.between = "; ", .end = "."},
             .remarks = {{"net.netfilter.nf_conntrack_max is one for the whole machine, and each "
                          "network namespace may have as many entries: a greater one was not tried "
