@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <boost/test/unit_test.hpp>
 
-
 BOOST_AUTO_TEST_SUITE(machine_use)
 
 using namespace pathproof;
