@@ -122,7 +122,7 @@ BOOST_AUTO_TEST_SUITE(damage_balance)
 
 BOOST_AUTO_TEST_CASE(each_frame_sent_is_in_one_class) {
     constexpr std::size_t kFrames = 2000;
-    const std::size_t rounds = std::max<std::size_t>(1, how_many(100'000) / kFrames / 8);
+    const std::size_t rounds = std::max<std::size_t>(1, test::how_many(100'000) / kFrames / 8);
     Random random(20261128);
     for (std::size_t round = 0; round < rounds; ++round) {
         for (const std::uint16_t bytes : {std::uint16_t{0}, std::uint16_t{512}}) {
