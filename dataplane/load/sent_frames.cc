@@ -25,6 +25,9 @@ constexpr std::int64_t kAround[] = {0, 1, -1, 2, -2, 3, -3};
 constexpr unsigned kFewBytes = 8;
 // So far behind the last one looked at it is stepped to.
 constexpr std::uint64_t kNearby = 64;
+// By so many bytes, in front of its payload, a frame may be shifted: four tags, or headers that were lost.
+constexpr int kFarthestShift = 16;
+constexpr std::size_t kShortestHeaders = 14;
 constexpr std::size_t kShortestFrame = 60;  // IEEE 802.3, without FCS
 
 // In the order of SentFrames::AnswerField.
@@ -189,6 +192,7 @@ Result<SentFrames> SentFrames::make(const IntakePlan& plan) {
         auto source = TRY(FrameSource::make(sent));
         made.ids_.emplace_back(plan.seed, static_cast<std::uint8_t>(stream));
         made.room_.resize(RTE_PKTMBUF_HEADROOM + source.longest_frame() + 64u);
+        made.moved_.reserve(source.longest_frame());
         made.streams_.push_back({.source = std::move(source), .run = {}});
     }
     Stream& first = made.streams_.front();
@@ -493,7 +497,10 @@ std::optional<Identified> SentFrames::identify(Bytes frame, const Tracked* claim
     // Any SYN could be read as one of ours.
     const bool sure = claimed != nullptr && claimed->traffic != TrafficClass::kTcpSyn;
     if (!sure && best->bytes > kFewBytes && best->header_bytes > 0) {
-        return std::nullopt;
+        best = identify_shifted(frame);
+        if (!best) {
+            return best;
+        }
     }
     // A number far off may be a changed one: where the stream is, frames that are as they were say.
     const Stream& stream = streams_[best->stream];
@@ -502,6 +509,51 @@ std::optional<Identified> SentFrames::identify(Bytes frame, const Tracked* claim
         note(best->stream, best->sequence, best->traffic);
     }
     return best;
+}
+
+std::optional<Identified> SentFrames::identify_shifted(Bytes frame) noexcept {
+    for (unsigned stream = 0; stream < streams_.size(); ++stream) {
+        for (const std::int64_t apart : kAround) {
+            const auto number = static_cast<std::int64_t>(streams_[stream].next) + apart;
+            if (number < 0) {
+                continue;
+            }
+            for (int shift = -kFarthestShift; shift <= kFarthestShift; shift += 2) {
+                if (auto found =
+                        compare_payload(frame, stream, static_cast<std::uint64_t>(number), shift)) {
+                    return found;
+                }
+            }
+        }
+    }
+    return std::nullopt;
+}
+
+std::optional<Identified> SentFrames::compare_payload(Bytes seen, unsigned number_of_stream,
+                                                      std::uint64_t number, int shift) noexcept {
+    Stream& stream = streams_[number_of_stream];
+    const FlowRun& run = run_with(stream, number);
+    const Part& part = parts_[run.part];
+    const std::int64_t begin = static_cast<std::int64_t>(part.payload) + shift;
+    const Bytes sent = rebuild(stream, number);
+    if (begin < static_cast<std::int64_t>(kShortestHeaders) ||
+        begin + static_cast<std::int64_t>(sent.size() - part.payload) >
+            static_cast<std::int64_t>(seen.size()) ||
+        sent.size() < part.payload + kFewBytes) {
+        return std::nullopt;
+    }
+    // As if what was sent were the payload alone, at the place where it is seen.
+    std::vector<std::uint8_t>& moved = moved_;
+    moved.assign(sent.begin(), sent.end());
+    std::copy_n(seen.begin() + begin, sent.size() - part.payload, moved.begin() + part.payload);
+    take_time(part.form, part.places.time, moved, sent);
+    Identified found{.stream = static_cast<std::uint8_t>(number_of_stream),
+                     .sequence = static_cast<std::uint32_t>(number),
+                     .traffic = class_of(run, number),
+                     .fields = bit("frame.length"),
+                     .part = run.part};
+    compare_bytes(moved.data(), sent.data(), part.payload, sent.size(), part, found);
+    return found.bytes == 0 ? std::optional(found) : std::nullopt;
 }
 
 bool SentFrames::payload_as_sent(Bytes seen, const Part& part, const std::uint8_t* sent) noexcept {

@@ -156,6 +156,11 @@ class SentFrames {
     bool ttl_fits(const Part& part, const std::uint8_t* seen,
                   const std::uint8_t* sent) const noexcept;
     Identified compare(frame::Bytes seen, unsigned stream, std::uint64_t number) noexcept;
+    // Of a frame whose headers cannot be compared byte by byte, for something before the payload was put
+    // in or lost: the frame near the highest number seen whose payload is there, shifted and whole.
+    std::optional<Identified> identify_shifted(frame::Bytes frame) noexcept;
+    std::optional<Identified> compare_payload(frame::Bytes seen, unsigned stream,
+                                              std::uint64_t number, int shift) noexcept;
     void compare_bytes(const std::uint8_t* seen, const std::uint8_t* sent, std::size_t from,
                        std::size_t to, const Part& part, Identified& found) const noexcept;
     bool payload_as_sent(frame::Bytes seen, const Part& part, const std::uint8_t* sent) noexcept;
@@ -173,8 +178,9 @@ class SentFrames {
     bool flow_checked_ = true;  // source address and port
     frame::Endpoint service_;
     std::uint16_t echo_port_ = 0;
-    std::uint32_t last_four_ = 0;     // of the destination's address
-    std::vector<std::uint8_t> room_;  // of a rebuilt frame
+    std::uint32_t last_four_ = 0;      // of the destination's address
+    std::vector<std::uint8_t> room_;   // of a rebuilt frame
+    std::vector<std::uint8_t> moved_;  // and of one whose payload was found elsewhere
 };
 
 inline bool SentFrames::flow_fits(const std::uint8_t* frame, unsigned stream,

@@ -37,9 +37,9 @@ struct Lab {
         const Status done = path->hosts().set(settings);
         BOOST_REQUIRE_MESSAGE(done, (done ? "" : done.error().message));
     }
-    // What a cell may have changed.
+    // What a cell may have changed. A table that iptables made stays, without a rule.
     std::string state() const {
-        return shell(names().dut, "iptables-save | grep -v '^[#:]'; ip -o link; ip route") +
+        return shell(names().dut, "iptables-save | grep '^-'; ip -o link; ip route") +
                shell(names().dut, "nft list tables ip 2>/dev/null | grep kube-proxy || true") +
                shell(names().client, kTimestampsNow + "; sysctl -n net.ipv4.ip_local_port_range");
     }
