@@ -110,8 +110,8 @@ BOOST_AUTO_TEST_CASE(an_option_is_taken_by_the_scenarios_that_declare_it_within_
     BOOST_TEST(options.number("other", 3) == 3u);
     BOOST_TEST(options.has("full"));
     BOOST_TEST(!options.has("other"));
-    BOOST_TEST((options.matrix() == truth::MatrixSize::kFull));
-    BOOST_TEST((Options().matrix() == truth::MatrixSize::kQuick));
+    BOOST_TEST((options.matrix() == pathproof::truth::MatrixSize::kFull));
+    BOOST_TEST((Options().matrix() == pathproof::truth::MatrixSize::kQuick));
 }
 
 BOOST_AUTO_TEST_SUITE_END()
