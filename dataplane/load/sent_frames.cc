@@ -464,7 +464,12 @@ Identified SentFrames::compare(Bytes seen, unsigned number_of_stream,
     return found;
 }
 
-std::optional<Identified> SentFrames::identify(Bytes frame, const Tracked* claimed) noexcept {
+bool SentFrames::is_near(const Stream& stream, std::uint64_t number) noexcept {
+    return number < stream.next + kNearby && number + kNearby >= stream.next;
+}
+
+std::optional<Identified> SentFrames::identify(Bytes frame, const Tracked* claimed,
+                                               Sums sums) noexcept {
     std::optional<Identified> best;
     if (frame.size() < 34) {
         return best;
@@ -490,12 +495,15 @@ std::optional<Identified> SentFrames::identify(Bytes frame, const Tracked* claim
                 }
             }
         }
-        if (claimed != nullptr) {
+        const bool near_one_fits = best && best->bytes <= kFewBytes;
+        if (claimed != nullptr && (sums == Sums::kRight || !near_one_fits)) {
             consider(claimed->stream, claims);
         }
     }
     // Any SYN could be read as one of ours.
-    const bool sure = claimed != nullptr && claimed->traffic != TrafficClass::kTcpSyn;
+    const bool believed =
+        claimed != nullptr && (sums == Sums::kRight || is_near(streams_[claimed->stream], claims));
+    const bool sure = believed && claimed->traffic != TrafficClass::kTcpSyn;
     if (!sure && best->bytes > kFewBytes && best->header_bytes > 0) {
         best = identify_shifted(frame);
         if (!best) {

@@ -55,8 +55,11 @@ class SentFrames {
     // right, and its stamp reads so.
     bool as_sent(frame::Bytes frame, const Tracked& claimed) noexcept;
     // Of a frame that is not: the one it was. `claimed` null: its stamp cannot be read. Nothing: no
-    // frame of the run. `checksums_right` false: nothing is said of fields.
-    std::optional<Identified> identify(frame::Bytes frame, const Tracked* claimed) noexcept;
+    // frame of the run. Where sums are wrong a number far off is not believed while a frame near the
+    // highest number seen differs in a few bytes: the number itself may be what was damaged.
+    enum class Sums : std::uint8_t { kRight, kWrong };
+    std::optional<Identified> identify(frame::Bytes frame, const Tracked* claimed,
+                                       Sums sums) noexcept;
     // What is wrong with an answer to `claimed`, whose checksums are right; 0: nothing.
     std::uint64_t wrong_in_answer(frame::Bytes frame, const Innermost& packet,
                                   const Tracked& claimed) noexcept;
@@ -156,6 +159,8 @@ class SentFrames {
     bool ttl_fits(const Part& part, const std::uint8_t* seen,
                   const std::uint8_t* sent) const noexcept;
     Identified compare(frame::Bytes seen, unsigned stream, std::uint64_t number) noexcept;
+    // Near the highest number seen.
+    static bool is_near(const Stream& stream, std::uint64_t number) noexcept;
     // Of a frame whose headers cannot be compared byte by byte, for something before the payload was put
     // in or lost: the frame near the highest number seen whose payload is there, shifted and whole.
     std::optional<Identified> identify_shifted(frame::Bytes frame) noexcept;

@@ -391,7 +391,8 @@ void TrackedIntake::Impl::take_untimely(Bytes bytes, Tracked tracked) noexcept {
 
 // A frame with right checksums that is none of those sent; false: nor was it ever one.
 bool TrackedIntake::Impl::take_changed(Bytes bytes, const Tracked* claimed) noexcept {
-    const std::optional<Identified> found = sent->identify(bytes, claimed);
+    const std::optional<Identified> found =
+        sent->identify(bytes, claimed, SentFrames::Sums::kRight);
     if (!found) {
         return false;
     }
@@ -424,7 +425,7 @@ std::optional<Identified> TrackedIntake::Impl::enter_damaged(Bytes bytes,
                           reader.read(bytes, *packet, now_ns, tracked);
     std::optional<Identified> found;
     if (plan.expects == IntakePlan::Expects::kFrames) {
-        found = sent->identify(bytes, readable ? &tracked : nullptr);
+        found = sent->identify(bytes, readable ? &tracked : nullptr, SentFrames::Sums::kWrong);
     } else if (readable && tracked.content == Tracked::Content::kRight) {
         found = {
             .stream = tracked.stream, .sequence = tracked.sequence, .traffic = tracked.traffic};
