@@ -3,10 +3,12 @@
 #include <csignal>
 #include <nlohmann/json.hpp>
 
+#include "harness/agent/host_change.h"
 #include "harness/agent/operations.h"
 #include "harness/agent/program_copy.h"
 #include "harness/process/foreign.h"
 #include "harness/process/netns.h"
+#include "harness/process/ssh.h"
 
 namespace pathproof::agent {
 namespace {

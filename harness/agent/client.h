@@ -1,28 +1,39 @@
 // The controller's handle on an agent: our process inside the DUT (a namespace, a guest or a host
-// over OpenSSH). Thread-safe: probes that wait run beside other calls.
+// over OpenSSH). Thread-safe: probes that wait run beside other calls. Values of operations have
+// headers of their own, a family each.
 #pragma once
 
+#include <sys/types.h>
+
 #include <chrono>
-#include <map>
+#include <cstdint>
 #include <memory>
-#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "dataplane/base/result.h"
-#include "dataplane/frame/address.h"
-#include "harness/agent/host_change.h"
-#include "harness/agent/needs.h"
-#include "harness/agent/offload_frames.h"
-#include "harness/agent/pcie.h"
-#include "harness/drops/link_watch.h"
-#include "harness/drops/summary.h"
-#include "harness/message/fields.h"
-#include "harness/netfilter/entry.h"
-#include "harness/netfilter/stats.h"
-#include "harness/process/child.h"
-#include "harness/process/ssh.h"
+#include "harness/agent/conntrack.h"
+#include "harness/agent/counter_set.h"
+#include "harness/agent/hello.h"
+#include "harness/agent/offload_features.h"
+
+namespace pathproof::frame {
+struct Endpoint;
+}  // namespace pathproof::frame
+
+namespace pathproof::netfilter {
+struct CpuStats;
+struct Entry;
+struct EventLog;
+struct TableSize;
+}  // namespace pathproof::netfilter
+
+namespace pathproof::process {
+class Child;
+struct ChildOptions;
+struct SshHost;
+}  // namespace pathproof::process
 
 namespace pathproof::verdict {
 struct Fact;
@@ -33,354 +44,30 @@ namespace pathproof::agent {
 
 using std::chrono::milliseconds;
 
-// One offload feature under the name that `ethtool -k` prints for the single feature
-// (ETH_SS_FEATURES).
-struct Feature {
-    std::string name;
-    bool active = false;
-    bool requested = false;
-    bool available = false;  // may be changed by the user (hw_features)
-    // What `ethtool -k` marks "[fixed]": not available, or the same on any device.
-    bool never_changed = false;
-    bool operator==(const Feature&) const = default;
-};
-FIELDS(Feature, name, active, requested, available, never_changed)
-
-// What a request to change features really did: the kernel may refuse, or change others with it.
-struct FeatureChange {
-    std::string name;
-    bool before = false;
-    bool after = false;
-    bool asked = false;  // false: changed along with the ones asked for
-};
-FIELDS(FeatureChange, name, before, after, asked)
-
-// What came of asking a device for one feature.
-enum class TrialOutcome : std::uint8_t {
-    kTaken,    // it is so now
-    kAlready,  // it was so before
-    kFixed,    // [fixed]: not asked for
-    kRefused,  // the kernel said no
-    kIgnored,  // the kernel said yes, and nothing changed
-};
-inline constexpr std::size_t kTrialOutcomes = 5;
-ENUM_VALUES(TrialOutcome, kTrialOutcomes)
-const char* name(TrialOutcome outcome);  // "taken", "already so", "fixed", "refused", "ignored"
-
-struct FeatureTrial {
-    std::string name;
-    bool wanted = false;
-    TrialOutcome outcome = TrialOutcome::kTaken;
-    std::string reason;                // of kRefused
-    std::vector<FeatureChange> along;  // other features that changed with it
-};
-FIELDS(FeatureTrial, name, wanted, outcome, reason, along)
-
-// Where a change of features is written down, so that it is undone whatever becomes of us.
-enum class KeptBy : std::uint8_t {
-    kCaller,
-    kItsHost,  // in the journal of the agent's host, as apply()
-};
-
-// Where a device sits on the PCI bus, as sysfs has it: "0x8086".
-struct PciIds {
-    std::string vendor;
-    std::string device;
-    std::string subsystem_vendor;
-    std::string subsystem_device;
-    bool operator==(const PciIds&) const = default;
-};
-FIELDS(PciIds, vendor, device, subsystem_vendor, subsystem_device)
-
-struct DeviceInfo {
-    std::string name;
-    std::string driver;
-    std::string driver_version;
-    std::string firmware;
-    std::string bus;
-    std::string srcversion;  // of the driver's module; empty: it has none, or is built in
-    std::optional<PciIds> pci = std::nullopt;
-    std::optional<PcieLink> pcie = std::nullopt;
-    int numa_node = -1;
-    frame::MacAddress mac;
-    std::uint32_t mtu = 0;
-    bool link_up = false;
-    std::int64_t speed_mbps = -1;                                   // -1: the driver does not say
-    std::vector<std::pair<std::string, std::uint64_t>> statistics;  // ethtool -S
-};
-FIELDS(DeviceInfo, name, driver, driver_version, firmware, bus, srcversion, pci, pcie, numa_node,
-       mac, mtu, link_up, speed_mbps, statistics)
-
-// Counter values by name: "Udp.InCsumErrors" (/proc/net/snmp), "TcpExt.ListenOverflows"
-// (/proc/net/netstat), "Udp6InCsumErrors" (/proc/net/snmp6), "eth0.rx_packets"
-// (/sys/class/net/*/statistics).
-using CounterSet = std::map<std::string, std::uint64_t>;
-// after - before, leaving out the unchanged ones.
-CounterSet delta(const CounterSet& before, const CounterSet& after);
-
-struct PingOptions {
-    frame::IpAddress destination;
-    unsigned count = 3;
-    std::uint32_t payload_bytes = 56;
-    milliseconds interval{50};
-    milliseconds timeout{1000};  // for each
-};
-FIELDS(PingOptions, destination, count, payload_bytes, interval, timeout)
-Status check(const PingOptions& options);
-
-// Both queries from one connected UDP socket in one sendmmsg, or over one TCP connection, as glibc
-// does it.
-struct DnsLookupOptions {
-    frame::Endpoint server;
-    std::string name;
-    bool tcp = false;
-    unsigned attempts = 1;
-    milliseconds timeout{5000};
-};
-FIELDS(DnsLookupOptions, server, name, tcp, attempts, timeout)
-
-struct TransferOptions {
-    frame::Endpoint server;
-    std::uint64_t bytes = 1'000'000;
-    // For the connection, and again for each stretch without progress; the whole may take ten times
-    // as long.
-    milliseconds timeout{5000};
-};
-FIELDS(TransferOptions, server, bytes, timeout)
-
-struct ProbeResult {
-    bool ok = false;
-    std::string outcome;  // one clause: "2 answers in 0.4 ms", "connect timed out after 4000 ms"
-    double milliseconds = 0;
-    std::uint64_t sent = 0;  // echo requests, queries, bytes
-    // Echo replies, answers, or bytes of a transfer that the other side has: all of them when the
-    // digest of what arrived is right, none when it is wrong, and what its kernel acknowledged when
-    // it came to no end.
-    std::uint64_t received = 0;
-};
-FIELDS(ProbeResult, ok, outcome, milliseconds, sent, received)
-
-// A DNS server on kernel sockets, UDP and TCP: every name gets `address` (A) or `address6` (AAAA).
-struct DnsServerOptions {
-    frame::Endpoint listen;
-    frame::IpAddress address;
-    frame::IpAddress address6;
-    milliseconds delay{0};
-};
-FIELDS(DnsServerOptions, listen, address, address6, delay)
-
-// Which side of a connection sends its FIN first: the TIME_WAIT is that side's.
-enum class Closer : std::uint8_t {
-    kServer,       // at once
-    kClient,       // at once
-    kServerAsked,  // the server, once the client has asked for something and it has answered
-};
-ENUM_VALUES(Closer, 3)
-
-// A TCP server that only ends connections: at once, when the client has, or when it was asked. Its
-// answer is its greeting once more.
-struct ClosingServerOptions {
-    frame::Endpoint listen;
-    Closer closes_first = Closer::kServer;
-    std::string greeting = "";  // what it says first
-};
-FIELDS(ClosingServerOptions, listen, closes_first, greeting)
-
-// Connections to such a server, begun at a rate whatever becomes of those before.
-struct ConnectsOptions {
-    frame::Endpoint server;
-    std::uint32_t count = 100;
-    double per_second = 100;
-    Closer closes_first = Closer::kServer;
-    milliseconds timeout{10'000};  // for each, and for its end
-    milliseconds asks_after{0};    // of kServerAsked: so long after the start of each
-};
-FIELDS(ConnectsOptions, server, count, per_second, closes_first, timeout, asks_after)
-Status check(const ConnectsOptions& options);
-
-struct Connect {
-    std::int64_t start_ns = 0;  // CLOCK_REALTIME, just before connect(2)
-    std::uint16_t port = 0;     // of the client; 0: it got none
-    std::int32_t error = 0;     // errno; ETIMEDOUT: not connected in time
-    double milliseconds = 0;    // from start to connected or failed
-    std::string said = "";      // by a server that closes first: 64 bytes at most, printable
-    std::int32_t end = 0;       // errno of its end; 0: the server closed it, or the client did
-    bool operator==(const Connect&) const = default;
-};
-PACKED_FIELDS(Connect, start_ns, port, error, milliseconds, said, end)
-
-struct ConnectsReport {
-    std::vector<Connect> connects;  // in the order of their start
-    double seconds = 0;             // all of it
-    double worst_late_ms = 0;       // of a start, behind its moment
-    std::uint64_t left_open = 0;    // connected, and the server did not close in time
-};
-FIELDS(ConnectsReport, connects, seconds, worst_late_ms, left_open)
-
-// dnsmasq(8) as a DNS server on port 53 of these addresses; it reads no file of its host.
-struct DnsmasqOptions {
-    std::vector<frame::IpAddress> addresses;
-    frame::Endpoint upstream;
-    std::uint32_t cache_size = 0;
-    std::uint32_t max_tcp_connections =
-        0;                              // --max-tcp-connections, new in 2.90; 0: as it comes, 20
-    std::uint32_t dns_forward_max = 0;  // 0: as it comes, 150
-};
-FIELDS(DnsmasqOptions, addresses, upstream, cache_size, max_tcp_connections, dns_forward_max)
-
-// Of its processes for TCP.
-struct DnsmasqWorkers {
-    std::uint32_t in_use = 0;
-    std::uint32_t highest = 0;
-    std::uint32_t most = 0;  // that it starts
-    bool operator==(const DnsmasqWorkers&) const = default;
-};
-FIELDS(DnsmasqWorkers, in_use, highest, most)
-
-struct DnsmasqReport {
-    std::string ended;                   // how, with its last line; empty: it runs
-    std::uint32_t workers = 0;           // its child processes
-    std::optional<DnsmasqWorkers> said;  // by itself
-    std::vector<std::string> log;        // the last lines
-};
-FIELDS(DnsmasqReport, ended, workers, said, log)
-
-// The queue of a listening TCP socket, looked at every 10 ms.
-struct TcpQueue {
-    struct Connection {
-        frame::Endpoint peer;
-        // CLOCK_REALTIME of the looks that saw it so; 0: none did.
-        std::int64_t first_waiting_ns = 0;
-        std::int64_t last_waiting_ns = 0;
-        std::int64_t accepted_ns = 0;
-        // For how long, at the longest, something that the server had sent stayed without an ACK.
-        std::int64_t unacknowledged_ns = 0;
-        bool operator==(const Connection&) const = default;
-    };
-    std::vector<Connection> connections;
-    std::uint32_t most_waiting = 0;  // the socket's Recv-Q
-    std::uint64_t looks = 0;
-};
-PACKED_FIELDS(TcpQueue::Connection, peer, first_waiting_ns, last_waiting_ns, accepted_ns,
-              unacknowledged_ns)
-FIELDS(TcpQueue, connections, most_waiting, looks)
-
-// A forwarder that stands in for CoreDNS (forwarder.h).
-struct ForwarderOptions {
-    frame::Endpoint listen;  // UDP
-    frame::Endpoint upstream;
-    bool prefer_udp = false;     // UDP to the upstream, too
-    std::uint32_t max_idle = 0;  // connections that are kept when they are idle; 0: all
-};
-FIELDS(ForwarderOptions, listen, upstream, prefer_udp, max_idle)
-
-struct ForwarderTry {
-    enum class Outcome : std::uint8_t {
-        kOpen,      // not at its end when the forwarder was stopped
-        kAnswered,  //
-        kTimedOut,  // sent, and no answer in 2 s
-        kGivenUp,   // the whole query's 5 s were over
-        kRefused,   // refused, reset or closed
-        kRubbish,   // what came is no DNS message
-    };
-    std::uint32_t query = 0;        // in the order in which they came
-    std::uint16_t client_port = 0;  // that it came from
-    std::uint16_t port = 0;         // of the connection
-    std::int64_t start_ns = 0;      // CLOCK_REALTIME
-    std::int64_t end_ns = 0;
-    bool connected = false;
-    Outcome outcome = Outcome::kOpen;
-    bool operator==(const ForwarderTry&) const = default;
-};
-ENUM_VALUES(ForwarderTry::Outcome, 6)
-PACKED_FIELDS(ForwarderTry, query, client_port, port, start_ns, end_ns, connected, outcome)
-
-struct ForwarderReport {
-    std::uint32_t queries = 0;
-    std::uint32_t answered = 0;
-    std::uint32_t servfail = 0;
-    std::uint32_t dials = 0;
-    std::uint32_t most_open = 0;  // connections at a time
-    std::uint32_t idle = 0;       // of them idle in the end
-    std::string refusal;          // the last one
-    std::vector<ForwarderTry> tries;
-};
-FIELDS(ForwarderReport, queries, answered, servfail, dials, most_open, idle, refusal, tries)
-
-// Lookups over UDP, each from a socket of its own.
-struct DnsLoadOptions {
-    enum class Asks : std::uint8_t {
-        kA,
-        kPairOneByOne,  // A, then AAAA
-        kPairTogether,  // by two threads on one socket at the same moment
-    };
-    frame::Endpoint server;
-    std::string name;
-    bool own_names = false;  // each asks for one of its own below it (frame::sequence_name)
-    Asks asks = Asks::kA;
-    std::uint32_t lookups = 1;
-    double per_second = 0;  // 0: at once
-    milliseconds timeout{5000};
-};
-ENUM_VALUES(DnsLoadOptions::Asks, 3)
-FIELDS(DnsLoadOptions, server, name, own_names, asks, lookups, per_second, timeout)
-Status check(const DnsLoadOptions& options);
-
-struct DnsLoadReport {
-    struct Lookup {
-        std::uint16_t port = 0;
-        std::int64_t start_ns = 0;  // CLOCK_REALTIME
-        std::uint8_t asked = 0;
-        std::uint8_t answered = 0;
-        std::uint8_t rcode = 0;   // of an answer that has one other than NOERROR
-        std::int32_t error = 0;   // errno that an ICMP message brought
-        double milliseconds = 0;  // to its last answer
-        bool operator==(const Lookup&) const = default;
-    };
-    std::vector<Lookup> lookups;
-};
-PACKED_FIELDS(DnsLoadReport::Lookup, port, start_ns, asked, answered, rcode, error, milliseconds)
-FIELDS(DnsLoadReport, lookups)
-
-// Conntrack entries to keep; unset fields match everything.
-struct ConntrackFilter {
-    std::optional<std::uint8_t> protocol;
-    std::optional<std::uint16_t> original_destination_port;
-    bool births_only = false;  // of events: NEW alone
-};
-FIELDS(ConntrackFilter, protocol, original_destination_port, births_only)
-
-// Entries of UDP flows that nobody sent, as they fill a table: to one port and those after it, in
-// turn, from one address and those after it.
-struct ConntrackFill {
-    frame::IpAddress from;
-    frame::Endpoint to;
-    std::uint16_t ports = 1;
-    std::uint32_t count = 0;
-    bool assured = true;  // as if answered: early_drop leaves them alone
-};
-FIELDS(ConntrackFill, from, to, ports, count, assured)
-Status check(const ConntrackFill& fill);
-
-// What an agent says of itself and its host first.
-struct Hello {
-    std::string version;
-    std::string build;   // build_id()
-    std::string kernel;  // "Linux 6.1.0 x86_64"
-    unsigned cpus = 1;   // online
-    std::string copied;  // why our own program was copied to its host; empty: it was not
-};
-
-// What a path watch saw.
-struct PathEvents {
-    drops::DropSummary drops;
-    std::string untraced;  // why `drops` holds nothing; empty when it does
-    std::vector<drops::Outage> outages;
-    std::int64_t began_ns = 0;  // CLOCK_REALTIME
-    // That all CPUs of the host dropped from full backlogs (/proc/net/softnet_stat).
-    std::uint64_t backlog = 0;
-};
-FIELDS(PathEvents, drops, untraced, outages, began_ns, backlog)
+struct Capture;
+struct CaptureOptions;
+struct ClosingServerOptions;
+struct ConnectsOptions;
+struct ConnectsReport;
+struct DatagramOptions;
+struct DeviceInfo;
+struct DnsLoadOptions;
+struct DnsLoadReport;
+struct DnsLookupOptions;
+struct DnsServerOptions;
+struct DnsmasqOptions;
+struct DnsmasqReport;
+struct ForwarderOptions;
+struct ForwarderReport;
+struct HostChange;
+struct Needs;
+struct OffloadFrame;
+struct PathEvents;
+struct PingOptions;
+struct ProbeResult;
+struct SendReport;
+struct TcpQueue;
+struct TransferOptions;
 
 class Client {
   public:

@@ -1,6 +1,8 @@
 // Many short TCP connections, one after the other at a rate, and the server that ends them: what a
 // client waits for when its connections are made anew again and again.
 
+#include "harness/agent/connects.h"
+
 #include <sys/socket.h>
 
 #include <algorithm>

@@ -5,7 +5,7 @@
 #include <string_view>
 
 #include "dataplane/base/result.h"
-#include "harness/agent/client.h"
+#include "harness/agent/counter_set.h"
 
 namespace pathproof::agent {
 

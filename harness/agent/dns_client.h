@@ -3,7 +3,7 @@
 #pragma once
 
 #include "dataplane/base/result.h"
-#include "harness/agent/client.h"
+#include "harness/agent/probes.h"
 
 namespace pathproof::agent {
 

@@ -4,7 +4,7 @@
 #include <span>
 
 #include "dataplane/base/result.h"
-#include "harness/agent/client.h"
+#include "harness/agent/dns_load_report.h"
 
 namespace pathproof::agent {
 

@@ -7,7 +7,7 @@
 
 #include "dataplane/base/result.h"
 #include "dataplane/frame/address.h"
-#include "harness/agent/client.h"
+#include "harness/agent/name_servers.h"
 
 namespace pathproof::agent {
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "harness/agent/client.h"
+#include "harness/agent/name_servers.h"
 
 namespace pathproof::agent {
 

@@ -8,7 +8,9 @@
 #include <vector>
 
 #include "dataplane/base/result.h"
-#include "harness/agent/client.h"
+#include "dataplane/frame/address.h"
+#include "harness/agent/device_info.h"
+#include "harness/agent/offload_features.h"
 
 namespace pathproof::agent {
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "dataplane/base/result.h"
-#include "harness/agent/client.h"
+#include "harness/agent/offload_features.h"
 
 namespace pathproof::agent {
 

@@ -6,7 +6,7 @@
 #include <memory>
 
 #include "dataplane/base/result.h"
-#include "harness/agent/client.h"
+#include "harness/agent/forwarder_report.h"
 
 namespace pathproof::agent {
 

@@ -1,6 +1,8 @@
 #include "dataplane/base/clock.h"
 #include "harness/agent/counters.h"
 #include "harness/agent/operations.h"
+#include "harness/agent/path_events.h"
+#include "harness/drops/link_watch.h"
 #include "harness/drops/tracer.h"
 
 namespace pathproof::agent {

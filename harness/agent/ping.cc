@@ -18,6 +18,7 @@
 #include "dataplane/frame/checksum.h"
 #include "harness/agent/digest.h"
 #include "harness/agent/operations.h"
+#include "harness/agent/probes.h"
 #include "harness/agent/socket.h"
 
 namespace pathproof::agent {

@@ -7,7 +7,8 @@
 #include <vector>
 
 #include "dataplane/base/result.h"
-#include "harness/agent/client.h"
+#include "dataplane/frame/address.h"
+#include "harness/agent/tcp_queue_report.h"
 
 namespace pathproof::agent {
 

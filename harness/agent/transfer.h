@@ -8,7 +8,7 @@
 
 #include "dataplane/base/result.h"
 #include "dataplane/frame/address.h"
-#include "harness/agent/client.h"
+#include "harness/agent/probes.h"
 
 namespace pathproof::agent {
 

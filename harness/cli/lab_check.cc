@@ -13,6 +13,7 @@
 #include "dataplane/port/device_name.h"
 #include "dataplane/port/numa.h"
 #include "harness/agent/ethtool.h"
+#include "harness/agent/offload_frames.h"
 #include "harness/agent/program_copy.h"
 #include "harness/lab/journal.h"
 #include "harness/lab/kernel_module.h"

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
+#include "harness/agent/device_info.h"
 #include "harness/guest/init.h"
 #include "harness/guest/qmp.h"
 #include "harness/process/program.h"

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "harness/agent/client.h"
+#include "harness/agent/dns_load_report.h"
 #include "harness/verdict/result.h"
 
 namespace pathproof::kubernetes {

@@ -7,6 +7,8 @@
 #include <vector>
 
 #include "harness/agent/client.h"
+#include "harness/agent/device_info.h"
+#include "harness/agent/host_change.h"
 #include "harness/lab/dut_agent.h"
 #include "harness/lab/lab_file.h"
 #include "harness/lab/veth_lab.h"

@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "dataplane/base/result.h"
-#include "harness/agent/client.h"
 #include "harness/lab/journal_file.h"
 #include "harness/lab/undo.h"
 

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "harness/agent/client.h"
+#include "harness/agent/device_info.h"
 #include "harness/lab/lab_file.h"
 #include "harness/lab/machine_use.h"
 

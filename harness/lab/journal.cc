@@ -33,6 +33,7 @@
 #include "harness/lab/run_lock.h"
 #include "harness/lab/topology.h"
 #include "harness/lab/undo.h"
+#include "harness/process/child.h"
 #include "harness/process/foreign.h"
 #include "harness/process/netns.h"
 #include "harness/process/program.h"

@@ -4,6 +4,7 @@
 #include <array>
 #include <nlohmann/json.hpp>
 
+#include "harness/agent/device_info.h"
 #include "harness/lab/front_rules.h"
 #include "harness/lab/plan.h"
 #include "harness/lab/topology.h"

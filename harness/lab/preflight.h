@@ -10,7 +10,9 @@
 #include <string>
 #include <vector>
 
-#include "harness/agent/client.h"
+#include "harness/agent/device_info.h"
+#include "harness/agent/hello.h"
+#include "harness/agent/pcie.h"
 #include "harness/lab/lab_file.h"
 #include "harness/lab/machine_use.h"
 #include "harness/lab/undo.h"

@@ -11,6 +11,7 @@
 #include <future>
 #include <optional>
 
+#include "harness/agent/connects.h"
 #include "harness/agent/socket.h"
 #include "harness/process/cpu_time.h"
 #include "harness/process/netns.h"

@@ -7,6 +7,7 @@
 #include <future>
 #include <thread>
 
+#include "harness/agent/connects.h"
 #include "harness/agent/socket.h"
 #include "harness/prices/probes.h"
 #include "harness/process/netns.h"

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "harness/agent/client.h"
+#include "harness/agent/offload_features.h"
 #include "harness/profile/profile.h"
 
 namespace pathproof::profile {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "dataplane/base/result.h"
-#include "harness/agent/client.h"
+#include "harness/agent/offload_features.h"
 #include "harness/profile/compare.h"
 #include "harness/profile/profile.h"
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <iterator>
 
+#include "harness/agent/device_info.h"
 #include "harness/profile/compare.h"
 
 namespace pathproof::scenario {

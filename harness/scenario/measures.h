@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "harness/agent/client.h"
+#include "harness/agent/counter_set.h"
 #include "harness/netfilter/entry.h"
 #include "harness/verdict/result.h"
 

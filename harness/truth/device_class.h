@@ -5,7 +5,7 @@
 #include <string>
 
 #include "dataplane/port/port.h"
-#include "harness/agent/client.h"
+#include "harness/agent/device_info.h"
 
 namespace pathproof::truth {
 

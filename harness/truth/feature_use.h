@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "dataplane/matrix/dimensions.h"
-#include "harness/agent/client.h"
+#include "harness/agent/offload_features.h"
 
 namespace pathproof::truth {
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "harness/agent/offload_frames.h"
 #include "harness/truth/batch.h"
 
 namespace pathproof::truth {

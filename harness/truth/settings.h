@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "harness/agent/client.h"
 #include "harness/agent/ethtool.h"
+#include "harness/agent/offload_features.h"
 #include "harness/truth/matrix_size.h"
 
 namespace pathproof::truth {

@@ -5,7 +5,9 @@
 #include <sstream>
 #include <thread>
 
+#include "harness/agent/device_info.h"
 #include "harness/agent/feature_names.h"
+#include "harness/agent/probes.h"
 #include "tests/agent/lab.h"
 
 BOOST_AUTO_TEST_SUITE(devices)

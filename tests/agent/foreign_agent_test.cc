@@ -4,7 +4,13 @@
 #include <vector>
 
 #include "harness/agent/client.h"
+#include "harness/agent/device_info.h"
+#include "harness/agent/offload_frames.h"
+#include "harness/agent/path_events.h"
+#include "harness/agent/probes.h"
 #include "harness/agent/program_copy.h"
+#include "harness/netfilter/entry.h"
+#include "harness/netfilter/stats.h"
 
 using namespace pathproof;
 using namespace pathproof::agent;

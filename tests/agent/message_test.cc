@@ -2,8 +2,22 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
-#include "harness/agent/client.h"
+#include "harness/agent/connects.h"
+#include "harness/agent/conntrack.h"
+#include "harness/agent/device_info.h"
+#include "harness/agent/dns_load_report.h"
+#include "harness/agent/forwarder_report.h"
+#include "harness/agent/host_change.h"
+#include "harness/agent/name_servers.h"
+#include "harness/agent/needs.h"
+#include "harness/agent/offload_features.h"
+#include "harness/agent/path_events.h"
+#include "harness/agent/pcie.h"
+#include "harness/agent/probes.h"
+#include "harness/agent/tcp_queue_report.h"
+#include "harness/drops/summary.h"
 #include "harness/message/calls.h"
+#include "harness/netfilter/entry.h"
 
 BOOST_AUTO_TEST_SUITE(messages)
 

@@ -12,6 +12,7 @@
 #include <functional>
 #include <thread>
 
+#include "harness/agent/probes.h"
 #include "harness/agent/socket.h"
 #include "tests/agent/lab.h"
 #include "tests/contains.h"

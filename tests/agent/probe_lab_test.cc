@@ -9,6 +9,11 @@
 #include <sstream>
 #include <thread>
 
+#include "harness/agent/connects.h"
+#include "harness/agent/name_servers.h"
+#include "harness/agent/offload_frames.h"
+#include "harness/agent/probes.h"
+#include "harness/netfilter/entry.h"
 #include "tests/agent/lab.h"
 #include "tests/contains.h"
 

@@ -6,6 +6,8 @@
 #include <csignal>
 #include <fstream>
 
+#include "harness/agent/device_info.h"
+#include "harness/agent/offload_frames.h"
 #include "harness/guest/guest.h"
 #include "harness/lab/topology.h"
 #include "harness/verdict/result.h"

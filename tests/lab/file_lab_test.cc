@@ -13,6 +13,7 @@
 #include <random>
 
 #include "harness/agent/client.h"
+#include "harness/agent/host_change.h"
 #include "tests/lab/site.h"
 #include "tests/lab/support.h"
 

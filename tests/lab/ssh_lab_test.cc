@@ -12,7 +12,10 @@
 #include <nlohmann/json.hpp>
 
 #include "harness/agent/client.h"
+#include "harness/agent/host_change.h"
+#include "harness/process/child.h"
 #include "harness/process/program.h"
+#include "harness/process/ssh.h"
 #include "tests/lab/site.h"
 #include "tests/lab/support.h"
 

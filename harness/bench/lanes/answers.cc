@@ -9,6 +9,7 @@
 #include "harness/bench/veth/drop_counter.h"
 #include "harness/bench/veth/query_file.h"
 #include "harness/bench/veth/veth_rig.h"
+#include "harness/process/child.h"
 
 namespace pathproof::bench {
 namespace {

@@ -7,6 +7,8 @@
 #include "dataplane/frame/template.h"
 #include "dataplane/port/device_name.h"
 #include "harness/agent/counters.h"
+#include "harness/agent/offload_frames.h"
+#include "harness/agent/path_events.h"
 #include "harness/scenario/first_error.h"
 
 namespace pathproof::scenario {

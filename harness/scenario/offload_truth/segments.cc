@@ -6,6 +6,7 @@
 #include <array>
 
 #include "dataplane/frame/template.h"
+#include "harness/agent/offload_frames.h"
 #include "harness/scenario/measures.h"
 #include "harness/scenario/offload_truth/addressed.h"
 #include "harness/scenario/offload_truth/part.h"

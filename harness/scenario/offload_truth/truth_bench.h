@@ -11,6 +11,7 @@
 
 #include "dataplane/matrix/probe.h"
 #include "harness/agent/client.h"
+#include "harness/agent/device_info.h"
 #include "harness/scenario/offload_truth/truth_host.h"
 #include "harness/scenario/scenario.h"
 #include "harness/tester/client.h"

@@ -3,6 +3,9 @@
 #include <chrono>
 #include <thread>
 
+#include "harness/agent/device_info.h"
+#include "harness/agent/host_change.h"
+
 namespace pathproof::scenario {
 
 using agent::HostChange;

@@ -9,6 +9,7 @@
 #include <optional>
 
 #include "dataplane/judge/explain.h"
+#include "harness/agent/offload_frames.h"
 #include "harness/lab/topology.h"
 #include "harness/process/program.h"
 #include "harness/scenario/measures.h"

@@ -1,6 +1,7 @@
 #include "harness/scenario/pods/pod_bench.h"
 
 #include "dataplane/port/device_name.h"
+#include "harness/agent/name_servers.h"
 
 namespace pathproof::scenario {
 namespace {

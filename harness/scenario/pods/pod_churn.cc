@@ -9,6 +9,8 @@
 #include <thread>
 
 #include "dataplane/frame/view.h"
+#include "harness/agent/offload_frames.h"
+#include "harness/agent/probes.h"
 #include "harness/scenario/first_error.h"
 #include "harness/scenario/pods/pod_bench.h"
 #include "harness/scenario/pods/pod_life.h"

@@ -12,6 +12,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "harness/agent/device_info.h"
 #include "harness/hazards/hazards.h"
 #include "harness/netfilter/text.h"
 #include "harness/process/json_text.h"

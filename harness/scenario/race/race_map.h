@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "dataplane/judge/pair_report.h"
-#include "harness/agent/client.h"
 #include "harness/agent/offload_frames.h"
+#include "harness/agent/path_events.h"
 #include "harness/scenario/race/race_experiments.h"
 
 namespace pathproof::scenario {

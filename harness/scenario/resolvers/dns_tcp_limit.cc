@@ -15,6 +15,8 @@
 #include <map>
 #include <thread>
 
+#include "harness/agent/name_servers.h"
+#include "harness/agent/probes.h"
 #include "harness/scenario/first_error.h"
 #include "harness/scenario/nat_path_bench.h"
 

@@ -8,6 +8,9 @@
 #include <string>
 #include <vector>
 
+#include "harness/agent/dns_load_report.h"
+#include "harness/agent/forwarder_report.h"
+#include "harness/agent/tcp_queue_report.h"
 #include "harness/scenario/concluded.h"
 #include "harness/scenario/model/figure.h"
 

@@ -18,6 +18,10 @@
 #include <nlohmann/json.hpp>
 
 #include "dataplane/frame/view.h"
+#include "harness/agent/dns_load_report.h"
+#include "harness/agent/name_servers.h"
+#include "harness/agent/offload_frames.h"
+#include "harness/agent/probes.h"
 #include "harness/lab/rule_hits.h"
 #include "harness/process/json_text.h"
 #include "harness/scenario/first_error.h"

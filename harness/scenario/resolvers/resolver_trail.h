@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "harness/agent/client.h"
 #include "harness/agent/dns_server.h"
+#include "harness/agent/offload_frames.h"
 
 namespace pathproof::scenario {
 

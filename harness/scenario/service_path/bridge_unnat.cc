@@ -15,6 +15,8 @@
 #include <nlohmann/json.hpp>
 
 #include "dataplane/frame/view.h"
+#include "harness/agent/name_servers.h"
+#include "harness/agent/probes.h"
 #include "harness/process/json_text.h"
 #include "harness/scenario/first_error.h"
 #include "harness/scenario/nat_path_bench.h"

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "harness/agent/client.h"
+#include "harness/agent/offload_frames.h"
 #include "harness/lab/nat_path.h"
 #include "harness/lab/veth_lab.h"
 #include "harness/netfilter/entry.h"

@@ -22,6 +22,7 @@
 
 #include "dataplane/frame/template.h"
 #include "dataplane/frame/view.h"
+#include "harness/agent/connects.h"
 #include "harness/lab/rule_hits.h"
 #include "harness/scenario/first_error.h"
 #include "harness/scenario/nat_path_bench.h"

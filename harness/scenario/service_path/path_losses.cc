@@ -1,6 +1,7 @@
 #include "harness/scenario/service_path/path_losses.h"
 
 #include "dataplane/frame/view.h"
+#include "harness/agent/offload_frames.h"
 #include "harness/netfilter/stats.h"
 #include "harness/scenario/concluded.h"
 

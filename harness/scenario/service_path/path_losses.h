@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "dataplane/base/result.h"
+#include "harness/agent/path_events.h"
 #include "harness/scenario/nat_path_hosts.h"
 
 namespace pathproof::scenario {

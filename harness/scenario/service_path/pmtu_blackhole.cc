@@ -12,6 +12,7 @@
 #include <chrono>
 #include <future>
 
+#include "harness/agent/probes.h"
 #include "harness/lab/rule_hits.h"
 #include "harness/process/program.h"
 #include "harness/scenario/nat_path_bench.h"

@@ -12,6 +12,7 @@
 
 #include <map>
 
+#include "harness/netfilter/stats.h"
 #include "harness/scenario/nat_path_bench.h"
 #include "harness/scenario/service_path/flow_timeline.h"
 

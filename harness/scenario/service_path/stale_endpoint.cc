@@ -14,6 +14,7 @@
 #include <cerrno>
 #include <map>
 
+#include "harness/agent/connects.h"
 #include "harness/lab/rule_hits.h"
 #include "harness/process/program.h"
 #include "harness/scenario/first_error.h"

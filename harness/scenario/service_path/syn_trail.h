@@ -8,7 +8,8 @@
 #include <optional>
 #include <vector>
 
-#include "harness/agent/client.h"
+#include "harness/agent/connects.h"
+#include "harness/agent/offload_frames.h"
 #include "harness/netfilter/entry.h"
 
 namespace pathproof::scenario {

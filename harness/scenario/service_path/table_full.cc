@@ -11,6 +11,8 @@
 
 #include <chrono>
 
+#include "harness/agent/connects.h"
+#include "harness/netfilter/stats.h"
 #include "harness/scenario/nat_path_bench.h"
 #include "harness/scenario/service_path/delete_entries.h"
 #include "harness/scenario/service_path/flow_timeline.h"

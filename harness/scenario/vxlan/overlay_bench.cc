@@ -5,6 +5,8 @@
 #include <future>
 
 #include "dataplane/port/device_name.h"
+#include "harness/agent/device_info.h"
+#include "harness/agent/name_servers.h"
 #include "harness/process/at_once.h"
 #include "harness/scenario/device_facts.h"
 #include "harness/scenario/measures.h"

@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "harness/agent/client.h"
+#include "harness/agent/probes.h"
 #include "harness/join/checksums.h"
 #include "harness/verdict/result.h"
 
