@@ -106,9 +106,9 @@ std::string compared_rows(const GenerateResult& result) {
     for (const load::WrongField& one : wrong_fields(result.report)) {
         text += row(("  differing in " + one.name).c_str(), one.frames);
     }
-    for (const auto* frames : {&result.wrong_frames, &result.damaged_frames}) {
-        for (std::size_t n = 0; n < std::min(kShown, frames->size()); ++n) {
-            const load::WrongFrame& one = (*frames)[n];
+    for (const auto* kept : {&result.wrong_frames, &result.damaged_frames}) {
+        for (std::size_t n = 0; n < std::min(kShown, kept->size()); ++n) {
+            const load::WrongFrame& one = (*kept)[n];
             text += fmt::format("  frame of {} bytes received at {:.6f} s:\n{}", one.bytes.size(),
                                 us(one.at_ns) / 1e6, indented(one.what));
         }
