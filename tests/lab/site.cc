@@ -42,7 +42,7 @@ done
 cat /proc/sys/net/core/gro_normal_batch
 ip netns exec site-dut iptables-save | grep -v -e '^#' -e '^\*' -e ' ACCEPT ' -e COMMIT
 ip netns exec site-dut ip6tables-save | grep -v -e '^#' -e '^\*' -e ' ACCEPT ' -e COMMIT
-ip netns exec site-dut nft list tables 2>/dev/null | grep pathproof
+ip netns exec site-dut nft list tables 2>/dev/null | grep pathproof || true
 )";
 
 }  // namespace
