@@ -93,7 +93,7 @@ class SentFrames {
     bool judges_records() const noexcept { return !rules_.empty(); }
     bool sources_fixed() const noexcept { return !allowance_.has(Allowance::kSource); }
     std::span<const std::string> names() const noexcept { return names_; }
-    // As it left, but for the time in its stamp, until the next call.
+    // The frame as it left, with no time in its stamp; valid until the next call.
     frame::Bytes sent_bytes(const Identified& found) noexcept {
         Stream& stream = streams_[found.stream];
         return rebuild(stream, number_of(stream, found.sequence, found.traffic));
@@ -161,8 +161,8 @@ class SentFrames {
     Identified compare(frame::Bytes seen, unsigned stream, std::uint64_t number) noexcept;
     // Near the highest number seen.
     static bool is_near(const Stream& stream, std::uint64_t number) noexcept;
-    // Of a frame whose headers cannot be compared byte by byte, for something before the payload was put
-    // in or lost: the frame near the highest number seen whose payload is there, shifted and whole.
+    // Finds a frame by its payload where bytes before it were put in or lost, so that no header can be
+    // compared in place: a frame near the highest number seen whose payload is there, shifted and whole.
     std::optional<Identified> identify_shifted(frame::Bytes frame) noexcept;
     std::optional<Identified> compare_payload(frame::Bytes seen, unsigned stream,
                                               std::uint64_t number, int shift) noexcept;

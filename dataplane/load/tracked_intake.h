@@ -51,7 +51,7 @@ struct IntakePlan {
 // A frame that is not as it was sent, or no right answer.
 struct WrongFrame {
     std::vector<std::uint8_t> bytes;
-    // As it left, but for the time in its stamp; empty: not known which it was, or an answer.
+    // The frame as it left, with no time in its stamp; empty: not known which it was, or an answer.
     std::vector<std::uint8_t> sent = {};
     std::size_t port = 0;
     std::int64_t at_ns = 0;

@@ -275,7 +275,7 @@ std::string verdict_line(const GenerateResult& result) {
         fmt::format("{}: {} of {} {}, {} missing, {} with a wrong checksum", word, all.unique,
                     report.sent, comers(result), report.missing(), received.bad_checksum);
     text += more(received.malformed, "malformed");
-    text += more(all.damaged == 0 ? 0 : unknown, "of them of frames that cannot be told");
+    text += more(all.damaged == 0 ? 0 : unknown, "of these from frames that cannot be identified");
     text += more(all.wrong, frames ? "not as they were sent" : "wrong");
     text += more(frames ? all.late : 0, "late") + more(frames ? all.duplicates : 0, "twice");
     return text + (report.tester_limit.empty() ? "" : "; the tester was the limit");
