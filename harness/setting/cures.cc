@@ -15,6 +15,15 @@ Cure set_by(Setting setting, const char* where) {
     return cure;
 }
 
+// A sysctl, named "net.ipv4.tcp_timestamps=2".
+Cure sysctl_cure(HostRole host, const char* name, const char* value, const char* id,
+                 const char* where, const char* first = "") {
+    Cure cure = set_by(sysctl(host, name, value, id), where);
+    cure.in_words = fmt::format("{}={}", name, value);
+    cure.told_command = *first == '\0' ? "" : first + cure.command;
+    return cure;
+}
+
 Setting random_fully() {
     return {.id = "random-fully",
             .host = HostRole::kDut,
@@ -32,10 +41,18 @@ Setting drop_invalid() {
     return setting;
 }
 
+Setting allow_dns_tcp() {
+    const std::string rule = "FORWARD -p tcp --dport 53 -j ACCEPT";
+    return rules(HostRole::kDut, "allow-dns-tcp", "filter", "-A " + rule + "\n",
+                 "iptables -I " + rule);
+}
+
 Setting hairpin() {
     return rules(HostRole::kDut, "hairpin-masquerade", "nat",
                  "-A PATH-POSTROUTING -s $CLIENTS -d $CLIENTS -p udp -j MASQUERADE\n");
 }
+
+constexpr const char* kHairpin = "MASQUERADE of what goes from the clients' network back to it";
 
 Cure in_resolver(const char* id, const char* options, const char* where = "in resolv.conf") {
     return {.id = id,
@@ -66,10 +83,15 @@ std::string Cure::text(const Names& names) const {
     return where.empty() ? quoted(names) : fmt::format("{} {}", quoted(names), where);
 }
 
+std::string Cure::told() const {
+    const std::string& typed = told_command.empty() ? command : told_command;
+    return typed.empty() ? in_words : fmt::format("`{}`", typed);
+}
+
 const std::vector<Cure>& all_cures() {
     static const std::vector<Cure> cures = {
         set_by(random_fully(), "on the DUT"),
-        set_by(sysctl(HostRole::kClient, kTimestamps, "2", "timestamps-2"), "on the clients"),
+        sysctl_cure(HostRole::kClient, kTimestamps, "2", "timestamps-2", "on the clients"),
         set_by(
             feature(HostRole::kTunnelEnds, "$TUNNEL", kTunnelChecksums, false, "tx-checksum-off"),
             "on every node"),
@@ -81,48 +103,83 @@ const std::vector<Cure>& all_cures() {
         in_resolver("ndots-1", "ndots:1"),
         {.id = "trailing-dot", .command = "", .where = "a dot behind the name", .dot = true},
         set_by(drop_invalid(), "on the DUT"),
-        set_by(sysctl(HostRole::kDut, kBeLiberal, "1", "be-liberal"), "on the DUT"),
-        set_by(sysctl(HostRole::kDut, kBridgeFilter, "1", "bridge-nf"), "on the DUT"),
-        set_by(sysctl(HostRole::kDut, "net.ipv4.vs.conn_reuse_mode", "0", "reuse-mode-0"),
-               "on the DUT"),
-        set_by(sysctl(HostRole::kDut, "net.ipv4.vs.expire_nodest_conn", "1", "expire-nodest"),
-               "on the DUT"),
+        sysctl_cure(HostRole::kDut, kBeLiberal, "1", "be-liberal", "on the DUT"),
+        sysctl_cure(HostRole::kDut, kBridgeFilter, "1", "bridge-nf", "on the DUT",
+                    "modprobe br_netfilter; "),
+        sysctl_cure(HostRole::kDut, "net.ipv4.vs.conn_reuse_mode", "0", "reuse-mode-0",
+                    "on the DUT"),
+        sysctl_cure(HostRole::kDut, "net.ipv4.vs.expire_nodest_conn", "1", "expire-nodest",
+                    "on the DUT"),
         {.id = "hairpin-masquerade",
          .command = "",
-         .where = "MASQUERADE of what goes from the clients' network back to it",
-         .settings = {hairpin()}},
+         .where = kHairpin,
+         .settings = {hairpin()},
+         .told_command = "iptables -t nat -A POSTROUTING -s PODS -d PODS -j MASQUERADE",
+         .in_words = kHairpin},
         {.id = "delete-stale-entries",
          .command = "conntrack -D",
-         .where = "of the entries of a service to an endpoint that is gone"},
+         .where = "of the entries of a service to an endpoint that is gone",
+         .in_words = "delete the flow's entry"},
         {.id = "delete-unused-entries",
          .command = "conntrack -D",
-         .where = "of entries that nobody uses"},
+         .where = "of entries that nobody uses",
+         .in_words = "delete entries that nobody uses"},
         {.id = "rules-of-the-living",
          .command = "",
-         .where = "rules that name the endpoints which serve"},
-        {.id = "all-ports", .command = "", .where = "MASQUERADE without --to-ports"},
-        {.id = "tunnel-mtu", .command = "", .where = "an MTU of the tunnel that fits the hop"},
+         .where = "rules that name the endpoints which serve",
+         .in_words =
+             "have the node's proxy write the service's rules anew, of the endpoints that serve"},
+        {.id = "all-ports",
+         .command = "",
+         .where = "MASQUERADE without --to-ports",
+         .in_words = "MASQUERADE without --to-ports"},
+        {.id = "tunnel-mtu",
+         .command = "",
+         .where = "an MTU of the tunnel that fits the hop",
+         .in_words = "an MTU of the tunnel that fits the hop"},
         {.id = "mss-clamp",
          .command = "",
-         .where = "an MSS that fits the hop (`-j TCPMSS --set-mss`)"},
+         .where = "an MSS that fits the hop (`-j TCPMSS --set-mss`)",
+         .in_words = "an MSS that fits the hop"},
         {.id = "outer-df",
          .command = "",
-         .where = "DF in the tunnel's outer header, and the router's ICMP let through"},
+         .where = "DF in the tunnel's outer header, and the router's ICMP let through",
+         .in_words = "outer DF set, and the routers' ICMP let through"},
         {.id = "consistent-cache",
          .command = "",
          .where = "a cache that keeps A and AAAA together"},
         {.id = "max-idle", .command = "max_idle_conns 10", .where = "of the cache"},
-        {.id = "more-workers", .command = "--max-tcp-connections=200", .where = "of dnsmasq"},
+        {.id = "more-workers",
+         .command = "--max-tcp-connections=200",
+         .where = "of dnsmasq",
+         .told_command = "dnsmasq --max-tcp-connections"},
         {.id = "prefer-udp", .command = "prefer_udp", .where = "of the cache"},
-        {.id = "forward-max", .command = "--dns-forward-max=1500", .where = "of dnsmasq"},
-        {.id = "nodelocal", .command = "", .where = "NodeLocal DNSCache on the node"},
+        {.id = "forward-max",
+         .command = "--dns-forward-max=1500",
+         .where = "of dnsmasq",
+         .told_command = "dnsmasq --dns-forward-max"},
+        {.id = "edns-1232", .command = "max-udp-size 1232", .where = "of the DNS server"},
+        set_by(allow_dns_tcp(), "on the DUT"),
+        {.id = "ask-for-the-name-first",
+         .command = "",
+         .where = "a dot behind the name, or `ndots:2`",
+         .in_words = "a dot behind the name, or `ndots:2` (dnsConfig.options of the pod)"},
+        {.id = "nodelocal",
+         .command = "",
+         .where = "NodeLocal DNSCache on the node",
+         .in_words = "NodeLocal DNSCache on each node"},
     };
     return cures;
 }
 
-const Cure& cure(const std::string& id) {
+const Cure* find_cure(std::string_view id) {
     const auto found = std::ranges::find(all_cures(), id, &Cure::id);
-    assert(found != all_cures().end());
+    return found == all_cures().end() ? nullptr : &*found;
+}
+
+const Cure& cure(const std::string& id) {
+    const Cure* found = find_cure(id);
+    assert(found != nullptr);
     return *found;
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "harness/setting/setting.h"
@@ -28,16 +29,23 @@ struct Cure {
     Settings settings = {};
     std::string resolver = {};  // options of a resolv.conf(5)
     bool dot = false;           // behind the name
+    // In the sentences of scenarios, where they are not as above: the command, and the cure in words.
+    std::string told_command = {};
+    std::string in_words = {};
 
     // "`sysctl -w net.ipv4.tcp_timestamps=2` on the clients".
     std::string text(const Names& names = {{"$TUNNEL", "vx"}}) const;
     // The command alone, in backquotes.
     std::string quoted(const Names& names = {{"$TUNNEL", "vx"}}) const;
+    // How a scenario calls it: "`modprobe br_netfilter; sysctl -w ...`", or its name.
+    std::string told() const;
 };
 
 // In the order in which they are listed.
 const std::vector<Cure>& all_cures();
 // The id is one of those: anything else is a programmer's mistake.
 const Cure& cure(const std::string& id);
+// Null for an unknown id.
+const Cure* find_cure(std::string_view id);
 
 }  // namespace pathproof::setting

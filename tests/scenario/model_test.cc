@@ -3,7 +3,6 @@
 #include <boost/test/unit_test.hpp>
 #include <map>
 
-#include "harness/scenario/model/cure.h"
 #include "harness/scenario/model/figure.h"
 #include "tests/contains.h"
 

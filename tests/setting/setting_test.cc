@@ -124,6 +124,12 @@ BOOST_AUTO_TEST_CASE(a_cure_is_told_by_its_command_and_where_it_is_set) {
                "`iptables -A FORWARD -m conntrack --ctstate INVALID -j DROP` on the DUT");
     BOOST_TEST(cure("single-request").text() == "`options single-request` in resolv.conf");
     BOOST_TEST(cure("trailing-dot").text() == "a dot behind the name");
+    BOOST_TEST(cure("bridge-nf").told() ==
+               "`modprobe br_netfilter; sysctl -w net.bridge.bridge-nf-call-iptables=1`");
+    BOOST_TEST(cure("bridge-nf").in_words == "net.bridge.bridge-nf-call-iptables=1");
+    BOOST_TEST(cure("be-liberal").told() == cure("be-liberal").quoted());
+    BOOST_TEST(cure("tunnel-mtu").told() == "an MTU of the tunnel that fits the hop");
+    BOOST_TEST((find_cure("no-such") == nullptr));
     std::set<std::string> ids;
     for (const Cure& each : all_cures()) {
         BOOST_TEST(ids.insert(each.id).second, each.id);

@@ -7,8 +7,8 @@
 #include <map>
 #include <set>
 
-#include "harness/scenario/model/cure.h"
 #include "harness/scenario/model/tell.h"
+#include "harness/setting/cures.h"
 #include "harness/verdict/interval.h"
 
 namespace pathproof::scenario::model {
@@ -514,7 +514,7 @@ Program::Compiled::Compiled(std::vector<FigureText> given, ConclusionTexts concl
                                      condition(cure.again, concluded),
                                      sentence("[is_shown?" + cure.outcome + "|{why}]", with_cure),
                                      sentence(cure.text, with_cure)});
-            if (find_cure(cure.cure) == nullptr) {
+            if (setting::find_cure(cure.cure) == nullptr) {
                 problems.push_back(fmt::format("there is no cure '{}'", cure.cure));
             }
         }
@@ -723,8 +723,8 @@ const CellFacts* Conclusion::take_cure(const CureText& text, const ParsedCure& c
     }
     story.again = first_of(cure.again, false);
     const bool seen_again = text.again.empty() || story.again != nullptr;
-    story.command = find_cure(text.cure)->quoted();
-    story.cure_name = find_cure(text.cure)->name;
+    story.command = setting::cure(text.cure).told();
+    story.cure_name = setting::cure(text.cure).in_words;
     story.why = !failed.empty() ? "not shown: " + fmt::format("{}", fmt::join(failed, "; "))
                                 : why_not_shown(with == nullptr ? nullptr : &with->cell, seen_again,
                                                 text.naming == CureText::Naming::kCellAndReason
@@ -756,7 +756,8 @@ bool Conclusion::tell_cures(std::size_t number, Story& story, std::vector<std::s
         }
     }
     if (!any_tried && finding.tried_alone) {
-        told.push_back(find_cure(finding.cures.front().cure)->name + " (not tried in this run)");
+        told.push_back(setting::cure(finding.cures.front().cure).in_words +
+                       " (not tried in this run)");
     }
     if (!told.empty()) {
         lines.push_back(fmt::format("{}", fmt::join(told, "\n")));

@@ -85,7 +85,7 @@ struct NamedCell {
 };
 
 // A cure in the words of a finding. Its sentence may name `command` and `cure_name` (of the registry,
-// cure.h), whether it is shown (`is_shown`) and if not `why`; where it is shown, figures of a cell with it (`cure.`), and
+// setting/cures.h), whether it is shown (`is_shown`) and if not `why`; where it is shown, figures of a cell with it (`cure.`), and
 // of one without it in which the failure was seen once more (`again.`).
 struct CureText {
     std::string cure;                        // its id

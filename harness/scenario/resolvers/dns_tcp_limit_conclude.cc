@@ -1,8 +1,8 @@
 // What is concluded from dns-tcp-limit.
 #include <algorithm>
 
-#include "harness/scenario/model/cure.h"
 #include "harness/scenario/resolvers/dns_tcp_limit.h"
+#include "harness/setting/cures.h"
 
 namespace pathproof::scenario {
 namespace {
@@ -54,11 +54,12 @@ std::string load_text(const TcpLimitCell& what, const TcpLimitValues&) {
 // The cure of a cell, in words.
 std::string cure_words(const TcpLimitCell& what, const TcpLimitValues&) {
     if (what.max_tcp_connections != 0) {
-        return fmt::format("`{}={}` (new in 2.90)", find_cure("more-workers")->command,
+        return fmt::format("`{}={}` (new in 2.90)", setting::cure("more-workers").told_command,
                            what.max_tcp_connections);
     }
     if (what.dns_forward_max != 0) {
-        return fmt::format("`{}={}`", find_cure("forward-max")->command, what.dns_forward_max);
+        return fmt::format("`{}={}`", setting::cure("forward-max").told_command,
+                           what.dns_forward_max);
     }
     return what.prefer_udp ? "`prefer_udp` in place of `force_tcp` in the cache"
                            : fmt::format("`max_idle_conns {}` in the cache", what.max_idle);

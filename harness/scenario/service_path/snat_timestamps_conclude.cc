@@ -3,8 +3,8 @@
 #include <cmath>
 #include <ranges>
 
-#include "harness/scenario/model/cure.h"
 #include "harness/scenario/service_path/snat_timestamps.h"
+#include "harness/setting/cures.h"
 
 namespace pathproof::scenario {
 namespace {
@@ -221,7 +221,7 @@ void tell_side_effects(std::vector<verdict::ScenarioResult>& scenarios) {
     for (verdict::ScenarioResult& each : scenarios) {
         if (each.id != "snat-timestamps" && each.cure.find("--random-fully") != std::string::npos) {
             each.cure += fmt::format("\nSide effect of --random-fully, {}. {} avoids it ({}).",
-                                     effect, find_cure("timestamps-2")->text(), avoided);
+                                     effect, setting::cure("timestamps-2").text(), avoided);
         }
     }
 }
