@@ -18,6 +18,7 @@ enum class ErrorCode {
     kNotSupported,  // this device or build cannot do it
     kKernelLacks,   // this kernel cannot do it, whatever is asked of which device
     kNotFound,      // the device, namespace, file or name does not exist
+    kBusy,          // another run of pathproof has it
     kUnavailable,   // it existed but went away, did not answer in time or was interrupted
     kFailed,        // anything else that the system refused
 };

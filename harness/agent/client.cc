@@ -3,6 +3,7 @@
 #include <csignal>
 #include <nlohmann/json.hpp>
 
+#include "dataplane/base/version.h"
 #include "harness/agent/host_change.h"
 #include "harness/agent/operations.h"
 #include "harness/agent/program_copy.h"
@@ -74,13 +75,12 @@ Result<std::unique_ptr<Client>> Client::start_over_ssh(const process::SshHost& h
         return copy_over_ssh(host, fmt::format("'{}' does not run there", program));
     }
     const Hello& hello = client->hello();
-    if (hello.version == PATHPROOF_VERSION && hello.build == build_id()) {
+    if (hello.version == version() && hello.build == build_id()) {
         return client;
     }
-    const std::string why =
-        fmt::format("{} there is {}", program,
-                    hello.version == PATHPROOF_VERSION ? "another build of this version"
-                                                       : "version " + hello.version);
+    const std::string why = fmt::format(
+        "{} there is {}", program,
+        hello.version == version() ? "another build of this version" : "version " + hello.version);
     client.reset();
     return copy_over_ssh(host, why);
 }

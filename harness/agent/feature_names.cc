@@ -5,7 +5,8 @@
 
 #include <algorithm>
 #include <array>
-#include <numeric>
+
+#include "dataplane/base/suggestion.h"
 
 namespace pathproof::agent {
 namespace {
@@ -46,21 +47,6 @@ std::string_view group_pattern(std::string_view word) {
 
 bool matches(const std::string& name, std::string_view pattern) {
     return !name.empty() && fnmatch(std::string(pattern).c_str(), name.c_str(), 0) == 0;
-}
-
-std::size_t edit_distance(std::string_view a, std::string_view b) {
-    std::vector<std::size_t> row(b.size() + 1);
-    std::iota(row.begin(), row.end(), std::size_t{0});
-    for (std::size_t i = 1; i <= a.size(); ++i) {
-        std::size_t diagonal = row[0];
-        row[0] = i;
-        for (std::size_t j = 1; j <= b.size(); ++j) {
-            const std::size_t replaced = diagonal + (a[i - 1] == b[j - 1] ? 0 : 1);
-            diagonal = row[j];
-            row[j] = std::min({row[j] + 1, row[j - 1] + 1, replaced});
-        }
-    }
-    return row[b.size()];
 }
 
 std::vector<std::string> known_words(const std::vector<std::string>& names) {
@@ -119,35 +105,6 @@ Result<std::vector<FeatureRequest>> expand_features(
         TRY(expand_group(names, word, on, requests));
     }
     return requests;
-}
-
-std::vector<std::string> close_matches(std::string_view word,
-                                       const std::vector<std::string>& candidates) {
-    const std::size_t tolerated = word.size() < 2 ? 0 : std::max<std::size_t>(1, word.size() / 4);
-    std::vector<std::pair<std::size_t, std::string>> ranked;
-    for (const std::string& candidate : candidates) {
-        const std::size_t distance = edit_distance(word, candidate);
-        const bool begins_with_it = !word.empty() && candidate.starts_with(word);
-        if (distance <= tolerated || begins_with_it) {
-            ranked.emplace_back(distance, candidate);
-        }
-    }
-    std::sort(ranked.begin(), ranked.end());
-    std::vector<std::string> close;
-    for (std::size_t i = 0; i < std::min<std::size_t>(3, ranked.size()); ++i) {
-        close.push_back(ranked[i].second);
-    }
-    return close;
-}
-
-std::string did_you_mean(std::string_view word, const std::vector<std::string>& candidates) {
-    const std::vector<std::string> close = close_matches(word, candidates);
-    std::string text;
-    for (std::size_t i = 0; i < close.size(); ++i) {
-        text += i == 0 ? "" : i + 1 == close.size() ? " or " : ", ";
-        text += close[i];
-    }
-    return text.empty() ? text : fmt::format("; did you mean {}?", text);
 }
 
 }  // namespace pathproof::agent

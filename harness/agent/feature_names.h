@@ -32,11 +32,4 @@ struct FeatureRequest {
 Result<std::vector<FeatureRequest>> expand_features(
     const std::vector<std::string>& names, const std::vector<std::pair<std::string, bool>>& wanted);
 
-// Up to three of `candidates` that look like `word`: by prefix, or by edit distance.
-std::vector<std::string> close_matches(std::string_view word,
-                                       const std::vector<std::string>& candidates);
-
-// "; did you mean a, b or c?" or an empty string.
-std::string did_you_mean(std::string_view word, const std::vector<std::string>& candidates);
-
 }  // namespace pathproof::agent

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <array>
 
+#include "dataplane/base/suggestion.h"
 #include "harness/agent/ethtool.h"
-#include "harness/agent/feature_names.h"
 #include "harness/agent/operations.h"
 
 namespace pathproof::agent {

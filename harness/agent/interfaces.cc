@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "dataplane/base/owned.h"
-#include "harness/agent/feature_names.h"
+#include "dataplane/base/suggestion.h"
 #include "harness/agent/operations.h"
 #include "harness/process/json_text.h"
 #include "harness/process/program.h"

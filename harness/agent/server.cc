@@ -8,6 +8,7 @@
 
 #include "dataplane/base/clock.h"
 #include "dataplane/base/file.h"
+#include "dataplane/base/version.h"
 #include "harness/agent/operations.h"
 #include "harness/agent/program_copy.h"
 
@@ -22,7 +23,7 @@ Result<json> hello() {
     uname(&host);
     return json{{"agent", "pathproof"},
                 {"pid", getpid()},
-                {"version", PATHPROOF_VERSION},
+                {"version", version()},
                 {"build", build_id()},
                 {"cpus", sysconf(_SC_NPROCESSORS_ONLN)},
                 {"kernel", fmt::format("{} {} {}", host.sysname, host.release, host.machine)}};

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "dataplane/base/exit_code.h"
+#include "dataplane/base/suggestion.h"
 #include "harness/cli/generate/number_checks.h"
 #include "harness/process/log.h"
 
@@ -68,29 +69,76 @@ void check_numbers(CLI::App& app) {
     }
 }
 
-// Of the words that should be commands, the first that is none, with those there are: "unknown
-// command 'inspect foo'; there are: dump, watch"; empty if each is one.
-std::string unknown_command(const CLI::App& app, int argc, const char* const* argv) {
-    const CLI::App* at = &app;
-    std::string typed;
-    for (int n = 1; n < argc && argv[n][0] != '-'; ++n) {
-        std::vector<std::string> names;
-        const CLI::App* next = nullptr;
-        for (const CLI::App* command : at->get_subcommands(nullptr)) {
-            next = command->check_name(argv[n]) ? command : next;
-            if (!command->get_group().empty()) {
-                names.push_back(command->get_name());
-            }
+// The words of a command line that name the command, and the command: "inspect watch".
+struct Typed {
+    const CLI::App* command;
+    std::string words;
+    std::string unknown = {};  // the next word, where the command has others below it and not this
+};
+
+std::vector<std::string> commands_below(const CLI::App& app) {
+    std::vector<std::string> names;
+    for (const CLI::App* command : app.get_subcommands(nullptr)) {
+        if (!command->get_group().empty()) {
+            names.push_back(command->get_name());
         }
-        typed += fmt::format("{}{:.60}", typed.empty() ? "" : " ", argv[n]);
-        if (next == nullptr) {
-            return names.empty() ? ""
-                                 : fmt::format("unknown command '{}'; there are: {}", typed,
-                                               fmt::join(names, ", "));
-        }
-        at = next;
     }
-    return "";
+    return names;
+}
+
+Typed typed_command(const CLI::App& app, int argc, const char* const* argv) {
+    Typed typed{.command = &app, .words = ""};
+    for (int n = 1; n < argc && argv[n][0] != '-'; ++n) {
+        const CLI::App* next = nullptr;
+        for (const CLI::App* command : typed.command->get_subcommands(nullptr)) {
+            next = command->check_name(argv[n]) ? command : next;
+        }
+        if (next == nullptr) {
+            typed.unknown = commands_below(*typed.command).empty() ? "" : argv[n];
+            break;
+        }
+        typed.command = next;
+        typed.words += (typed.words.empty() ? "" : " ") + next->get_name();
+    }
+    return typed;
+}
+
+// "unknown command 'inspect wacth'; did you mean watch? There are: dump, watch"
+std::string unknown_command(const Typed& typed) {
+    return fmt::format("unknown command '{}{}{:.60}'{}", typed.words,
+                       typed.words.empty() ? "" : " ", typed.unknown,
+                       choices(typed.unknown, commands_below(*typed.command)));
+}
+
+// The first word that the command does not take: an option before any other.
+std::string unexpected_word(const CLI::App& app, const Typed& typed) {
+    const std::vector<std::string> words = app.remaining(true);
+    const auto is_option = [](const std::string& word) { return word.starts_with('-'); };
+    const auto option = std::ranges::find_if(words, is_option);
+    const std::string command = typed.words.empty() ? "pathproof" : "'" + typed.words + "'";
+    if (option == words.end()) {
+        return words.empty()
+                   ? ""
+                   : fmt::format("{} takes no further argument: '{:.60}'", command, words.front());
+    }
+    std::vector<std::string> known;
+    for (const CLI::Option* each : typed.command->get_options()) {
+        for (const std::string& name : each->get_lnames()) {
+            known.push_back("--" + name);
+        }
+    }
+    const std::string name = option->substr(0, option->find('='));
+    return fmt::format("{} has no option '{:.60}'{}", command, name, did_you_mean(name, known));
+}
+
+// "help qualify" is "qualify --help", and "help" alone "--help".
+std::vector<const char*> with_help_as_option(int argc, const char* const* argv) {
+    std::vector<const char*> words(argv, argv + argc);
+    if (argc > 1 && std::string_view(argv[1]) == "help") {
+        words.erase(words.begin() + 1);
+        words.push_back("--help");
+    }
+    return words;
 }
 
 }  // namespace
@@ -100,8 +148,11 @@ int complain(const Error& error) {
     return exit_code(error.code);
 }
 
-std::optional<int> read_arguments(CLI::App& app, int argc, const char* const* argv) {
+std::optional<int> read_arguments(CLI::App& app, int count, const char* const* typed_words) {
     check_numbers(app);
+    const std::vector<const char*> words = with_help_as_option(count, typed_words);
+    const auto argc = static_cast<int>(words.size());
+    const char* const* argv = words.data();
     if (const Status sound = check_arguments(argc, argv); !sound) {
         return complain(sound.error());
     }
@@ -113,13 +164,17 @@ std::optional<int> read_arguments(CLI::App& app, int argc, const char* const* ar
         fmt::print("{}", text.str());
         return code;
     } catch (const CLI::ParseError& wrong) {
-        if (const std::string unknown = unknown_command(app, argc, argv); !unknown.empty()) {
-            fmt::print(stderr, "pathproof: {}\nTry 'pathproof --help'.\n", unknown);
-            return 2;
+        const Typed typed = typed_command(app, argc, argv);
+        const bool is_extra = dynamic_cast<const CLI::ExtrasError*>(&wrong) != nullptr;
+        std::string sentence = !typed.unknown.empty() ? unknown_command(typed)
+                               : is_extra             ? unexpected_word(app, typed)
+                                                      : "";
+        if (sentence.empty()) {
+            sentence = fmt::format("{:.500}", wrong.what());
         }
-        fmt::print(stderr,
-                   "pathproof: {:.500}\nTry 'pathproof --help' or 'pathproof COMMAND --help'.\n",
-                   wrong.what());
+        const bool at_top = typed.words.empty() || !typed.unknown.empty();
+        fmt::print(stderr, "pathproof: {}\nTry 'pathproof {}--help'.\n", sentence,
+                   at_top ? "" : typed.words + " ");
         return 2;
     }
     return {};

@@ -1,11 +1,14 @@
 #include "harness/cli/commands.h"
 
 #include <CLI/CLI.hpp>
+#include <string>
+
+#include "dataplane/base/version.h"
 
 namespace pathproof::cli {
 
 void add_commands(CLI::App& app, Command& chosen) {
-    app.set_version_flag("--version", "pathproof " PATHPROOF_VERSION);
+    app.set_version_flag("--version", std::string("pathproof ") + version());
     app.require_subcommand(1);
     add_qualify(app, chosen);
     add_repro(app, chosen);
@@ -26,6 +29,7 @@ void add_commands(CLI::App& app, Command& chosen) {
     add_k8s(app, chosen);
     add_agent(app, chosen);
     add_tester(app, chosen);
+    app.add_subcommand("help", "Print the help of a command: pathproof help qualify");
 }
 
 }  // namespace pathproof::cli

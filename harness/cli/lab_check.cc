@@ -9,6 +9,7 @@
 #include <random>
 
 #include "dataplane/base/clock.h"
+#include "dataplane/base/version.h"
 #include "dataplane/port/cpus.h"
 #include "dataplane/port/device_name.h"
 #include "dataplane/port/numa.h"
@@ -140,7 +141,7 @@ std::vector<Check> check_tester_devices(const LabFile& file, const lab::LcoresOf
 }
 
 std::vector<Check> check_dut(const LabFile& file, agent::Client& dut) {
-    std::vector<Check> checks{lab::check_agent(dut.hello(), PATHPROOF_VERSION, agent::build_id())};
+    std::vector<Check> checks{lab::check_agent(dut.hello(), version(), agent::build_id())};
     std::vector<lab::ClockTry> tries;
     for (int i = 0; i < 5; ++i) {
         const std::int64_t sent = realtime_ns();

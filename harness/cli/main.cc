@@ -3,6 +3,7 @@
 #include <CLI/CLI.hpp>
 #include <cerrno>
 #include <cstring>
+#include <string>
 #include <string_view>
 
 #include "harness/cli/arguments.h"
@@ -15,11 +16,31 @@
 namespace pathproof::cli {
 namespace {
 
+bool asks_for_help(char** argv) {
+    for (; *argv != nullptr; ++argv) {
+        const std::string_view word(*argv);
+        if (word == "--help" || word == "-h") {
+            return true;
+        }
+    }
+    return false;
+}
+
 // Becomes pathproof-bench, the program of the benchmarks, which stands beside this one; `argv` are
 // its arguments, "bench" in place of its name. Where it was not built: a sentence that says how to.
 int run_bench_program(char** argv) {
     const std::string program = process::own_binary() + "-bench";
     execv(program.c_str(), argv);
+    if (asks_for_help(argv)) {
+        fmt::print(
+            "Measure pathproof beside the usual tools, in this run: pathproof bench "
+            "[dataplane|inspect]\n"
+            "\nThe benchmarks are a program of its own, which is not built here: in the source "
+            "tree\n"
+            "'ninja -C build pathproof-bench' makes it, and 'build/pathproof bench --help' has its "
+            "options.\n");
+        return 0;
+    }
     return complain(Error{
         ErrorCode::kNotFound,
         fmt::format("{} cannot be started ({}): the benchmarks are built where they are wanted, "
@@ -31,6 +52,12 @@ int run_bench_program(char** argv) {
 int run_command_line(int argc, char** argv) {
     if (argc > 1 && std::string_view(argv[1]) == "bench") {
         return run_bench_program(argv + 1);
+    }
+    if (argc > 2 && std::string_view(argv[1]) == "help" && std::string_view(argv[2]) == "bench") {
+        std::string name = argv[2];
+        std::string help = "--help";
+        char* words[] = {name.data(), help.data(), nullptr};
+        return run_bench_program(words);
     }
     CLI::App app{
         "pathproof: proves whether a NIC, driver, kernel and CNI carry every packet right"};

@@ -19,7 +19,7 @@ namespace {
 struct OffloadOptions {
     std::string device;
     std::string netns;
-    std::vector<std::string> settings;  // FEATURE=on|off
+    std::vector<std::string> settings;  // FEATURE=on|off, or FEATURE and on|off
     bool json = false;
 };
 
@@ -39,12 +39,20 @@ Result<int> show(const OffloadOptions& options) {
 Result<std::vector<std::pair<std::string, bool>>> parse_settings(
     const std::vector<std::string>& words) {
     std::vector<std::pair<std::string, bool>> wanted;
-    for (const std::string& word : words) {
+    const auto is_state = [](const std::string& text) { return text == "on" || text == "off"; };
+    for (std::size_t n = 0; n < words.size(); ++n) {
+        const std::string& word = words[n];
         const std::size_t equals = word.find('=');
-        const std::string value = equals == std::string::npos ? "" : word.substr(equals + 1);
-        if (equals == 0 || (value != "on" && value != "off")) {
+        const bool has_equals = equals != std::string::npos;
+        // ethtool -K writes "tso off".
+        const bool is_pair =
+            !has_equals && !is_state(word) && n + 1 < words.size() && is_state(words[n + 1]);
+        const std::string value = has_equals ? word.substr(equals + 1) : is_pair ? words[++n] : "";
+        if (equals == 0 || !is_state(value)) {
             return fail(ErrorCode::kBadInput,
-                        "'{}' is no setting; write FEATURE=on or FEATURE=off, as tx=off", word);
+                        "'{}' is no setting; write FEATURE=on or FEATURE=off, as tx=off, or as "
+                        "ethtool takes it: tx off",
+                        word);
         }
         wanted.emplace_back(word.substr(0, equals), value == "on");
     }
@@ -89,7 +97,9 @@ void add_set(CLI::App& app, Command& chosen) {
                                            "changed (single names, or ethtool -K's words)");
     const auto options = options_for<OffloadOptions>(*command, chosen, set);
     command->add_option("DEV", options->device, "Network device")->required();
-    command->add_option("SETTING", options->settings, "FEATURE=on or FEATURE=off")
+    command
+        ->add_option("SETTING", options->settings,
+                     "FEATURE=on or FEATURE=off, or FEATURE on, FEATURE off")
         ->required()
         ->expected(1, -1);
     command->add_option("--netns", options->netns, "Network namespace (see 'ip netns')");

@@ -71,6 +71,7 @@ void declare_device_check(CLI::App& check, OffloadCheckOptions& options) {
                     "Network namespace of --tester (default: that of DEV)")
         ->needs(tester);
     add_repeat_option(check, options);
+    add_wait_option(check, options.wait_s);
 }
 
 }  // namespace pathproof::cli

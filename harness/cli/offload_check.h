@@ -29,10 +29,11 @@ struct OffloadCheckOptions : verdict::RunOptions {
     std::string out;
     std::string baseline;  // file of expected failures; empty: none
     run::Views views;
+    std::uint32_t wait_s = 0;  // of DEV alone
     std::uint64_t seed = 1;
 };
 
-// DEV, --tester, --tester-netns and --repeat.
+// DEV, --tester, --tester-netns, --repeat and --wait.
 void declare_device_check(CLI::App& check, OffloadCheckOptions& options);
 // Gives the exit code: 0 nothing wrong, 1 a defect, 3 not measured; or what went wrong.
 Result<int> run_device_check(const OffloadCheckOptions& options);

@@ -7,6 +7,7 @@
 #include <cstdio>
 
 #include "dataplane/base/clock.h"
+#include "dataplane/base/version.h"
 #include "dataplane/port/cpus.h"
 #include "dataplane/port/device_name.h"
 #include "dataplane/port/port_request.h"
@@ -134,11 +135,10 @@ verdict::RunResult describe_run(const OffloadCheckOptions& options, tester::Clie
     run.options.command = "offload check";
     run.seed = options.seed;
     run.lab = options.software_nic ? softnic::kSoftwareNicName : "two DPDK ports";
-    run.version = PATHPROOF_VERSION;
+    run.version = version();
     run.started_at = utc_now();
-    run.environment = fingerprint::read_environment({.pathproof_version = PATHPROOF_VERSION,
-                                                     .dpdk_version = tester.dpdk_version(),
-                                                     .root = ""});
+    run.environment = fingerprint::read_environment(
+        {.pathproof_version = version(), .dpdk_version = tester.dpdk_version(), .root = ""});
     return run;
 }
 

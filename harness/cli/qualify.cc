@@ -16,10 +16,13 @@ namespace {
 struct QualifyOptions : verdict::RunOptions {
     QualifyOptions() : RunOptions{.command = "qualify", .lab = {.name = "veth"}} {}
     std::string only;
-    std::string out = "report";
+    std::string out;
     std::string baseline;
+    bool strict = false;
+    verdict::Parties parties;
     std::string bisect;  // "SCENARIO/CELL"
     run::Views views;
+    std::uint32_t wait_s = 0;
     std::uint64_t seed = 0;
 };
 
@@ -30,12 +33,13 @@ Result<run::SessionOptions> qualify_session(const QualifyOptions& options) {
     }
     auto session = run::session_of(asked, options.seed, options.out);
     if (session) {
-        session->command += " --out " + options.out;
+        session->command += options.out.empty() ? "" : " --out " + options.out;
     }
     return session;
 }
 
-Result<int> run_qualify(const QualifyOptions& options) {
+Result<int> run_qualify(QualifyOptions options) {
+    options.out = options.out.empty() ? "report" : options.out;
     const auto print = [](const verdict::RunResult& result, const std::string& report) {
         run::print_summary(result);
         fmt::print("{}", report.empty() ? "" : "report: " + report + "\n");
@@ -106,7 +110,8 @@ void add_qualify(CLI::App& app, Command& chosen) {
         "--only", options->only,
         "scenarios to run, separated by commas (default: all that the lab can, but for those "
         "that take longer than a minute)");
-    command->add_option("--out", options->out, "folder of the report")->capture_default_str();
+    command->add_option("--out", options->out, "folder of the report (none with --bisect)")
+        ->default_str("report");
     CLI::Option* bisect = command->add_option(
         "--bisect", options->bisect,
         "SCENARIO or SCENARIO/CELL, for 'git bisect run': exit code 0 where the failure is absent, "
@@ -115,9 +120,21 @@ void add_qualify(CLI::App& app, Command& chosen) {
         "--prices", options->prices,
         "afterwards run every cure on the probes of all scenarios: what else it cures, breaks and "
         "costs (at most 20 minutes); kept for later runs on this kernel");
+    add_wait_option(*command, options->wait_s);
     add_baseline_option(*command, options->baseline);
+    command->add_flag("--strict", options->strict,
+                      "exit code 1 for every failure, also for one whose cure was shown (for CI; a "
+                      "baseline's known failures do not count)");
     add_view_options(*command, options->views);
-    for (const char* other : {"--only", "--baseline", "--ktap", "--summary-md", "--netdev-json"}) {
+    const auto party = [&](const char* option, std::string& value, const char* what) {
+        command->add_option(option, value, what)->type_name("TEXT")->group("Report");
+    };
+    party("--laboratory", options->parties.laboratory, "laboratory that tests, for the report");
+    party("--place", options->parties.place, "where it was tested");
+    party("--customer", options->parties.customer, "who has it tested");
+    party("--operator", options->parties.operator_name, "who operated it");
+    for (const char* other :
+         {"--only", "--baseline", "--strict", "--ktap", "--summary-md", "--netdev-json"}) {
         bisect->excludes(command->get_option(other));
     }
     command->add_option("--seed", options->seed, "repeats a run's random choices (0: draw one)");

@@ -17,6 +17,7 @@ struct ReproOptions : verdict::RunOptions {
     std::string out;
     std::string baseline;
     run::Views views;
+    std::uint32_t wait_s = 0;
     std::uint64_t seed = 0;
 };
 
@@ -46,6 +47,7 @@ void add_repro(CLI::App& app, Command& chosen) {
     add_lab_option(*command, options->lab);
     command->add_option("--out", options->out,
                         "folder for a report and its evidence (none by default)");
+    add_wait_option(*command, options->wait_s);
     add_baseline_option(*command, options->baseline);
     command->add_option("--seed", options->seed, "repeats a run's random choices (0: draw one)");
     add_run_options(*command, *options);

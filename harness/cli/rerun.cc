@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "dataplane/base/version.h"
 #include "harness/cli/commands.h"
 #include "harness/cli/compare.h"
 #include "harness/fingerprint/host.h"
@@ -172,8 +173,8 @@ Result<verdict::RunOptions> asked_again(const compare::Report& report,
 // Kernel, versions, settings and the device, as far as they can be read before a run.
 void tell_differences(const compare::Report& report, const run::SessionOptions& session) {
     verdict::RunResult was{.environment = report.run.environment};
-    verdict::RunResult is{.environment = fingerprint::read_environment(
-                              {.pathproof_version = PATHPROOF_VERSION, .root = ""})};
+    verdict::RunResult is{
+        .environment = fingerprint::read_environment({.pathproof_version = version(), .root = ""})};
     const auto lacks = [](const verdict::RunResult& other) {
         return [&](const verdict::FactGroup& group) {
             return std::ranges::find(other.environment, group.title, &verdict::FactGroup::title) ==

@@ -91,6 +91,15 @@ void add_run_options(CLI::App& command, verdict::RunOptions& asked) {
     command.add_flag("--no-hugepages", asked.no_hugepages, "do not reserve hugepages");
 }
 
+void add_wait_option(CLI::App& command, std::uint32_t& seconds) {
+    command
+        .add_option("--wait", seconds,
+                    "while another run has the lab, wait for its end for so many seconds (without "
+                    "it: exit code 4 at once)")
+        ->type_name("SECONDS")
+        ->check(CLI::Range(0, 86'400));
+}
+
 void add_baseline_option(CLI::App& command, std::string& file) {
     command
         .add_option("--baseline", file,

@@ -1,6 +1,7 @@
 // Options that commands which run scenarios share.
 #pragma once
 
+#include <cstdint>
 #include <string>
 
 #include "harness/run/views.h"
@@ -20,6 +21,8 @@ void add_lab_option(CLI::App& command, verdict::LabRequest& lab);
 void add_repeat_option(CLI::App& command, verdict::RunOptions& asked);
 // The options that `qualify` and `repro` share.
 void add_run_options(CLI::App& command, verdict::RunOptions& asked);
+// --wait SECONDS
+void add_wait_option(CLI::App& command, std::uint32_t& seconds);
 // --baseline
 void add_baseline_option(CLI::App& command, std::string& file);
 // --ktap, --summary-md and --netdev-json; --json is not in every command.

@@ -55,6 +55,22 @@ json differences_json(const std::vector<Difference>& all, const char* where, con
     return list;
 }
 
+// "1 new failure", "2 new failures", "2 became unstable".
+std::string counted(Change change, std::size_t count) {
+    switch (change) {
+        case Change::kNewFailure:
+        case Change::kChangedCause: return plural(count, name(change));
+        case Change::kFailureGone: return plural(count, "failure") + " gone";
+        case Change::kFailsLess:
+            return fmt::format("{} {} less often", count, count == 1 ? "fails" : "fail");
+        case Change::kUnstable:
+        case Change::kAppeared:
+        case Change::kDisappeared:
+        case Change::kNotComparable: break;
+    }
+    return fmt::format("{} {}", count, name(change));
+}
+
 }  // namespace
 
 std::string verdict_text(const Comparison& comparison) {
@@ -63,7 +79,7 @@ std::string verdict_text(const Comparison& comparison) {
          {Change::kNewFailure, Change::kChangedCause, Change::kUnstable, Change::kFailureGone,
           Change::kFailsLess, Change::kAppeared, Change::kDisappeared, Change::kNotComparable}) {
         if (const std::size_t count = comparison.count(change); count != 0) {
-            text += fmt::format("{}{} {}", text.empty() ? "" : ", ", count, name(change));
+            text += (text.empty() ? "" : ", ") + counted(change, count);
         }
     }
     const char* verdict = comparison.worse()           ? "WORSE"

@@ -11,8 +11,12 @@
 #include <filesystem>
 #include <map>
 #include <span>
+#include <sstream>
+#include <string_view>
 
+#include "dataplane/base/contains.h"
 #include "dataplane/base/file.h"
+#include "dataplane/base/plural.h"
 #include "harness/fingerprint/nic.h"
 #include "harness/fingerprint/serials.h"
 #include "harness/process/foreign.h"
@@ -23,6 +27,9 @@ namespace {
 
 using verdict::Fact;
 using verdict::FactGroup;
+
+constexpr const char* kEmptyFile = "(empty)";
+constexpr const char* kCommandLine = "/proc/cmdline";
 
 std::string trimmed(const std::string& text) {
     return boost::trim_copy_if(text, boost::is_any_of(" \t\r\n"));
@@ -127,15 +134,88 @@ void add_files(std::vector<Fact>& facts, const std::string& root, const std::str
     }
 }
 
+// Parameters of the kernel that decide what a packet path costs or does. Others may name a host, a disk
+// or a secret.
+constexpr std::string_view kPacketPathParameters[] = {
+    "amd_iommu",
+    "amd_pstate",
+    "clocksource",
+    "default_hugepagesz",
+    "hugepages",
+    "hugepagesz",
+    "idle",
+    "intel_idle.max_cstate",
+    "intel_iommu",
+    "intel_pstate",
+    "iommu",
+    "iommu.passthrough",
+    "iommu.strict",
+    "irqaffinity",
+    "isolcpus",
+    "l1tf",
+    "maxcpus",
+    "mds",
+    "mitigations",
+    "nohz",
+    "nohz_full",
+    "nopti",
+    "nosmt",
+    "nospectre_v1",
+    "nospectre_v2",
+    "nr_cpus",
+    "numa",
+    "numa_balancing",
+    "pci",
+    "pcie_aspm",
+    "preempt",
+    "processor.max_cstate",
+    "rcu_nocb_poll",
+    "rcu_nocbs",
+    "retbleed",
+    "rcupdate.rcu_normal",
+    "skew_tick",
+    "spec_store_bypass_disable",
+    "spectre_v2",
+    "threadirqs",
+    "transparent_hugepage",
+    "tsc",
+    "vfio-pci.ids",
+    "vfio_iommu_type1.allow_unsafe_interrupts",
+};
+
+// The kernel's command line without what is of no matter to packets; --serials has all of it.
+Fact command_line_fact(const std::string& root) {
+    Fact fact = file_fact("command line", kCommandLine, root);
+    if (fact.status != Fact::Status::kRead || fact.value == kEmptyFile) {
+        return fact;
+    }
+    std::istringstream words(fact.value);
+    std::string kept;
+    std::size_t withheld = 0;
+    for (std::string word; words >> word;) {
+        if (contains(kPacketPathParameters, std::string_view(word).substr(0, word.find('=')))) {
+            kept += (kept.empty() ? "" : " ") + word;
+        } else {
+            ++withheld;
+        }
+    }
+    if (withheld != 0) {
+        kept += fmt::format("{}({} withheld; --serials shows all)", kept.empty() ? "" : " ",
+                            plural(withheld, "parameter"));
+    }
+    fact.value = kept;
+    return fact;
+}
+
 FactGroup kernel_facts(const std::string& root) {
     FactGroup group{"Kernel", {}};
     add_files(
         group.facts, root, "",
         {{"release", "/proc/sys/kernel/osrelease"},
          {"version", "/proc/sys/kernel/version"},
-         {"command line", "/proc/cmdline"},
          {"taint flags", "/proc/sys/kernel/tainted"},
          {"clock source", "/sys/devices/system/clocksource/clocksource0/current_clocksource"}});
+    group.facts.insert(group.facts.begin() + 2, command_line_fact(root));
     return group;
 }
 
@@ -273,7 +353,7 @@ Fact fact_of(const std::string& name, const std::string& source, int error, std:
 Fact file_fact(const std::string& name, const std::string& path, const std::string& root) {
     const Text text = read_text(root + path);
     const std::string value = first_line(text.content);
-    return fact_of(name, path, text.error, value.empty() ? "(empty)" : value);
+    return fact_of(name, path, text.error, value.empty() ? kEmptyFile : value);
 }
 
 std::vector<Fact> read_serials(const std::vector<std::string>& devices, const std::string& root) {
@@ -282,6 +362,7 @@ std::vector<Fact> read_serials(const std::vector<std::string>& devices, const st
               {{"system serial number", "product_serial"},
                {"chassis serial number", "chassis_serial"},
                {"board serial number", "board_serial"}});
+    facts.push_back(file_fact("kernel command line", kCommandLine, root));
     for (const std::string& device : devices) {
         constexpr std::size_t kToAnyone = 64;  // pci_read_config() without CAP_SYS_ADMIN
         const bool is_pci = device.find(':') != std::string::npos;

@@ -42,7 +42,7 @@ class Journal {
   public:
     // Takes the machine's lab lock (flock on /run/pathproof/lock, released by the kernel when we
     // die), undoes what earlier runs left behind, and opens a new journal. Errors: another run
-    // holds the lock (kUnavailable, names its pid and command); not root (kNotPermitted).
+    // holds the lock (kBusy, names its pid and command); not root (kNotPermitted).
     static Result<std::unique_ptr<Journal>> open(const std::string& command_line,
                                                  const JournalOptions& options = {});
     // The same without the lock: for runs that change nothing but interfaces which others leave

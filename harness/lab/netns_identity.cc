@@ -53,15 +53,20 @@ std::vector<std::string> namespace_files() {
     return files;
 }
 
-// Runs `work` on a thread in the namespace of this file. False: it is gone, or not for us.
+// Runs `work` on a thread in the namespace of this file. False: it is gone, or no network namespace.
 Result<bool> run_at(const std::string& path, const std::function<Status()>& work) {
     const Fd handle(open(path.c_str(), O_RDONLY | O_CLOEXEC));
     if (!handle) {
         return false;  // the process ended, or the name was removed, at this moment
     }
     Status outcome;
+    bool is_netns = true;
     std::thread worker([&] {
         if (setns(handle.get(), CLONE_NEWNET) != 0) {
+            if (errno == EINVAL) {  // setns(2): of another kind; a name whose mount is gone
+                is_netns = false;
+                return;
+            }
             outcome = fail(errno == EPERM ? ErrorCode::kNotPermitted : ErrorCode::kFailed,
                            "enter the network namespace of {}: {}", path, std::strerror(errno));
             return;
@@ -70,7 +75,7 @@ Result<bool> run_at(const std::string& path, const std::function<Status()>& work
     });
     worker.join();
     TRY(std::move(outcome));
-    return true;
+    return is_netns;
 }
 
 }  // namespace

@@ -36,14 +36,14 @@ Failure held_by_another(const std::string& path) {
     for (int attempt = 0; attempt < 20; ++attempt) {
         const auto holder = read_file(path);
         if (holder && !holder->empty() && holder->back() == '\n') {
-            return fail(ErrorCode::kUnavailable,
+            return fail(ErrorCode::kBusy,
                         "another run has the lab: {}; wait until it ends, or stop it",
                         holder->substr(0, holder->size() - 1));
         }
         std::this_thread::sleep_for(std::chrono::milliseconds(5));
     }
-    return fail(ErrorCode::kUnavailable,
-                "another run has the lab ({} is locked); wait until it ends", path);
+    return fail(ErrorCode::kBusy, "another run has the lab ({} is locked); wait until it ends",
+                path);
 }
 
 Fd open_locked_now(const std::string& path, int open_flags) {

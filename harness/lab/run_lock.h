@@ -12,7 +12,7 @@ namespace pathproof::lab {
 
 class RunLock {
   public:
-    // Makes `directory` if it is missing and takes the lock in it. kUnavailable names the pid and
+    // Makes `directory` if it is missing and takes the lock in it. kBusy names the pid and
     // the command line of the holder.
     static Result<RunLock> take(const std::string& directory, const std::string& command_line);
 

@@ -29,8 +29,35 @@ namespace {
 
 using namespace verdict;
 
+// A row an area, where the run speaks of more than one.
+std::string areas_html(const RunResult& run) {
+    const auto areas = judge_areas(run.scenarios);
+    if (areas.size() < 2) {
+        return "";
+    }
+    std::string rows;
+    for (const AreaVerdict& area : areas) {
+        rows += fmt::format(R"(<tr><th scope="row">{}</th><td>{}</td><td>{}</td></tr>)",
+                            name(area.area), badge_html(badge_of(area.verdict)),
+                            markup_with_code(area.sentence));
+    }
+    return R"(<table class="areas"><caption>Verdicts by subject</caption><tbody>)" + rows +
+           "</tbody></table>";
+}
+
+// The page's title: the verdict, and what was tested.
+std::string title_of(const RunResult& run) {
+    std::string device;
+    for (const FactGroup& group : run.environment) {
+        if (device.empty() && group.title.starts_with("DUT device")) {
+            device = " of " + group.title;
+        }
+    }
+    return fmt::format("{}{}, lab {}", headline_of(run).word, device, run.lab);
+}
+
 std::string verdict_html(const RunResult& run) {
-    const Badge badge = badge_of(run.verdict);
+    const Badge badge = headline_of(run);
     std::string html = fmt::format(
         R"(<section class="verdictbox {}" aria-label="Verdict"><div class="sign" aria-hidden="true">{}</div>)"
         R"(<div><h1>{}</h1><p class="subject">{}</p><p class="meaning">{}</p><ul>)",
@@ -38,7 +65,59 @@ std::string verdict_html(const RunResult& run) {
     for (const std::string& reason : run.reasons) {
         html += "<li>" + markup_with_code(reason) + "</li>";
     }
-    return html + "</ul></div></section>";
+    return html + "</ul>" + areas_html(run) + "</div></section>";
+}
+
+using Rows = std::vector<std::pair<std::string, std::string>>;
+
+// "driver veth 1.0, firmware 7.2, PCI 8086:1592": what is known of them.
+std::string device_text(const FactGroup& group) {
+    std::string text;
+    for (const Fact& fact : group.facts) {
+        const bool identifies = fact.name == "driver" || fact.name == "driver version" ||
+                                fact.name == "firmware" || fact.name == "bus" ||
+                                fact.name == "PCI ids" || fact.name == "PCIe link";
+        if (identifies && fact.status == Fact::Status::kRead) {
+            text += fmt::format("{}{} {}", text.empty() ? "" : ", ", fact.name, fact.value);
+        }
+    }
+    return text;
+}
+
+Rows certificate_rows(const RunResult& run) {
+    Rows rows = {{"Report", run.id},
+                 {"Laboratory", run.parties.laboratory},
+                 {"Place", run.parties.place},
+                 {"Customer", run.parties.customer},
+                 {"Operator", run.parties.operator_name},
+                 {"Begun", run.started_at}};
+    for (const FactGroup& group : run.environment) {
+        if (group.title.starts_with("DUT device ")) {
+            rows.emplace_back(group.title, device_text(group));
+        }
+    }
+    rows.emplace_back("Kernel", fact_of(run, "Kernel", "release"));
+    rows.emplace_back("CPU", fact_of(run, "CPU", "model"));
+    rows.emplace_back("Lab", run.lab + ": " + run.evidence_class + " evidence");
+    rows.emplace_back("Tested with", fmt::format("pathproof {}, {}", run.version,
+                                                 fact_of(run, "Software", "DPDK")));
+    rows.emplace_back("Seed", std::to_string(run.seed));
+    return rows;
+}
+
+// What was tested, with what, by whom: what an auditor looks for first.
+std::string certificate_html(const RunResult& run) {
+    std::string list;
+    for (const auto& [name, value] : certificate_rows(run)) {
+        if (!value.empty()) {
+            list += fmt::format("<div><dt>{}</dt><dd>{}</dd></div>", escape_markup(name),
+                                escape_markup(value));
+        }
+    }
+    return R"(<section class="page" id="certificate"><h2>What was tested</h2><dl class="meta">)" +
+           list +
+           R"(</dl><p class="lead">This report relates only to the items tested. Cells and figures are )"
+           R"(results of measurement; causes and cures are conclusions from them.</p></section>)";
 }
 
 std::string class_html(const RunResult& run) {
@@ -136,6 +215,7 @@ std::string environment_section_html(const RunResult& run) {
 constexpr std::string (*kPageSections[])(const RunResult& run) = {
     verdict_html,
     class_html,
+    certificate_html,
     overview_html,
     coverage_html,
     [](const RunResult& run) { return each_html(run.scenarios, scenario_html); },
@@ -151,7 +231,7 @@ std::string meaning(const RunResult& run) {
         run.scenarios, [](const ScenarioResult& scenario) { return !is_truth(scenario.verdict); });
     switch (run.verdict) {
         case RunVerdict::kQualified: return "Nothing that this run looked for went wrong.";
-        case RunVerdict::kQualifiedWithExceptions:
+        case RunVerdict::kConditionallyQualified:
             return fmt::format(
                 "{} on this system. For each of them this run named the cause and showed a cure "
                 "that works.",
@@ -164,6 +244,13 @@ std::string meaning(const RunResult& run) {
     return "";
 }
 
+Badge headline_of(const RunResult& run) {
+    const bool is_repro = run.options.command == "repro" && !run.scenarios.empty();
+    return is_repro && run.verdict != RunVerdict::kIncomplete
+               ? badge_of(run.scenarios.front().verdict)
+               : badge_of(run.verdict);
+}
+
 const char* subject_of(const std::string& evidence_class) {
     return evidence_class == "physical"  ? "of this hardware, driver and kernel"
            : evidence_class == "virtual" ? "of the software path, on virtual devices"
@@ -171,7 +258,7 @@ const char* subject_of(const std::string& evidence_class) {
 }
 
 std::string html_page(const RunResult& run) {
-    std::string html = page_head(name(run.verdict)) + "<body>" + masthead_html(run) + "<main>";
+    std::string html = page_head(title_of(run)) + "<body>" + masthead_html(run) + "<main>";
     for (const auto section : kPageSections) {
         html += section(run);
     }

@@ -16,6 +16,8 @@ struct Badge {
     const char* word;
 };
 
+// The verdict that a run is headed by: its own, or that of the one scenario of a complete `repro`.
+Badge headline_of(const verdict::RunResult& run);
 Badge badge_of(verdict::CellVerdict verdict);
 Badge badge_of(verdict::ScenarioVerdict verdict);
 Badge badge_of(verdict::RunVerdict verdict);

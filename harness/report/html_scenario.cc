@@ -171,7 +171,7 @@ Badge badge_of(ScenarioVerdict verdict) {
 Badge badge_of(RunVerdict verdict) {
     switch (verdict) {
         case RunVerdict::kQualified: return {"good", "✓", name(verdict)};
-        case RunVerdict::kQualifiedWithExceptions: return {"warn", "!", name(verdict)};
+        case RunVerdict::kConditionallyQualified: return {"warn", "!", name(verdict)};
         case RunVerdict::kNotQualified: return {"bad", "✕", name(verdict)};
         case RunVerdict::kIncomplete: return {"mute", "?", name(verdict)};
     }

@@ -234,6 +234,7 @@ void fields(auto& archive, Cell& all) {
     archive.optional("known", !all.known.empty(), all.known);
     archive.optional("new", all.fresh, all.fresh);
     archive.optional("runs", all.runs.has_value(), all.runs);
+    archive.optional("seconds", all.seconds.has_value(), all.seconds);
     archive("measures", all.measures, "evidence", all.evidence);
 }
 
@@ -277,6 +278,7 @@ void fields(auto& archive, ScenarioResult& all) {
     archive("proofs", all.proofs, "charts", all.charts, "truth_tables", all.truth_tables,
             "calibration", all.calibration, "unexplained", all.unexplained, "evidence",
             all.evidence, "seconds", all.seconds);
+    archive.optional("area", true, all.area);
     archive.optional("planned", !all.planned.empty(), all.planned);
     if (archive.has("repetitions", !all.repetitions.empty())) {
         archive("repetitions", all.repetitions);
@@ -345,6 +347,13 @@ void fields(auto& archive, PriceTable& all) {
             all.probes, "loads", all.loads, "cells", all.cells, "costs", all.costs);
 }
 
+FIELDS(AreaVerdict, area, verdict, sentence)
+
+void fields(auto& archive, Parties& all) {
+    archive("laboratory", all.laboratory, "place", all.place, "customer", all.customer, "operator",
+            all.operator_name);
+}
+
 void fields(auto& archive, RunResult& all) {
     archive.derived("schema", std::string("pathproof-report/1"));
     archive("verdict", all.verdict, "reasons", all.reasons, "evidence_class", all.evidence_class,
@@ -352,6 +361,9 @@ void fields(auto& archive, RunResult& all) {
             all.repeat_command, "seed", all.seed, "lab", all.lab, "profile", all.profile, "version",
             all.version, "started_at", all.started_at, "seconds", all.seconds, "environment",
             all.environment, "scenarios", all.scenarios);
+    archive.derived("areas", judge_areas(all.scenarios));
+    archive.optional("id", !all.id.empty(), all.id);
+    archive.optional("parties", !(all.parties == Parties{}), all.parties);
     archive.optional("options", !all.options.command.empty(), all.options);
     archive.optional("prices", all.prices != nullptr, all.prices);
 }
@@ -395,7 +407,11 @@ Result<PriceTable> price_table(const ordered_json& from) {
 Result<RunResult> from_json(const std::string& text) {
     TRY(validate(text));
     try {
-        return read<RunResult>(process::ordered_json_or_null(text));
+        auto document = process::ordered_json_or_null(text);
+        if (document["verdict"] == "QUALIFIED WITH EXCEPTIONS") {  // as older reports have it
+            document["verdict"] = name(RunVerdict::kConditionallyQualified);
+        }
+        return read<RunResult>(document);
     } catch (const nlohmann::json::exception& wrong) {
         return fail(ErrorCode::kBadInput, "report: {}", wrong.what());
     }

@@ -59,10 +59,12 @@ std::string outcome_xml(const Case& one) {
 }
 
 std::string case_xml(const ScenarioResult& scenario, const Case& one) {
-    return fmt::format("    <testcase classname=\"{}.{}\" name=\"{}\">\n{}{}    </testcase>\n",
-                       escape_markup(scenario.id),
-                       one.role == Cell::Role::kMatrix ? "cell" : name(one.role),
-                       escape_markup(one.cell->id), properties_of(*one.cell), outcome_xml(one));
+    const std::string time =
+        one.cell->seconds ? fmt::format(" time=\"{:.3f}\"", *one.cell->seconds) : "";
+    return fmt::format(
+        "    <testcase classname=\"{}.{}\" name=\"{}\"{}>\n{}{}    </testcase>\n",
+        escape_markup(scenario.id), one.role == Cell::Role::kMatrix ? "cell" : name(one.role),
+        escape_markup(one.cell->id), time, properties_of(*one.cell), outcome_xml(one));
 }
 
 std::string suite_xml(const RunResult& run, const ScenarioResult& scenario,

@@ -26,8 +26,8 @@ std::string case_line(std::size_t number, const Case& one) {
         text = fmt::format("    # {}: {}\n", name(one.cell->verdict), said);
     }
     const char* directive = one.outcome != Outcome::kSkipped ? ""
-                            : one.cell->known.empty()        ? " # SKIP "
-                                                             : " # XFAIL ";
+                            : one.is_accepted_failure()      ? " # XFAIL "
+                                                             : " # SKIP ";
     return text + fmt::format("    {}ok {} {}{}{}\n", is_red(one.outcome) ? "not " : "", number,
                               on_a_line(one.cell->id), directive,
                               one.outcome == Outcome::kSkipped ? said : "");
@@ -59,11 +59,14 @@ std::string ktap(const RunResult& run, int exit_code) {
         for (std::size_t at = 0; at < cases.size(); ++at) {
             text += case_line(at + 1, cases[at]);
         }
+        const std::string condition = on_a_line(condition_of(cases));
+        const std::string directive = nothing_executed(cases) ? " # SKIP nothing of it was run"
+                                      : condition.empty()     ? ""
+                                                              : " # XFAIL condition: " + condition;
         text += fmt::format("# {}: {}: {}\n{}ok {} {}{}\n", on_a_line(scenario.id),
                             name(scenario.verdict), on_a_line(scenario.headline),
                             counts.failures + counts.errors != 0 ? "not " : "", ++number,
-                            on_a_line(scenario.id),
-                            counts.skipped == counts.tests ? " # SKIP nothing of it was run" : "");
+                            on_a_line(scenario.id), directive);
     }
     const bool red = is_red(outcome_of_run(exit_code));
     return text +
@@ -77,9 +80,10 @@ std::string summary_markdown(const RunResult& run, int exit_code) {
         text += "- " + field(reason) + "\n";
     }
     text +=
-        "\n| scenario | verdict | cells | failures | errors | skipped or known |\n"
+        "\n| scenario | verdict | cells | failures | errors | skipped or accepted |\n"
         "|---|---|---:|---:|---:|---:|\n";
     std::string failures;
+    std::string conditions;
     for (const ScenarioResult& scenario : run.scenarios) {
         const std::vector<Case> cases = cases_of(scenario, exit_code);
         Tally counts;
@@ -94,8 +98,14 @@ std::string summary_markdown(const RunResult& run, int exit_code) {
                                 name(one.cell->verdict), field(message_of(one)));
             }
         }
+        if (const std::string condition = condition_of(cases); !condition.empty()) {
+            conditions += fmt::format("| {} | {} |\n", field(scenario.id), field(condition));
+        }
     }
     text += failures.empty() ? "" : "\n| cell | verdict | reason |\n|---|---|---|\n" + failures;
+    text += conditions.empty()
+                ? ""
+                : "\n| condition of | its failures end with |\n|---|---|\n" + conditions;
     return text + fmt::format("\nEvidence class: {}. Repeat: {}\n", field(run.evidence_class),
                               field(run.repeat_command));
 }

@@ -1,5 +1,9 @@
 #include "harness/report/outcome.h"
 
+#include <fmt/format.h>
+
+#include <algorithm>
+
 namespace pathproof::report {
 namespace {
 
@@ -23,13 +27,16 @@ Outcome red_outcome_of(const Cell& cell, Role role) {
     return Outcome::kError;
 }
 
-Outcome outcome_of(const Cell& cell, Role role, int exit_code) {
+Case case_of(const ScenarioResult& scenario, const Cell& cell, Role role, int exit_code) {
     const Outcome red = red_outcome_of(cell, role);
-    return exit_code != 0 ? red
-           : red == Outcome::kFailure
-               ? (cell.verdict == CellVerdict::kFail ? Outcome::kPassed : Outcome::kSkipped)
-           : red == Outcome::kError ? Outcome::kSkipped
-                                    : red;
+    if (exit_code != 0 || !is_red(red)) {
+        return {&cell, role, red};
+    }
+    Case accepted{&cell, role, Outcome::kSkipped};
+    if (red == Outcome::kFailure && cell.verdict == CellVerdict::kFail) {
+        accepted.condition = scenario.cure.empty() ? scenario.headline : scenario.cure;
+    }
+    return accepted;
 }
 
 }  // namespace
@@ -41,11 +48,10 @@ bool is_red(Outcome outcome) {
 std::vector<Case> cases_of(const ScenarioResult& scenario, int exit_code) {
     std::vector<Case> cases;
     for (const Cell& cell : scenario.cells) {
-        cases.push_back({&cell, cell.role, outcome_of(cell, cell.role, exit_code)});
+        cases.push_back(case_of(scenario, cell, cell.role, exit_code));
     }
     for (const Cell& control : scenario.controls) {
-        const Role role = role_among_controls(control);
-        cases.push_back({&control, role, outcome_of(control, role, exit_code)});
+        cases.push_back(case_of(scenario, control, role_among_controls(control), exit_code));
     }
     return cases;
 }
@@ -72,6 +78,9 @@ std::string message_of(const Case& one) {
     if (!cell.known.empty()) {
         return "known failure: " + cell.known + ": " + cell.reason;
     }
+    if (!one.condition.empty()) {
+        return fmt::format("condition: {} (as found: {})", one.condition, cell.reason);
+    }
     if (!fails(cell.verdict)) {
         return cell.reason;
     }
@@ -80,6 +89,20 @@ std::string message_of(const Case& one) {
            : one.role == Role::kDemonstration
                ? "a demonstration does not show what it must: " + cell.reason
                : cell.reason;
+}
+
+std::string condition_of(const std::vector<Case>& cases) {
+    for (const Case& one : cases) {
+        if (!one.condition.empty()) {
+            return one.condition;
+        }
+    }
+    return "";
+}
+
+bool nothing_executed(const std::vector<Case>& cases) {
+    return std::ranges::all_of(
+        cases, [](const Case& one) { return one.cell->verdict == CellVerdict::kSkip; });
 }
 
 }  // namespace pathproof::report

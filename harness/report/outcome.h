@@ -13,12 +13,19 @@ namespace pathproof::report {
 enum class Outcome { kPassed, kFailure, kError, kSkipped };
 bool is_red(Outcome outcome);  // a failure or an error
 
-// A cell or control of a scenario. A failure that a baseline knows is skipped; so is, in a run that
-// ends with 0, what is no failure of the system or is unstable.
+// A cell or control of a scenario. Never passed unless the cell passed: skipped are a failure that a
+// baseline knows, and, in a run that ends with 0, a failure whose cure was shown (`condition`: that cure),
+// an unstable cell, and what is no failure of the system.
 struct Case {
     const verdict::Cell* cell;
     verdict::Cell::Role role;
     Outcome outcome;
+    std::string condition = {};
+
+    // KTAP calls it XFAIL: it failed, and that is accepted.
+    bool is_accepted_failure() const {
+        return outcome == Outcome::kSkipped && (!cell->known.empty() || !condition.empty());
+    }
 };
 
 // Cells, then controls, of a run that ends with `exit_code`.
@@ -37,7 +44,12 @@ struct Tally {
     void add(const std::vector<Case>& cases);
 };
 
-// Why a case is not simply passed, in one sentence.
+// Returns, in one sentence, why a case is not simply passed.
 std::string message_of(const Case& one);
+
+// The conditions of a scenario's accepted failures; empty: it has none.
+std::string condition_of(const std::vector<Case>& cases);
+// Nothing of the scenario was executed.
+bool nothing_executed(const std::vector<Case>& cases);
 
 }  // namespace pathproof::report

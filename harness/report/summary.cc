@@ -66,12 +66,29 @@ std::string of_scenario(const ScenarioResult& scenario, Colour colour) {
     return text;
 }
 
+// A line an area, where the run speaks of more than one.
+std::string areas_text(const RunResult& run) {
+    const auto areas = judge_areas(run.scenarios);
+    std::string text;
+    if (areas.size() < 2) {
+        return text;
+    }
+    constexpr std::size_t kIndent = 21;  // "  device and driver  "
+    for (const AreaVerdict& area : areas) {
+        text += fmt::format(
+            "  {:<{}}{}\n", name(area.area), kIndent - 2,
+            wrap(fmt::format("{}: {}", name(area.verdict), area.sentence), kWidth, kIndent));
+    }
+    return text;
+}
+
 }  // namespace
 
 std::string summary(const RunResult& run, Colour colour) {
-    std::string text = fmt::format("{}  {}\n", painted(badge_of(run.verdict), colour),
-                                   subject_of(run.evidence_class));
+    std::string text =
+        fmt::format("{}  {}\n", painted(headline_of(run), colour), subject_of(run.evidence_class));
     text += wrap(meaning(run), kWidth, 0) + "\n";
+    text += areas_text(run);
     for (const std::string& reason : run.reasons) {
         text += "  - " + wrap(reason, kWidth, 4) + "\n";
     }

@@ -218,4 +218,18 @@ std::vector<std::string> lines_of(const std::string& text) {
     return lines;
 }
 
+std::string fact_of(const verdict::RunResult& run, std::string_view group, std::string_view fact) {
+    for (const verdict::FactGroup& each : run.environment) {
+        if (!each.title.starts_with(group)) {
+            continue;
+        }
+        for (const verdict::Fact& one : each.facts) {
+            if (one.name == fact && one.status == verdict::Fact::Status::kRead) {
+                return one.value;
+            }
+        }
+    }
+    return "";
+}
+
 }  // namespace pathproof::report

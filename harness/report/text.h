@@ -45,4 +45,8 @@ std::string wrap(std::string_view text, std::size_t width, std::size_t indent);
 // The lines of a text, without their line ends; a text without any is one line.
 std::vector<std::string> lines_of(const std::string& text);
 
+// Returns the value of a fact in the first group of the environment whose title begins so; empty: it was
+// not read.
+std::string fact_of(const verdict::RunResult& run, std::string_view group, std::string_view fact);
+
 }  // namespace pathproof::report

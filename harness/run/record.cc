@@ -8,6 +8,8 @@
 #include <tuple>
 
 #include "dataplane/base/clock.h"
+#include "dataplane/base/file.h"
+#include "dataplane/base/version.h"
 #include "dataplane/port/device_name.h"
 #include "harness/fingerprint/host.h"
 #include "harness/guest/program.h"
@@ -75,6 +77,13 @@ std::vector<verdict::FactGroup> serial_facts(const lab::Lab& place) {
     return groups;
 }
 
+// A random UUID (RFC 9562, version 4), as the kernel makes it; empty where /proc has none.
+std::string new_uuid() {
+    std::string text = read_file("/proc/sys/kernel/random/uuid").value_or("");
+    text.resize(std::min(text.size(), text.find_last_not_of('\n') + 1));
+    return text;
+}
+
 // A command line with the guest that it was run in.
 std::string typed_in_guest(const std::string& command) {
     constexpr std::string_view kProgram = "pathproof ";
@@ -87,6 +96,8 @@ std::string typed_in_guest(const std::string& command) {
 }  // namespace
 
 Record::Record(const SessionOptions& options) : options_(options) {
+    result_.id = new_uuid();
+    result_.parties = options.parties;
     result_.command = typed_in_guest(options.command);
     result_.options = options.asked;
     result_.seed = options.seed;
@@ -94,7 +105,7 @@ Record::Record(const SessionOptions& options) : options_(options) {
         fmt::format("{} --seed {}", verdict::repeat_command(options.asked), options.seed));
     result_.lab = options.lab;
     result_.profile = options.profile ? options.profile->id : "";
-    result_.version = PATHPROOF_VERSION;
+    result_.version = version();
     result_.started_at = utc_now();
     result_.evidence_class = port::evidence_name(options.evidence);
     result_.evidence_note =
@@ -174,9 +185,8 @@ verdict::RunResult Record::finish(const std::string& interruption) {
 }
 
 void Record::add_environment(verdict::RunResult& result) {
-    result.environment = fingerprint::read_environment({.pathproof_version = PATHPROOF_VERSION,
-                                                        .dpdk_version = measured_.dpdk_version(),
-                                                        .root = ""});
+    result.environment = fingerprint::read_environment(
+        {.pathproof_version = version(), .dpdk_version = measured_.dpdk_version(), .root = ""});
     if (!options_.place->other_host().empty()) {
         agent::Client& dut = *options_.place->dut();
         result.environment.push_back(dut_facts(dut.hello()));
@@ -200,7 +210,7 @@ void Record::attach_prices(verdict::RunResult& result) const {
         prices::tell_prices(result.scenarios, result.prices.get(), prices::Source::kThisRun);
         return;
     }
-    const auto kept = prices::find_kept(prices::kept_file(), prices::key_here(PATHPROOF_VERSION));
+    const auto kept = prices::find_kept(prices::kept_file(), prices::key_here(version()));
     if (!kept) {
         process::log(kept.error().message);
     }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <boost/algorithm/string.hpp>
 
+#include "dataplane/base/suggestion.h"
 #include "harness/lab/privilege.h"
 #include "harness/prices/run.h"
 #include "harness/process/log.h"
@@ -16,8 +17,11 @@ namespace {
 Result<const scenario::Scenario*> scenario_named(const std::string& id) {
     const scenario::Scenario* found = scenario::find_scenario(id);
     if (found == nullptr) {
-        return fail(ErrorCode::kBadInput, "unknown scenario '{}'; there are: {}", id,
-                    scenario::known_scenarios());
+        std::vector<std::string> ids;
+        for (const scenario::Scenario& each : scenario::all_scenarios()) {
+            ids.emplace_back(each.id);
+        }
+        return fail(ErrorCode::kBadInput, "unknown scenario '{}'{}", id, choices(id, ids));
     }
     return found;
 }

@@ -3,11 +3,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstring>
 #include <filesystem>
 #include <map>
+#include <optional>
 #include <random>
+#include <thread>
 
+#include "dataplane/base/version.h"
 #include "harness/lab/journal.h"
 #include "harness/lab/privilege.h"
 #include "harness/lab/signals.h"
@@ -114,7 +118,7 @@ class Session {
         const std::vector<std::string> patterns = prices::price_patterns(options_.asked.cells);
         scenario::Context context{*options_.place, journal_,         progress_,
                                   settings_,       options_.profile, record_.measured()};
-        auto table = prices::measure_prices(context, prices::key_here(PATHPROOF_VERSION),
+        auto table = prices::measure_prices(context, prices::key_here(version()),
                                             record_.started_at(), patterns);
         if (!journal_.is_open()) {
             return;  // the guard reports what was measured
@@ -181,14 +185,19 @@ class Session {
     void run_once(const scenario::Scenario& scenario) {
         scenario::Context context{*options_.place,  journal_,           progress_, settings_,
                                   options_.profile, record_.measured(), earlier_};
-        record_.measured().begin(
-            {.id = scenario.id, .title = scenario.title, .question = scenario.question});
+        record_.measured().begin({.id = scenario.id,
+                                  .title = scenario.title,
+                                  .question = scenario.question,
+                                  .area = scenario.area});
         auto result = scenario::run_scenario(scenario, context);
         if (!journal_.is_open()) {
             return;  // the guard reports what was measured
         }
         verdict::ScenarioResult made =
             result ? std::move(*result) : *record_.measured().cut_short(result.error().message);
+        for (verdict::Cell& cell : verdict::all_cells(made)) {
+            cell.seconds = record_.measured().seconds_of(cell.id);
+        }
         record_.describe(made);
         earlier_.emplace(scenario.id, made.verdict);
         record_.add(std::move(made));
@@ -202,13 +211,34 @@ class Session {
     std::map<std::string, verdict::ScenarioVerdict> earlier_;  // by scenario
 };
 
+// Opens the journal, which takes the lab, with the stop signals held from then on. While another run has
+// the lab it waits as long as was asked for; a signal ends that wait.
+Result<std::unique_ptr<lab::Journal>> open_journal(const SessionOptions& options,
+                                                   std::optional<lab::SignalHold>& hold) {
+    const auto deadline = std::chrono::steady_clock::now() + options.wait;
+    for (bool told = false;; told = true) {
+        hold.emplace();
+        auto journal = lab::Journal::open(options.command);
+        const bool is_busy = !journal && journal.error().code == ErrorCode::kBusy;
+        if (!is_busy || std::chrono::steady_clock::now() >= deadline) {
+            return journal;
+        }
+        hold.reset();
+        if (!told) {
+            process::log(fmt::format("{} (--wait {}: waiting)", journal.error().message,
+                                     options.wait.count()));
+        }
+        std::this_thread::sleep_for(std::chrono::milliseconds(200));
+    }
+}
+
 }  // namespace
 
 Result<verdict::RunResult> run_session(const SessionOptions& options) {
     TRY(lab::needs_root("'" + options.command + "'"));
     const SessionOptions seeded = with_seed(options);
-    const lab::SignalHold hold;
-    auto journal = TRY(lab::Journal::open(options.command));
+    std::optional<lab::SignalHold> hold;
+    auto journal = TRY(open_journal(options, hold));
     TRY(seeded.place->prepare(*journal));
     // Only once this run is certain: a refused one leaves no folder behind.
     if (!seeded.out_dir.empty()) {

@@ -1,6 +1,7 @@
 // A run of scenarios on a lab, from the first check to the put-back machine.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -27,6 +28,8 @@ struct SessionOptions {
     std::string out_dir;
     std::uint64_t seed = 0;  // 0: drawn
     bool use_hugepages = true;
+    verdict::Parties parties = {};  // as the report names them
+    std::chrono::seconds wait{0};   // for the end of another run that has the lab
     scenario::Calibrate calibrate = scenario::Calibrate::kNo;    // for offload-truth
     truth::MatrixSize least_matrix = truth::MatrixSize::kQuick;  // for offload-truth
     std::optional<scenario::TruthDevice> device = std::nullopt;  // in place of the lab's own

@@ -11,11 +11,16 @@ void Measured::begin(const verdict::ScenarioResult& head) {
     const std::lock_guard lock(mutex_);
     result_ = head;
     step_ = "setup";
+    seconds_.clear();
+    last_end_ = std::chrono::steady_clock::now();
     in_progress_ = true;
 }
 
 void Measured::add(const verdict::Cell& cell) {
     const std::lock_guard lock(mutex_);
+    const auto now = std::chrono::steady_clock::now();
+    seconds_[cell.id] += std::chrono::duration<double>(now - last_end_).count();
+    last_end_ = now;
     (cell.role == verdict::Cell::Role::kControl ? result_.controls : result_.cells).push_back(cell);
 }
 
@@ -42,6 +47,12 @@ std::optional<verdict::ScenarioResult> Measured::cut_short(const std::string& wh
     result.cells.push_back(
         {.id = "unfinished." + step_, .verdict = verdict::CellVerdict::kError, .reason = why});
     return result;
+}
+
+std::optional<double> Measured::seconds_of(const std::string& id) const {
+    const std::lock_guard lock(mutex_);
+    const auto found = seconds_.find(id);
+    return found == seconds_.end() ? std::nullopt : std::optional(found->second);
 }
 
 void Measured::end() {

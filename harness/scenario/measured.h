@@ -2,6 +2,8 @@
 // known of the machines. A signal's thread may read it.
 #pragma once
 
+#include <chrono>
+#include <map>
 #include <mutex>
 #include <optional>
 #include <string>
@@ -19,6 +21,9 @@ class Measured {
     void add(const verdict::Cell& cell);
     // The step that is being made, as the progress names it.
     void step(const std::string& what);
+    // Seconds from the end of the cell before, or from begin(), to add() of the cell with that id; nothing: no
+    // cell of that id was added.
+    std::optional<double> seconds_of(const std::string& id) const;
     // What was measured since begin(), INCONCLUSIVE, with the unfinished step as an ERROR and `why`
     // in both; nothing if no scenario is in progress.
     std::optional<verdict::ScenarioResult> cut_short(const std::string& why) const;
@@ -35,6 +40,8 @@ class Measured {
     bool in_progress_ = false;
     std::string step_;
     verdict::ScenarioResult result_;
+    std::chrono::steady_clock::time_point last_end_;
+    std::map<std::string, double> seconds_;  // by the cell's id
     std::vector<verdict::FactGroup> devices_;
     std::string dpdk_version_;
 };

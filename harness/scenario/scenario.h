@@ -134,6 +134,7 @@ struct Scenario {
     std::vector<OptionRow> options = {};
     // Of one whose conclusions are data (model/README.md). Ends the program where they are wrong.
     const model::Program& (*conclusions)() = nullptr;
+    verdict::Area area = verdict::Area::kKernelPath;  // all_scenarios() says it
 };
 
 // All scenarios in the order in which `qualify` runs them.

@@ -248,7 +248,7 @@ RunVerdict judge(const std::vector<ScenarioResult>& scenarios, Reasons& reasons)
     }
     if (!exceptions.empty()) {
         reasons = std::move(exceptions);
-        return RunVerdict::kQualifiedWithExceptions;
+        return RunVerdict::kConditionallyQualified;
     }
     reasons = {nothing_found(scenarios)};
     return RunVerdict::kQualified;

@@ -48,11 +48,21 @@ const char* name(ScenarioVerdict verdict) {
 const char* name(RunVerdict verdict) {
     switch (verdict) {
         case RunVerdict::kQualified: return "QUALIFIED";
-        case RunVerdict::kQualifiedWithExceptions: return "QUALIFIED WITH EXCEPTIONS";
+        case RunVerdict::kConditionallyQualified: return "CONDITIONALLY QUALIFIED";
         case RunVerdict::kNotQualified: return "NOT QUALIFIED";
         case RunVerdict::kIncomplete: return "INCOMPLETE";
     }
     return "INCOMPLETE";
+}
+
+const char* name(Area area) {
+    switch (area) {
+        case Area::kDevice: return "device and driver";
+        case Area::kKernelPath: return "kernel path";
+        case Area::kResolvers: return "resolvers";
+        case Area::kCni: return "CNI";
+    }
+    return "kernel path";
 }
 
 bool fails(CellVerdict verdict) {
@@ -70,7 +80,7 @@ bool is_truth(ScenarioVerdict verdict) {
 int exit_code(RunVerdict verdict) {
     switch (verdict) {
         case RunVerdict::kQualified:
-        case RunVerdict::kQualifiedWithExceptions: return 0;
+        case RunVerdict::kConditionallyQualified: return 0;
         case RunVerdict::kNotQualified: return 1;
         case RunVerdict::kIncomplete: return 3;
     }

@@ -32,9 +32,9 @@ enum class ScenarioVerdict {
     kInconclusive,
     kNotRun  // its lab lacks what it takes; the headline says what
 };
-enum class RunVerdict { kQualified, kQualifiedWithExceptions, kNotQualified, kIncomplete };
+enum class RunVerdict { kQualified, kConditionallyQualified, kNotQualified, kIncomplete };
 
-// "PASS", "EXPOSED", "NOT REPRODUCED", "NO DEFECT FOUND", "QUALIFIED WITH EXCEPTIONS": as reports
+// "PASS", "EXPOSED", "NOT REPRODUCED", "NO DEFECT FOUND", "CONDITIONALLY QUALIFIED": as reports
 // and scripts read them.
 const char* name(CellVerdict verdict);
 const char* name(ScenarioVerdict verdict);
@@ -97,6 +97,8 @@ struct Cell {
     std::string known;   // why its failure is expected, as a baseline says; empty: it is not
     bool fresh = false;  // it fails, and the baseline of this run does not expect it
     std::optional<Runs> runs = std::nullopt;  // nothing: it was run once
+    // From the end of the cell before it; nothing: not measured. Cells that run side by side end together.
+    std::optional<double> seconds = std::nullopt;
     std::vector<Measure> measures;
     std::vector<EvidenceFile> evidence;
 };
@@ -172,10 +174,15 @@ struct Repetition {
     std::string headline;
 };
 
+// The part of the system that a scenario speaks of: each has a verdict of its own.
+enum class Area { kDevice, kKernelPath, kResolvers, kCni };
+const char* name(Area area);  // "device and driver", "kernel path", "resolvers", "CNI"
+
 struct ScenarioResult {
     std::string id;        // "vxlan-checksum"
     std::string title;     // for people
     std::string question;  // what it asks, one sentence
+    Area area = Area::kKernelPath;
     ScenarioVerdict verdict = ScenarioVerdict::kInconclusive;
     // Patterns of the cells that were asked for, when not all were: what they do not match was not
     // run and is not missed.
@@ -244,7 +251,15 @@ struct FactGroup {
 
 struct PriceTable;  // prices.h
 
+// Who had what tested, and where; empty: not said.
+struct Parties {
+    std::string laboratory, place, customer, operator_name;
+    bool operator==(const Parties&) const = default;
+};
+
 struct RunResult {
+    std::string id = {};  // of this report: a UUID; empty in those of older versions
+    Parties parties = {};
     RunVerdict verdict = RunVerdict::kIncomplete;
     std::vector<std::string> reasons;  // why that verdict: one sentence each, most important first
     std::string evidence_class;        // "physical", "virtual", "simulated"
@@ -276,7 +291,7 @@ struct RunResult {
 // kNotQualified: a reproduced failure or a defect whose cause was not named or whose cure was not
 // shown; a cell or cure that fails although the scenario did not reproduce its failure.
 //
-// kQualifiedWithExceptions: failures reproduced or defects found, each with its cause named and its
+// kConditionallyQualified: failures reproduced or defects found, each with its cause named and its
 // cure shown.
 //
 // kQualified: all else; what is exposed and harms nobody is said.
@@ -285,7 +300,17 @@ struct RunResult {
 std::pair<RunVerdict, std::vector<std::string>> judge_run(
     const std::vector<ScenarioResult>& scenarios);
 
-// 0 qualified (with or without exceptions), 1 not, 3 incomplete.
+// One area's verdict, by the same rule, and what it rests on in one sentence.
+struct AreaVerdict {
+    Area area = Area::kKernelPath;
+    RunVerdict verdict = RunVerdict::kIncomplete;
+    std::string sentence;
+};
+
+// The areas that these scenarios speak of, in the order of Area.
+std::vector<AreaVerdict> judge_areas(const std::vector<ScenarioResult>& scenarios);
+
+// 0 qualified (conditionally or not), 1 not, 3 incomplete.
 int exit_code(RunVerdict verdict);
 
 }  // namespace pathproof::verdict

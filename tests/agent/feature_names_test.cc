@@ -101,13 +101,4 @@ BOOST_AUTO_TEST_CASE(a_group_that_the_kernel_lacks_is_not_supported) {
     BOOST_TEST(requests.error().message.find("'ntuple'") != std::string::npos);
 }
 
-BOOST_AUTO_TEST_CASE(close_matches_come_nearest_first_and_are_few) {
-    const auto close =
-        close_matches("eth1", {"lo", "eth0", "eth10", "vxlan.calico", "eth11", "eth12"});
-    BOOST_TEST(close.size() == 3U);
-    BOOST_TEST(close_matches("vx", {"lo", "vxlan.calico"}) == Names{"vxlan.calico"},
-               boost::test_tools::per_element());
-    BOOST_TEST(did_you_mean("a", {"a1", "a2", "b"}) == "; did you mean a1 or a2?");
-}
-
 BOOST_AUTO_TEST_SUITE_END()

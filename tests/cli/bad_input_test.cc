@@ -180,6 +180,15 @@ BOOST_AUTO_TEST_CASE(the_word_that_is_no_command_is_named_with_those_there_are) 
     refused("offload foo", "unknown command 'offload foo'; there are: show, set");
     refused("search foo c0", "unknown command 'search foo'; there are: ");
     refused("lab up foo", "unknown command 'lab up foo'; there are: overlay, nat-box");
+    refused("qualfiy", "unknown command 'qualfiy'; did you mean qualify? There are: qualify, ");
+    refused("inspect wacth", "unknown command 'inspect wacth'; did you mean watch? There are: ");
+    refused("qualify x --onyl dns-race", "'qualify' has no option '--onyl'; did you mean --only?");
+    refused("inspect dump --jsno", "'inspect dump' has no option '--jsno'; did you mean --json?");
+    refused("--verison", "pathproof has no option '--verison'; did you mean --version?");
+    refused("qualify x",
+            "'qualify' takes no further argument: 'x'\nTry 'pathproof qualify --help'");
+    refused("repro dns-rcae", "unknown scenario 'dns-rcae'; did you mean dns-race? There are: ");
+    refused("help qualfiy", "unknown command 'qualfiy'; did you mean qualify?");
     refused("offload check c0 --tester-netns nosuch", "--tester-netns requires --tester");
 }
 

@@ -148,7 +148,7 @@ BOOST_AUTO_TEST_CASE(two_runs_at_once_are_refused_and_the_live_one_is_not_touche
 
     const auto second = Journal::open("pathproof second");
     BOOST_REQUIRE(!second);
-    BOOST_TEST((second.error().code == ErrorCode::kUnavailable));
+    BOOST_TEST((second.error().code == ErrorCode::kBusy));
     BOOST_TEST(contains(second.error().message, "pid " + std::to_string(run.pid())));
     BOOST_TEST(contains(second.error().message, "'pathproof doomed'"));
     const auto restored = restore_all();

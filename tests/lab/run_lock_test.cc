@@ -19,7 +19,7 @@ BOOST_AUTO_TEST_CASE(a_second_run_is_refused_and_told_who_the_first_is) {
     BOOST_REQUIRE(first);
     const auto second = RunLock::take(run, "pathproof repro");
     BOOST_REQUIRE(!second);
-    BOOST_TEST((second.error().code == ErrorCode::kUnavailable));
+    BOOST_TEST((second.error().code == ErrorCode::kBusy));
     const std::string& sentence = second.error().message;
     BOOST_TEST(sentence.find("pid " + std::to_string(getpid())) != std::string::npos);
     BOOST_TEST(sentence.find("'pathproof qualify --lab veth'") != std::string::npos);

@@ -47,6 +47,30 @@ BOOST_AUTO_TEST_CASE(the_sample_goes_round_without_loss) {
     BOOST_TEST(check_consistency(*run).has_value());
 }
 
+BOOST_AUTO_TEST_CASE(the_report_and_its_parties_are_named_or_left_out) {
+    verdict::RunResult run = sample();
+    BOOST_TEST(json_text(run).find("\"parties\"") == std::string::npos);
+    run.id = "0d1c2b3a-0000-4000-8000-000000000001";
+    run.parties.laboratory = "Lab 7";
+    const auto read = from_json(json_text(run));
+    BOOST_REQUIRE_MESSAGE(read, read.error().message);
+    BOOST_TEST(read->id == run.id);
+    BOOST_TEST((read->parties == run.parties));
+    refused("/id", "7", "id");
+}
+
+BOOST_AUTO_TEST_CASE(an_older_report_reads_as_conditionally_qualified) {
+    ordered_json document = ordered_json::parse(sample_text());
+    document["verdict"] = "QUALIFIED WITH EXCEPTIONS";
+    document.erase("areas");
+    for (ordered_json& scenario : document["scenarios"]) {
+        scenario.erase("area");
+    }
+    const auto run = from_json(document.dump());
+    BOOST_REQUIRE_MESSAGE(run, run.error().message);
+    BOOST_TEST((run->verdict == verdict::RunVerdict::kConditionallyQualified));
+}
+
 BOOST_AUTO_TEST_CASE(roles_parts_and_exposure_go_round_without_loss) {
     using namespace verdict;
     RunResult run = sample();

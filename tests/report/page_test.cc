@@ -43,7 +43,7 @@ BOOST_AUTO_TEST_CASE(hostile_strings_are_harmless_on_the_page) {
 }
 
 BOOST_AUTO_TEST_CASE(every_run_verdict_has_a_page_that_says_it) {
-    for (RunVerdict verdict : {RunVerdict::kQualified, RunVerdict::kQualifiedWithExceptions,
+    for (RunVerdict verdict : {RunVerdict::kQualified, RunVerdict::kConditionallyQualified,
                                RunVerdict::kNotQualified, RunVerdict::kIncomplete}) {
         for (const char* evidence_class : {"physical", "virtual", "simulated"}) {
             const std::string page =
@@ -54,6 +54,27 @@ BOOST_AUTO_TEST_CASE(every_run_verdict_has_a_page_that_says_it) {
             BOOST_TEST(page.find(subject_of(evidence_class)) != std::string::npos);
         }
     }
+}
+
+BOOST_AUTO_TEST_CASE(what_was_tested_stands_before_the_scenarios) {
+    RunResult run = sample();
+    run.id = "0d1c2b3a-0000-4000-8000-000000000001";
+    run.parties = {.laboratory = "Lab <7>", .place = "", .customer = "", .operator_name = "N. N."};
+    run.environment.push_back({"DUT device eth7 of the offload truth table",
+                               {{"driver", "ice", Fact::Status::kRead, ""},
+                                {"firmware", "", Fact::Status::kAbsent, ""},
+                                {"bus", "0000:3b:00.0", Fact::Status::kRead, ""}}});
+    const std::string page = html_page(run);
+    BOOST_TEST(well_formed(page));
+    const std::size_t at = page.find("id=\"certificate\"");
+    BOOST_REQUIRE(at != std::string::npos);
+    BOOST_TEST(at < page.find("class=\"overview\""));
+    for (const char* part : {"0d1c2b3a-0000-4000-8000-000000000001", "Lab &lt;7&gt;", "N. N.",
+                             "driver ice, bus 0000:3b:00.0"}) {
+        BOOST_TEST(page.find(part, at) != std::string::npos, part);
+    }
+    BOOST_TEST(page.find("<dt>Customer</dt>") == std::string::npos);
+    BOOST_TEST(page.find("<title>CONDITIONALLY QUALIFIED of DUT device eth7") != std::string::npos);
 }
 
 BOOST_AUTO_TEST_CASE(only_physical_evidence_speaks_of_hardware) {

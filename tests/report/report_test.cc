@@ -265,7 +265,7 @@ BOOST_AUTO_TEST_CASE(the_summary_says_verdict_finding_cause_and_cure_in_100_colu
     const auto run = sample();
     const std::string text = summary(run);
     for (const char* part :
-         {"QUALIFIED WITH EXCEPTIONS", "of the software path", "vxlan-checksum  REPRODUCED",
+         {"CONDITIONALLY QUALIFIED", "of the software path", "vxlan-checksum  REPRODUCED",
           "1 of 16 combinations", "local checksum offload", "ethtool -K vx", "(shown in this run)",
           "pathproof qualify --lab veth --seed 7216433971"}) {
         BOOST_TEST(text.find(part) != std::string::npos, part);
@@ -274,6 +274,19 @@ BOOST_AUTO_TEST_CASE(the_summary_says_verdict_finding_cause_and_cure_in_100_colu
     for (std::string line; std::getline(lines, line);) {
         BOOST_TEST(line.size() <= 100, line);
     }
+}
+
+BOOST_AUTO_TEST_CASE(the_summary_has_a_line_for_each_area_and_repro_says_what_it_reproduced) {
+    auto run = sample();
+    run.scenarios[1].area = verdict::Area::kResolvers;
+    BOOST_TEST(summary(run).find("  kernel path        CONDITIONALLY QUALIFIED: 1 failure") !=
+               std::string::npos);
+    BOOST_TEST(summary(run).find("  resolvers          CONDITIONALLY QUALIFIED: ") !=
+               std::string::npos);
+    run.options.command = "repro";
+    BOOST_TEST(summary(run).starts_with("REPRODUCED  "));
+    run.verdict = verdict::RunVerdict::kIncomplete;
+    BOOST_TEST(summary(run).starts_with("INCOMPLETE  "));
 }
 
 BOOST_AUTO_TEST_CASE(colour_is_there_only_when_asked_for) {

@@ -91,6 +91,15 @@ BOOST_AUTO_TEST_CASE(all_views_of_a_run_agree) {
         // Where the exit code is 0 nothing is red; where it is not, something is.
         BOOST_TEST((exit_code == 0) == (counts.failures + counts.errors == 0 && exit_code == 0));
 
+        // A cell that failed is passed to no machine.
+        std::size_t passed = 0;
+        for (const ScenarioResult& scenario : run.scenarios) {
+            for (const Cell& cell : all_cells(scenario)) {
+                passed += cell.verdict == CellVerdict::kPass ? 1 : 0;
+            }
+        }
+        BOOST_TEST(counts.tests - counts.failures - counts.errors - counts.skipped == passed);
+
         const std::string xml = junit_xml(*back, exit_code);
         BOOST_TEST(matches(xml, "<failure ") == counts.failures + (exit_code == 1 ? 1 : 0));
         BOOST_TEST(matches(xml, "<error ") == counts.errors + (exit_code == 3 ? 1 : 0));
@@ -139,6 +148,34 @@ BOOST_AUTO_TEST_CASE(all_views_of_a_run_agree) {
         BOOST_TEST(html_page(*back).find(std::string("<h1>") + name(run.verdict)) !=
                    std::string::npos);
     }
+}
+
+BOOST_AUTO_TEST_CASE(a_failure_whose_cure_was_shown_is_told_with_its_condition) {
+    RunResult run{
+        .verdict = RunVerdict::kConditionallyQualified,
+        .evidence_class = "virtual",
+        .started_at = "2026-11-23T00:00:00Z",
+        .scenarios = {
+            {.id = "vxlan-checksum",
+             .verdict = ScenarioVerdict::kReproduced,
+             .cure = "`ethtool -K vx tx off`",
+             .cells = {
+                 {.id = "a", .verdict = CellVerdict::kFail, .reason = "12 wrong", .seconds = 1.5},
+                 {.id = "b", .verdict = CellVerdict::kPass}}}}};
+    const std::string xml = junit_xml(run, 0);
+    BOOST_TEST(xml.find("<skipped message=\"condition: `ethtool -K vx tx off` (as found: 12 "
+                        "wrong)\"/>") != std::string::npos);
+    BOOST_TEST(xml.find("name=\"a\" time=\"1.500\"") != std::string::npos);
+    BOOST_TEST(junit_xml(run, 1).find("<failure type=\"FAIL\" message=\"12 wrong\"/>") !=
+               std::string::npos);
+    const std::string lines = ktap(run, 0);
+    BOOST_TEST(matches(lines, "^    ok 1 a # XFAIL condition: ") == 1u);
+    BOOST_TEST(matches(lines, "^ok 1 vxlan-checksum # XFAIL condition: ") == 1u);
+    BOOST_TEST(matches(ktap(run, 1), "^not ok 1 vxlan-checksum$") == 1u);
+    BOOST_TEST(summary_markdown(run, 0).find("| vxlan-checksum | \\`ethtool") != std::string::npos);
+    const auto netdev = nlohmann::json::parse(netdev_json(run, 0, {}));
+    BOOST_TEST(netdev["results"][0]["result"] == "skip");
+    BOOST_TEST(netdev["results"][0]["results"][0]["result"] == "skip");
 }
 
 BOOST_AUTO_TEST_CASE(no_text_of_a_run_makes_lines_or_directives_of_its_own) {

@@ -3,6 +3,7 @@
 #include <string>
 
 #include "harness/run/exit_code.h"
+#include "harness/run/expected.h"
 #include "harness/run/request.h"
 #include "harness/run/views.h"
 
@@ -56,6 +57,37 @@ BOOST_AUTO_TEST_CASE(offload_check_fails_where_a_row_has_a_finding) {
     BOOST_TEST(exit_code_of(result) == 1);
     result.verdict = verdict::RunVerdict::kIncomplete;
     BOOST_TEST(exit_code_of(result) == 3);
+}
+
+BOOST_AUTO_TEST_CASE(a_strict_run_fails_by_a_failure_whose_cure_was_shown) {
+    verdict::RunResult result = result_of("qualify", verdict::ScenarioVerdict::kReproduced,
+                                          verdict::RunVerdict::kConditionallyQualified);
+    result.scenarios.front().cells = {{.id = "a", .verdict = verdict::CellVerdict::kPass}};
+    result.scenarios.front().controls = {{.id = "c", .verdict = verdict::CellVerdict::kFail}};
+    const Expected strict{.baseline = std::nullopt, .strict = true};
+    BOOST_TEST(strict.judge(result, 0) == 0);  // a control is no failure of the system
+    result.scenarios.front().cells.push_back({.id = "b", .verdict = verdict::CellVerdict::kFail});
+    BOOST_TEST(Expected{}.judge(result, 0) == 0);
+    BOOST_TEST(strict.judge(result, 3) == 3);
+    BOOST_TEST((result.verdict == verdict::RunVerdict::kConditionallyQualified));
+    BOOST_TEST(strict.judge(result, 0) == 1);
+    BOOST_TEST((result.verdict == verdict::RunVerdict::kNotQualified));
+    BOOST_TEST(result.reasons.front() ==
+               "By --strict 1 failing cell counts against it, whatever cure was shown.");
+}
+
+BOOST_AUTO_TEST_CASE(the_verdict_agrees_with_what_a_baseline_makes_of_the_run) {
+    verdict::RunResult result = result_of("qualify", verdict::ScenarioVerdict::kReproduced,
+                                          verdict::RunVerdict::kConditionallyQualified);
+    result.scenarios.front().cells = {
+        {.id = "a", .verdict = verdict::CellVerdict::kFail, .reason = "r", .cause = "mtu"}};
+    const Expected empty{.baseline = compare::Baseline{.file = "f", .known = {}}};
+    BOOST_TEST(empty.judge(result, 0) == 1);
+    BOOST_TEST((result.verdict == verdict::RunVerdict::kNotQualified));
+    const Expected knows{.baseline = compare::Baseline{
+                             .file = "f", .known = {{.id = "offload-truth/a", .reason = "bug 7"}}}};
+    BOOST_TEST(knows.judge(result, 1) == 0);
+    BOOST_TEST((result.verdict == verdict::RunVerdict::kConditionallyQualified));
 }
 
 BOOST_AUTO_TEST_CASE(a_request_is_refused_before_anything_is_run) {

@@ -63,7 +63,7 @@ BOOST_AUTO_TEST_CASE(what_a_lab_cannot_run_is_said_and_decides_nothing) {
     BOOST_TEST((judged({not_run, clean()}, "vxlan-checksum: Not run on this lab") ==
                 RunVerdict::kQualified));
     BOOST_TEST((judged({reproduced(), not_run}, "Not run on this lab") ==
-                RunVerdict::kQualifiedWithExceptions));
+                RunVerdict::kConditionallyQualified));
     BOOST_TEST((judged({not_run}, "no scenario was run") == RunVerdict::kIncomplete));
     BOOST_TEST((judged({not_run}, "Not run on this lab") == RunVerdict::kIncomplete));
     ScenarioResult not_so = not_run;
@@ -71,9 +71,38 @@ BOOST_AUTO_TEST_CASE(what_a_lab_cannot_run_is_said_and_decides_nothing) {
     BOOST_TEST((judged({not_so, clean()}, "and b is FAIL") == RunVerdict::kIncomplete));
 }
 
+BOOST_AUTO_TEST_CASE(each_area_has_its_own_verdict) {
+    ScenarioResult device{.id = "offload-truth",
+                          .area = Area::kDevice,
+                          .verdict = ScenarioVerdict::kNoDefectFound,
+                          .cells = {cell("a", CellVerdict::kPass)}};
+    device.truth_tables = {{.rows = {{.observed = {{.frames = 300}, {.frames = 40}}}}}};
+    ScenarioResult pods{.id = "pod-paths",
+                        .area = Area::kCni,
+                        .verdict = ScenarioVerdict::kNotRun,
+                        .cells = {cell("a", CellVerdict::kSkip)}};
+    ScenarioResult open = clean();
+    open.area = Area::kResolvers;
+    open.unexplained = 3;
+    const auto areas = judge_areas({reproduced(), clean(), device, pods, open});
+    BOOST_REQUIRE(areas.size() == 3u);  // of pods nothing was run
+    BOOST_TEST((areas[0].area == Area::kDevice));
+    BOOST_TEST((areas[0].verdict == RunVerdict::kQualified));
+    BOOST_TEST(areas[0].sentence == "no defect in 340 judged frames");
+    BOOST_TEST((areas[1].area == Area::kKernelPath));
+    BOOST_TEST((areas[1].verdict == RunVerdict::kConditionallyQualified));
+    BOOST_TEST(areas[1].sentence == "1 failure, its cure shown in this run: vxlan-checksum");
+    BOOST_TEST((areas[2].verdict == RunVerdict::kIncomplete));
+    BOOST_TEST(areas[2].sentence.find("3 lost or wrong answers") != std::string::npos);
+    ScenarioResult exposed = clean();
+    exposed.verdict = ScenarioVerdict::kExposed;
+    BOOST_TEST(judge_areas({exposed})[0].sentence ==
+               "no failure in 2 cells; exposed without harm: dns-race");
+}
+
 BOOST_AUTO_TEST_CASE(a_failure_with_cause_and_cure_is_an_exception) {
     BOOST_TEST((judged({reproduced(), clean()}, "cure shown in this run") ==
-                RunVerdict::kQualifiedWithExceptions));
+                RunVerdict::kConditionallyQualified));
 }
 
 BOOST_AUTO_TEST_CASE(a_failure_without_a_cause_or_cure_is_not_qualified) {
@@ -114,7 +143,7 @@ BOOST_AUTO_TEST_CASE(what_could_not_be_measured_makes_the_run_incomplete) {
 BOOST_AUTO_TEST_CASE(a_skip_needs_a_reason) {
     ScenarioResult explained = reproduced();
     explained.cells.push_back(cell("ipv6", CellVerdict::kSkip, "no IPv6 in this kernel"));
-    BOOST_TEST((judged({explained}, "cure shown") == RunVerdict::kQualifiedWithExceptions));
+    BOOST_TEST((judged({explained}, "cure shown") == RunVerdict::kConditionallyQualified));
     explained.cells.back().reason.clear();
     BOOST_TEST(
         (judged({explained}, "cell ipv6 was skipped without a reason") == RunVerdict::kIncomplete));
@@ -176,7 +205,7 @@ BOOST_AUTO_TEST_CASE(a_truth_table_speaks_of_defects_not_of_reproductions) {
     BOOST_TEST((judged({clean(), without_defect()}, "reproduced its failure or found a defect") ==
                 RunVerdict::kQualified));
     BOOST_TEST((judged({with_defect()}, "a defect was found, its cause named") ==
-                RunVerdict::kQualifiedWithExceptions));
+                RunVerdict::kConditionallyQualified));
     ScenarioResult uncured = with_defect();
     uncured.cure_shown = false;
     BOOST_TEST((judged({uncured}, "a defect was found, and no cure") == RunVerdict::kNotQualified));
@@ -190,7 +219,7 @@ BOOST_AUTO_TEST_CASE(a_truth_table_speaks_of_defects_not_of_reproductions) {
 BOOST_AUTO_TEST_CASE(a_defect_needs_a_failing_cell_and_a_control_may_be_missing_but_not_fail) {
     ScenarioResult bare = with_defect();
     bare.controls.clear();
-    BOOST_TEST((judged({bare}, "a defect was found") == RunVerdict::kQualifiedWithExceptions));
+    BOOST_TEST((judged({bare}, "a defect was found") == RunVerdict::kConditionallyQualified));
     bare.cells.front().verdict = CellVerdict::kPass;
     BOOST_TEST((judged({bare}, "it says DEFECT FOUND, but no cell") == RunVerdict::kIncomplete));
     ScenarioResult doubtful = with_defect();
@@ -250,7 +279,7 @@ BOOST_AUTO_TEST_CASE(a_part_of_a_scenario_lacks_nothing_that_was_not_asked_for) 
     part.controls.clear();
     part.part = "broken,cured";
     BOOST_TEST((judged({part}, "only the cells that match broken,cured were run") ==
-                RunVerdict::kQualifiedWithExceptions));
+                RunVerdict::kConditionallyQualified));
     part.controls = {cell("plain", CellVerdict::kInconclusive)};
     BOOST_TEST((judged({part}, "control plain is inconclusive") == RunVerdict::kIncomplete));
 }
@@ -300,9 +329,9 @@ BOOST_AUTO_TEST_CASE(no_set_of_values_gets_a_verdict_that_its_cells_contradict) 
         const auto [verdict, reasons] = judge_run(run);
         BOOST_REQUIRE(!reasons.empty());
         const bool good =
-            verdict == RunVerdict::kQualified || verdict == RunVerdict::kQualifiedWithExceptions;
+            verdict == RunVerdict::kQualified || verdict == RunVerdict::kConditionallyQualified;
         qualified += verdict == RunVerdict::kQualified ? 1 : 0;
-        excepted += verdict == RunVerdict::kQualifiedWithExceptions ? 1 : 0;
+        excepted += verdict == RunVerdict::kConditionallyQualified ? 1 : 0;
         bool any_failure = false;
         bool system_at_fault = false;  // by any cell or scenario that speaks of the system
         for (const ScenarioResult& scenario : run) {

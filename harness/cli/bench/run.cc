@@ -8,6 +8,7 @@
 
 #include "dataplane/base/clock.h"
 #include "dataplane/base/new_file.h"
+#include "dataplane/base/version.h"
 #include "harness/bench/clocks.h"
 #include "harness/fingerprint/host.h"
 #include "harness/lab/privilege.h"
@@ -114,10 +115,10 @@ Result<Measured> measure(const BenchRun& run) {
     bench::BenchResult result{
         .name = run.name,
         .command = run.command,
-        .version = PATHPROOF_VERSION,
+        .version = version(),
         .started_at = utc_now(),
         .tools = run.tools,
-        .environment = fingerprint::read_environment({.pathproof_version = PATHPROOF_VERSION}),
+        .environment = fingerprint::read_environment({.pathproof_version = version()}),
         .experiments = {}};
     result.environment.push_back(bench::clock_facts());
     const bool journalled = std::ranges::any_of(run.steps, &BenchStep::namespaces) &&
