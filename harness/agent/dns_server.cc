@@ -4,6 +4,7 @@
 #include <sys/socket.h>
 #include <sys/uio.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstring>
@@ -26,8 +27,9 @@ namespace {
 
 using Bytes = std::vector<std::uint8_t>;
 
-// RFC 1035 section 4.2.1; we do not speak EDNS, so this is the limit of an answer over UDP.
-constexpr std::size_t kMostUdpAnswer = 512;
+constexpr std::size_t kPlainUdpAnswer = 512;  // RFC 1035 section 4.2.1: without EDNS
+constexpr std::uint16_t kOptRecord =
+    41;  // RFC 6891 section 6.1.2: its class is the size that is taken
 constexpr std::size_t kMostDatagram = 4096;
 constexpr std::size_t kMostAnswer = 65535;
 constexpr int kDatagramsPerTurn = 64;
@@ -167,8 +169,8 @@ struct KernelDnsServer final : DnsServer {
     Status take_rules();
     const DnsRule* rule_for(const frame::DnsQuestion& question) const;
     bool loses(const frame::DnsQuestion& question);
-    Reply answer(std::span<const std::uint8_t> query, std::size_t most_bytes,
-                 const frame::Endpoint& client, bool by_tcp);
+    std::size_t largest_answer(std::uint16_t edns_bytes, bool by_tcp) const;
+    Reply answer(std::span<const std::uint8_t> query, const frame::Endpoint& client, bool by_tcp);
     void serve_udp();
     void serve_connection(const std::shared_ptr<Connection>& connection);
     void read_connection(Connection& connection);
@@ -230,8 +232,19 @@ bool KernelDnsServer::loses(const frame::DnsQuestion& question) {
     return false;
 }
 
-Reply KernelDnsServer::answer(std::span<const std::uint8_t> query, std::size_t most_bytes,
-                              const frame::Endpoint& client, bool by_tcp) {
+std::size_t KernelDnsServer::largest_answer(std::uint16_t edns_bytes, bool by_tcp) const {
+    if (by_tcp) {
+        return kMostAnswer;
+    }
+    if (given.ignores_query_size) {
+        return given.largest_udp;
+    }
+    return std::min<std::size_t>(given.largest_udp,
+                                 std::max<std::size_t>(edns_bytes, kPlainUdpAnswer));
+}
+
+Reply KernelDnsServer::answer(std::span<const std::uint8_t> query, const frame::Endpoint& client,
+                              bool by_tcp) {
     const std::int64_t now = realtime_ns();
     frame::DnsReader reader(query);
     const frame::DnsHeader& header = reader.header();
@@ -242,14 +255,19 @@ Reply KernelDnsServer::answer(std::span<const std::uint8_t> query, std::size_t m
     if (!question) {
         return {};
     }
+    std::uint16_t edns_bytes = 0;
+    while (const auto record = reader.next_record()) {
+        edns_bytes = record->type == kOptRecord ? record->record_class : edns_bytes;
+    }
     const DnsRule* rule = rule_for(*question);
     const bool withheld =
         loses(*question) || (rule != nullptr && rule->says == DnsRule::Says::kNothing);
     std::vector<frame::IpAddress> addresses;
     for (const frame::IpAddress& address : {rule == nullptr ? options.address : rule->address,
                                             rule == nullptr ? options.address6 : rule->address6}) {
-        if (!is_unspecified(address)) {
-            addresses.push_back(address);
+        for (std::uint16_t n = 0;
+             !is_unspecified(address) && n < (rule == nullptr ? 1 : rule->addresses); ++n) {
+            addresses.push_back(address.plus(n));
         }
     }
     frame::DnsAnswer content;
@@ -260,6 +278,14 @@ Reply KernelDnsServer::answer(std::span<const std::uint8_t> query, std::size_t m
     content.addresses = of_internet ? std::span<const frame::IpAddress>(addresses)
                                     : std::span<const frame::IpAddress>();
     content.cname = rule != nullptr && rule->cname && of_internet ? &outside() : nullptr;
+    Bytes message;
+    if (!withheld) {
+        message.resize(largest_answer(edns_bytes, by_tcp));
+        message.resize(frame::write_answer(message, query, content));
+    }
+    if (!message.empty() && rule != nullptr && rule->says == DnsRule::Says::kRubbish) {
+        spoil(message);
+    }
     if (given.keep_log) {
         const std::lock_guard lock(log_mutex);
         if (log.size() < kMostLogged) {
@@ -270,18 +296,13 @@ Reply KernelDnsServer::answer(std::span<const std::uint8_t> query, std::size_t m
                            .name = question->name.to_text(),
                            .type = question->type,
                            .answered = !withheld,
-                           .rcode = static_cast<std::uint8_t>(content.rcode)});
+                           .rcode = static_cast<std::uint8_t>(content.rcode),
+                           .edns_bytes = edns_bytes,
+                           .answer_bytes = static_cast<std::uint32_t>(message.size()),
+                           .truncated = frame::DnsReader(message).header().truncated});
         }
     }
-    if (withheld) {
-        return {.message = {}, .withheld = true};
-    }
-    Bytes message(most_bytes);
-    message.resize(frame::write_answer(message, query, content));
-    if (rule != nullptr && rule->says == DnsRule::Says::kRubbish && !message.empty()) {
-        spoil(message);
-    }
-    return {.message = std::move(message)};
+    return {.message = std::move(message), .withheld = withheld};
 }
 
 void KernelDnsServer::serve_udp() {
@@ -291,8 +312,7 @@ void KernelDnsServer::serve_udp() {
             return;
         }
         Bytes message =
-            answer(question->message, kMostUdpAnswer, to_endpoint(question->peer.storage), false)
-                .message;
+            answer(question->message, to_endpoint(question->peer.storage), false).message;
         if (message.empty()) {
             continue;
         }
@@ -343,7 +363,7 @@ void KernelDnsServer::take_queries(const std::shared_ptr<Connection>& connection
         if (!query) {
             return;
         }
-        auto [message, withheld] = answer(*query, kMostAnswer, connection->peer, true);
+        auto [message, withheld] = answer(*query, connection->peer, true);
         if (withheld) {
             continue;
         }
@@ -418,7 +438,7 @@ Result<std::unique_ptr<DnsServer>> DnsServer::start(const DnsServerOptions& opti
     TRY(doing(own.bind_both(), "DNS server"));
     own.reactor = TRY(Reactor::create());
     TRY(own.reactor->watch(own.udp.get(), EPOLLIN, [&own] { own.serve_udp(); }));
-    TRY(accept_all(*own.reactor, own.tcp.get(), [&own](Fd socket) {
+    const auto take_connection = [&own](Fd socket) {
         const int descriptor = socket.get();
         auto connection = std::make_shared<Connection>();
         connection->socket = std::move(socket);
@@ -431,7 +451,12 @@ Result<std::unique_ptr<DnsServer>> DnsServer::start(const DnsServerOptions& opti
                                [&own, connection] { own.serve_connection(connection); })) {
             own.connections[descriptor] = connection;
         }
-    }));
+    };
+    if (rules.serves_tcp) {
+        TRY(accept_all(*own.reactor, own.tcp.get(), take_connection));
+    } else {
+        own.tcp.reset();
+    }
     own.reactor->start();
     return server;
 }

@@ -26,6 +26,7 @@ struct DnsRule {
     std::uint8_t rcode = 0;
     bool cname = false;  // a CNAME record to kCnameTarget, which then owns the addresses
     frame::IpAddress address = {}, address6 = {};
+    std::uint16_t addresses = 1;  // so many in a row, the first of them `address` or `address6`
     // From the start of the server; 0: for ever.
     milliseconds from{0}, until{0};
     bool operator==(const DnsRule&) const = default;
@@ -45,6 +46,11 @@ struct DnsRules {
     std::vector<DnsRule> rules = {};
     std::vector<DnsLoss> losses = {};
     bool keep_log = false;
+    // The largest answer over UDP, in bytes; a larger one is cut and has TC. Lowered to what the query takes,
+    // 512 or its EDNS size (RFC 6891 section 6.2.5), unless `ignores_query_size`. Answers have no OPT record.
+    std::uint16_t largest_udp = 512;
+    bool ignores_query_size = false;
+    bool serves_tcp = true;  // or refuses connections
 };
 
 // A query as a server took it.
@@ -57,6 +63,9 @@ struct DnsQueryRecord {
     std::uint16_t type = 0;
     bool answered = false;  // or left without an answer, as its rules and losses say
     std::uint8_t rcode = 0;
+    std::uint16_t edns_bytes = 0;  // that the query takes by UDP; 0: it says nothing, and takes 512
+    std::uint32_t answer_bytes = 0;  // without the lower headers
+    bool truncated = false;          // TC of the answer
     bool operator==(const DnsQueryRecord&) const = default;
 };
 

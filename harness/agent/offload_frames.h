@@ -68,7 +68,8 @@ struct CapturedFrame {
 PACKED_FIELDS(CapturedFrame, bytes, length, checksum, request, vlan_tci, time_ns)
 
 struct CaptureOptions {
-    std::string device;
+    std::string
+        device;  // empty: every Ethernet device, with what is sent to this host's own addresses
     std::uint32_t most_frames = 16'384;  // more are counted, not kept
     std::uint32_t most_bytes = 65'550;   // of each frame
     // Not 0: TCP over IPv4 with one of these flags (netinet/tcp.h, TH_SYN ...), and nothing else.

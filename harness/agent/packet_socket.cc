@@ -57,7 +57,9 @@ Status listen_to_all(int socket, int device) {
 }  // namespace
 
 Result<PacketSocket> open_packet_socket(const std::string& device, PacketUse use) {
-    TRY(require_interface(device));
+    if (!device.empty()) {
+        TRY(require_interface(device));
+    }
     // Protocol 0 receives nothing until bind() says what.
     Fd socket =
         TRY(doing(open_socket(AF_PACKET, SOCK_RAW, 0), "open a packet socket on {}", device));
@@ -69,14 +71,14 @@ Result<PacketSocket> open_packet_socket(const std::string& device, PacketUse use
     sockaddr_ll address{};
     address.sll_family = AF_PACKET;
     address.sll_protocol = use == PacketUse::kReceive ? htons(kEveryProtocol) : 0;
-    address.sll_ifindex = static_cast<int>(if_nametoindex(device.c_str()));
+    address.sll_ifindex = device.empty() ? 0 : static_cast<int>(if_nametoindex(device.c_str()));
     if (bind(descriptor, reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) {
         return system_failure(fmt::format("bind a packet socket to {}", device), errno);
     }
-    if (use == PacketUse::kReceive) {
+    if (use == PacketUse::kReceive && !device.empty()) {
         TRY(listen_to_all(descriptor, address.sll_ifindex));
     }
-    const bool ethernet = has_ethernet_header(descriptor, device);
+    const bool ethernet = device.empty() || has_ethernet_header(descriptor, device);
     return PacketSocket{std::move(socket), address.sll_ifindex, ethernet};
 }
 

@@ -115,9 +115,9 @@ Result<LoadRun> look_up(scenario::Context& context, const Load& load, const Cure
                                             {"svc.cluster.local"}, cure.options("ndots:5"))}});
         }
         const auto before = TRY(hosts.packets());
-        const auto trails =
-            TRY(hosts.round(asked, {scenario::found_rule("example.com"), {.name = ".", .rcode = 3}},
-                            {}, kRoundTrip));
+        const auto trails = TRY(hosts.round(
+            asked, {.rules = {scenario::found_rule("example.com"), {.name = ".", .rcode = 3}}},
+            kRoundTrip));
         const auto after = TRY(hosts.packets());
         std::vector<double> times;
         for (const scenario::LookupTrail& trail : trails) {

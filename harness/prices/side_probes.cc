@@ -104,7 +104,7 @@ Result<Tried> look_up_with(scenario::Context& context, const std::string& rest,
             for (const resolver::Lookup& lookup : lookups) {
                 asked.push_back({.lookup = lookup});
             }
-            const auto trails = TRY(hosts.round(asked, rules, {}));
+            const auto trails = TRY(hosts.round(asked, {.rules = rules}));
             std::vector<resolver::Outcome> outcomes;
             std::ranges::transform(trails, std::back_inserter(outcomes),
                                    &scenario::LookupTrail::outcome);

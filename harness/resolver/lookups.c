@@ -10,7 +10,8 @@
  * begins PER_SECOND of them a second, whatever becomes of those before, and writes a line for each that
  * ended, in that order:
  *
- *     INDEX OUTCOME MICROSECONDS ADDRESS...        OUTCOME: ok, EAI_NONAME, ..., killed (at its limit)
+ *     INDEX OUTCOME MICROSECONDS ADDRESS... [+N]   OUTCOME: ok, EAI_NONAME, ..., killed (at its limit);
+ *                                                  +N: so many more addresses than the line holds
  *     INDEX error WORDS                            the lookup could not be made
  *
  * PROGRAM INDEX FAMILY NAME looks the name up in the place of this C library, and writes that line to its
@@ -168,16 +169,25 @@ static _Noreturn void look_up(const struct lookup* lookup, const char* program, 
     const long long took = now_us() - began;
     char line[MOST_LINE];
     int length = snprintf(line, sizeof line, "%zu %s %lld", index, outcome_name(code), took);
+    int more = 0;
+    enum { MORE_TEXT = sizeof " +2147483647" };
     for (struct addrinfo* each = code == 0 ? found : NULL; each != NULL; each = each->ai_next) {
         const void* const address =
             each->ai_family == AF_INET
                 ? (const void*)&((const struct sockaddr_in*)each->ai_addr)->sin_addr
                 : (const void*)&((const struct sockaddr_in6*)each->ai_addr)->sin6_addr;
         char text[INET6_ADDRSTRLEN];
-        if (inet_ntop(each->ai_family, address, text, sizeof text) != NULL &&
-            length + (int)sizeof text + 2 < MOST_LINE) {
-            length += snprintf(line + length, sizeof line - (size_t)length, " %s", text);
+        if (inet_ntop(each->ai_family, address, text, sizeof text) == NULL) {
+            continue;
         }
+        if (length + (int)sizeof text + MORE_TEXT + 2 < MOST_LINE) {
+            length += snprintf(line + length, sizeof line - (size_t)length, " %s", text);
+        } else {
+            ++more;
+        }
+    }
+    if (more != 0) {
+        length += snprintf(line + length, sizeof line - (size_t)length, " +%d", more);
     }
     line[length++] = '\n';
     say(out, line, length);

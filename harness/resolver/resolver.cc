@@ -97,7 +97,11 @@ Result<std::vector<Outcome>> read_outcomes(const std::string& said, std::size_t 
         words >> microseconds;
         outcome.milliseconds = microseconds / 1000;
         for (std::string address; words >> address;) {
-            outcome.addresses.push_back(address);
+            if (address.starts_with('+')) {
+                outcome.unlisted = std::strtoull(address.c_str() + 1, nullptr, 10);
+            } else {
+                outcome.addresses.push_back(address);
+            }
         }
         if (outcomes[index].word.empty()) {  // or it ended while it was being killed
             outcomes[index] = std::move(outcome);

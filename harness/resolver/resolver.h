@@ -38,7 +38,9 @@ struct Outcome {
     // "killed": it did not end in time.
     std::string word;
     double milliseconds = 0;
-    std::vector<std::string> addresses;
+    std::vector<std::string> addresses;  // the first of them
+    std::uint64_t unlisted = 0;          // further ones
+    std::uint64_t address_count() const { return addresses.size() + unlisted; }
     bool ok() const { return word == "ok"; }
     // As far as the resolver could find out, there is no such name, or no address of it.
     bool no_name() const {

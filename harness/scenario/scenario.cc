@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <utility>
 
 #include "dataplane/base/join_each.h"
 #include "harness/scenario/offload_truth/offload_truth.h"
@@ -12,6 +13,7 @@
 #include "harness/scenario/pods/pod_paths.h"
 #include "harness/scenario/race/race_experiments.h"
 #include "harness/scenario/resolvers/dns_tcp_limit.h"
+#include "harness/scenario/resolvers/large_answer.h"
 #include "harness/scenario/resolvers/nodelocal.h"
 #include "harness/scenario/resolvers/search_path.h"
 #include "harness/scenario/resolvers/split_answer.h"
@@ -40,15 +42,38 @@ bool matches(const std::string& pattern, const std::string& cell) {
 }  // namespace
 
 const std::vector<Scenario>& all_scenarios() {
-    static const std::vector<Scenario> scenarios = {
-        vxlan_checksum_scenario(),  dns_race_scenario(),        snat_race_scenario(),
-        offload_truth_scenario(),   snat_timestamps_scenario(), stale_udp_scenario(),
-        bridge_unnat_scenario(),    stale_endpoint_scenario(),  table_full_scenario(),
-        snat_exhaustion_scenario(), pmtu_blackhole_scenario(),  invalid_rst_scenario(),
-        ipvs_reuse_scenario(),      search_path_scenario(),     split_answer_scenario(),
-        dns_tcp_limit_scenario(),   nodelocal_scenario(),       pod_paths_scenario(),
-        pod_residue_scenario(),     pod_churn_scenario(),
+    using enum verdict::Area;
+    static const std::vector<std::pair<verdict::Area, Scenario>> rows = {
+        {kKernelPath, vxlan_checksum_scenario()},
+        {kKernelPath, dns_race_scenario()},
+        {kKernelPath, snat_race_scenario()},
+        {kDevice, offload_truth_scenario()},
+        {kKernelPath, snat_timestamps_scenario()},
+        {kKernelPath, stale_udp_scenario()},
+        {kKernelPath, bridge_unnat_scenario()},
+        {kKernelPath, stale_endpoint_scenario()},
+        {kKernelPath, table_full_scenario()},
+        {kKernelPath, snat_exhaustion_scenario()},
+        {kKernelPath, pmtu_blackhole_scenario()},
+        {kKernelPath, invalid_rst_scenario()},
+        {kKernelPath, ipvs_reuse_scenario()},
+        {kResolvers, search_path_scenario()},
+        {kResolvers, split_answer_scenario()},
+        {kResolvers, dns_tcp_limit_scenario()},
+        {kResolvers, large_answer_scenario()},
+        {kResolvers, nodelocal_scenario()},
+        {kCni, pod_paths_scenario()},
+        {kCni, pod_residue_scenario()},
+        {kCni, pod_churn_scenario()},
     };
+    static const std::vector<Scenario> scenarios = [] {
+        std::vector<Scenario> all;
+        for (const auto& [area, scenario] : rows) {
+            all.push_back(scenario);
+            all.back().area = area;
+        }
+        return all;
+    }();
     return scenarios;
 }
 
@@ -157,6 +182,7 @@ Result<verdict::ScenarioResult> run_scenario(const Scenario& scenario, Context& 
     auto result = TRY(scenario.run(context));
     result.id = scenario.id;
     result.title = scenario.title;
+    result.area = scenario.area;
     result.question = result.question.empty() ? scenario.question : result.question;
     result.seconds =
         std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
@@ -167,6 +193,7 @@ verdict::ScenarioResult not_run(const Scenario& scenario, const std::string& why
     verdict::ScenarioResult result{.id = scenario.id,
                                    .title = scenario.title,
                                    .question = scenario.question,
+                                   .area = scenario.area,
                                    .verdict = verdict::ScenarioVerdict::kNotRun,
                                    .headline = "Not run on this lab: " + why + "."};
     for (const std::string& id :

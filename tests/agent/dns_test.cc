@@ -240,6 +240,66 @@ BOOST_AUTO_TEST_CASE(a_rule_of_a_name_that_is_none_is_refused) {
     }
 }
 
+// A query with an OPT record that offers so many bytes over UDP; 0: without one.
+Bytes query_taking(std::uint16_t edns_bytes) {
+    Bytes query = make_query(9, frame::kDnsTypeA);
+    if (edns_bytes != 0) {
+        query[11] = 1;  // ARCOUNT
+        const auto high = static_cast<std::uint8_t>(edns_bytes >> 8);
+        const auto low = static_cast<std::uint8_t>(edns_bytes);
+        query.insert(query.end(), {0, 0, 41, high, low, 0, 0, 0, 0, 0, 0});
+    }
+    return query;
+}
+
+BOOST_AUTO_TEST_CASE(a_large_answer_is_cut_at_what_the_server_sends_and_the_query_takes) {
+    struct Row {
+        std::uint16_t largest_udp, edns_bytes;
+        bool ignores;
+        std::size_t at_most;
+        bool truncated;
+    };
+    for (const Row& row : {Row{512, 0, false, 512, true}, Row{512, 4096, false, 512, true},
+                           Row{4096, 0, false, 512, true}, Row{4096, 1232, false, 1232, true},
+                           Row{1232, 4096, false, 1232, true}, Row{4096, 100, false, 512, true},
+                           Row{4096, 0, true, 4096, false}, Row{4096, 4096, false, 4096, false}}) {
+        const auto server = DnsServer::start(
+            {.listen = endpoint("127.0.0.1:0")},
+            {.rules = {{.name = ".", .address = ip("203.0.113.1"), .addresses = 200}},
+             .keep_log = true,
+             .largest_udp = row.largest_udp,
+             .ignores_query_size = row.ignores});
+        BOOST_REQUIRE_MESSAGE(server, server.error().message);
+        const Fd client = connected((*server)->endpoint(), SOCK_DGRAM);
+        const Bytes query = query_taking(row.edns_bytes);
+        BOOST_REQUIRE(send(client.get(), query.data(), query.size(), 0) > 0);
+        Bytes answer(8192);
+        const ssize_t got = recv(client.get(), answer.data(), answer.size(), 0);
+        BOOST_REQUIRE(got > 0);
+        answer.resize(static_cast<std::size_t>(got));
+        BOOST_TEST_CONTEXT(row.largest_udp << " " << row.edns_bytes) {
+            BOOST_TEST(answer.size() <= row.at_most);
+            BOOST_TEST(answer.size() + 16 > (row.truncated ? row.at_most : 3200));
+            BOOST_TEST(frame::DnsReader(answer).header().truncated == row.truncated);
+            const auto log = (*server)->take_log();
+            BOOST_REQUIRE(log.size() == 1U);
+            BOOST_TEST(log[0].edns_bytes == row.edns_bytes);
+            BOOST_TEST(log[0].answer_bytes == answer.size());
+            BOOST_TEST(log[0].truncated == row.truncated);
+        }
+    }
+}
+
+BOOST_AUTO_TEST_CASE(a_server_without_tcp_refuses_connections) {
+    const auto server = DnsServer::start(
+        {.listen = endpoint("127.0.0.1:0"), .address = ip("203.0.113.5")}, {.serves_tcp = false});
+    BOOST_REQUIRE_MESSAGE(server, server.error().message);
+    const ProbeResult result =
+        lookup({.server = (*server)->endpoint(), .name = kName, .tcp = true});
+    BOOST_TEST(!result.ok);
+    BOOST_TEST(contains(result.outcome, "refused"), result.outcome);
+}
+
 BOOST_AUTO_TEST_CASE(the_addresses_are_those_of_the_server) {
     const auto server = server_at("127.0.0.1:0");
     const Fd client = connected(server->endpoint(), SOCK_DGRAM);

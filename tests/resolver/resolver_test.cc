@@ -20,11 +20,13 @@ BOOST_AUTO_TEST_CASE(a_request_is_its_line_and_its_resolv_conf) {
 
 BOOST_AUTO_TEST_CASE(outcomes_are_read_in_any_order_and_the_first_of_a_lookup_counts) {
     const auto outcomes = read_outcomes(
-        "1 EAI_AGAIN 5001234\n0 ok 1500 203.0.113.5 2001:db8::5\n0 killed 8000000\n", 2);
+        "1 EAI_AGAIN 5001234\n0 ok 1500 203.0.113.5 2001:db8::5 +31\n0 killed 8000000\n", 2);
     BOOST_REQUIRE_MESSAGE(outcomes, outcomes.error().message);
     BOOST_TEST((*outcomes)[0].ok());
     BOOST_TEST((*outcomes)[0].milliseconds == 1.5);
     BOOST_TEST((*outcomes)[0].addresses.size() == 2U);
+    BOOST_TEST((*outcomes)[0].address_count() == 33U);
+    BOOST_TEST((*outcomes)[1].address_count() == 0U);
     BOOST_TEST((*outcomes)[1].word == "EAI_AGAIN");
     BOOST_TEST((*outcomes)[1].milliseconds == 5001.234);
 }

@@ -17,9 +17,10 @@ BOOST_AUTO_TEST_CASE(names_and_brackets_of_each_scenario_fit) {
             ids.insert(each.id);
         }
     }
-    for (const char* id : {"ipvs-reuse", "table-full", "bridge-unnat", "invalid-rst", "stale-udp",
-                           "stale-endpoint", "snat-exhaustion", "snat-timestamps", "pmtu-blackhole",
-                           "search-path", "split-answer", "dns-tcp-limit", "nodelocal"}) {
+    for (const char* id :
+         {"ipvs-reuse", "table-full", "bridge-unnat", "invalid-rst", "stale-udp", "stale-endpoint",
+          "snat-exhaustion", "snat-timestamps", "pmtu-blackhole", "search-path", "split-answer",
+          "dns-tcp-limit", "large-answer", "nodelocal"}) {
         BOOST_TEST(ids.contains(id), id);
     }
 }

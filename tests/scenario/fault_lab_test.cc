@@ -46,7 +46,8 @@ BOOST_AUTO_TEST_CASE(bad_input_is_refused_with_a_sentence_and_nothing_is_changed
         {"repro", "no-such-scenario"},
         "vxlan-checksum, dns-race, snat-race, offload-truth, snat-timestamps, stale-udp, "
         "bridge-unnat, stale-endpoint, table-full, snat-exhaustion, pmtu-blackhole, "
-        "invalid-rst, ipvs-reuse, search-path, split-answer, dns-tcp-limit, nodelocal");
+        "invalid-rst, ipvs-reuse, search-path, split-answer, dns-tcp-limit, "
+        "large-answer, nodelocal");
     expect_refusal({"qualify", "--only", "dns-race,nonsense", "--out", out},
                    "unknown scenario 'nonsense'");
     expect_refusal({"qualify", "--lab", "no-such-lab", "--out", out}, "unknown lab 'no-such-lab'");
@@ -79,10 +80,19 @@ BOOST_AUTO_TEST_CASE(a_second_run_at_the_same_time_is_refused_and_the_first_goes
     Background first({"repro", "vxlan-checksum"}, scratch.path() + "/log");
     first.wait_for("1/");
     const auto second = pathproof_run({"repro", "dns-race"});
-    BOOST_TEST(second.exit_status == 3, second.err);
+    BOOST_TEST(second.exit_status == 4, second.err);
     BOOST_TEST(second.err.find(std::to_string(first.pid())) != std::string::npos, second.err);
+    Background waiting({"repro", "vxlan-checksum", "--wait", "60"}, scratch.path() + "/waiting");
+    waiting.wait_for("waiting");
+    Background impatient({"repro", "vxlan-checksum", "--wait", "60"}, scratch.path() + "/other");
+    impatient.wait_for("waiting");
+    kill(impatient.pid(), SIGINT);
+    BOOST_TEST(impatient.end() != 0);
     kill(first.pid(), SIGINT);
     BOOST_TEST(first.end() == 3);
+    waiting.wait_for("1/");  // its turn has come
+    kill(waiting.pid(), SIGINT);
+    BOOST_TEST(waiting.end() == 3);
     BOOST_TEST(MachineState::read() == before);
 }
 

@@ -1,4 +1,4 @@
-// search-path and split-answer with the resolvers of this host, run as a user runs them; and their
+// search-path, split-answer and large-answer with the resolvers of this host, run as a user runs them; and their
 // symptoms by other causes, planted while they run, which must not be given their cause. The suite `few`
 // is the shortest that shows it.
 #include <boost/test/unit_test.hpp>
@@ -17,6 +17,7 @@ namespace {
 
 const std::string kPath = "search-path";
 const std::string kSplit = "split-answer";
+const std::string kLarge = "large-answer";
 
 std::string file_bytes(const char* path) {
     std::ifstream file(path);
@@ -124,6 +125,35 @@ BOOST_AUTO_TEST_CASE(a_search_ends_where_answers_differ) {
     BOOST_TEST(measure(cell_named(scenario, "control.nx-nx"), "queries") == 8);
 }
 
+BOOST_AUTO_TEST_CASE(an_answer_in_fragments_does_not_arrive) {
+    const json scenario = reproduced(
+        kLarge,
+        "glibc.4096.fragments-dropped,control.1500,cure.edns-1232,*.fragments-dropped.after-cure");
+    const json& lost = cell_named(scenario, "glibc.4096.fragments-dropped");
+    BOOST_TEST(lost["cause"] == "size-not-lowered");
+    BOOST_TEST(measure(lost, "fragments_in") >= 9);  // three of each answer
+    BOOST_TEST(measure(lost, "fragments_out") == 0);
+    BOOST_TEST(measure(lost, "reassembled") == 0);
+    const json& cured = cell_named(scenario, "cure.edns-1232");
+    BOOST_TEST(measure(cured, "fragments_in") == 0);
+    BOOST_TEST(measure(cured, "cut") >= 3);
+    BOOST_TEST(measure(cured, "fewest") == measure(cured, "addresses"));
+}
+
+// The whole datagram is dropped behind conntrack, which joined its fragments.
+BOOST_AUTO_TEST_CASE(a_large_answer_that_a_rule_drops_has_another_cause) {
+    const Sprung run = spring(
+        {.arguments = {"repro", kLarge, "--cells", "glibc.4096.fragments-pass,control.512"},
+         .plant = command("dut",
+                          "iptables -t mangle -A FORWARD -p udp --sport 53 -m length --length "
+                          "1000:65535 -j DROP")});
+    BOOST_REQUIRE_MESSAGE(run.report.is_object(), run.log);
+    const json& scenario = run.scenario(kLarge);
+    BOOST_TEST(cell_named(scenario, "glibc.4096.fragments-pass")["cause"] == "answer-lost",
+               scenario["headline"]);
+    BOOST_TEST(scenario["cause"] == "");
+}
+
 BOOST_AUTO_TEST_CASE(a_cache_that_knows_no_name_has_another_cause) {
     trap(kSplit, "glibc.nx-cname", "control.nx-nx", stranger("--address=/#/"), "foreign-answer");
 }
@@ -178,6 +208,25 @@ BOOST_AUTO_TEST_CASE(each_pair_of_answers_comes_to_what_it_must) {
     BOOST_TEST(measure(cache, "resolved") > 0);
     const json& pairs = scenario["proofs"][0];
     BOOST_TEST(pairs["rows"].size() == 64U);
+}
+
+BOOST_AUTO_TEST_CASE(each_size_and_path_comes_to_what_it_must) {
+    const json scenario = reproduced(kLarge, "");
+    for (const auto& [id, cause] :
+         {std::pair{"glibc.1500.fragments-dropped", "size-not-lowered"},
+          {"glibc.4096.edns0.fragments-dropped", "size-not-lowered"},
+          {"glibc.1184.edns0.mtu-1000.fragments-dropped", "fragments-dropped"},
+          {"glibc.1232.tcp-filtered", "tcp-filtered"},
+          {"glibc.1232.edns0.tcp-filtered", "tcp-filtered"},
+          {"glibc.4096.no-tcp", "no-tcp"},
+          {"musl.4096.fragments-dropped", "size-not-lowered"}}) {
+        BOOST_TEST(cell_named(scenario, id)["cause"] == cause, id);
+    }
+    for (const char* id :
+         {"glibc.512.tcp-filtered", "glibc.1232.fragments-dropped", "glibc.4096.fragments-pass",
+          "cure.use-vc", "cure.allow-dns-tcp", "cure.edns-1232"}) {
+        BOOST_TEST(cell_named(scenario, id)["verdict"] == "PASS", id);
+    }
 }
 
 BOOST_AUTO_TEST_CASE(answers_that_the_path_loses_have_another_cause) {

@@ -34,6 +34,8 @@ const std::map<std::string, std::set<std::string>> kOwnCauses = {
     {"invalid-rst", {"invalid-rst"}},
     {"search-path", {"search-path"}},
     {"split-answer", {"split-answer", "nodata-answer"}},
+    {"large-answer",
+     {"size-not-lowered", "fragments-dropped", "tcp-filtered", "no-tcp", "resolver-without-tcp"}},
     {"dns-tcp-limit", {"worker-limit", "forward-max"}},
     {"nodelocal", {"conntrack-race"}},
     {"dns-race", {"late-answer", "same-tuple-race", "same-tuple-race+late-answer"}},

@@ -18,6 +18,7 @@ constexpr unsigned kLookupsPerSecond = 150;
 constexpr unsigned kPacedPerSecond = 4;
 constexpr std::uint32_t kMostDnsFrames = 200'000;
 constexpr std::uint32_t kDnsFrameBytes = 600;
+constexpr std::uint32_t kWholeFrameBytes = 2048;  // of the path's links
 
 std::vector<DnsOnWire> dns_of(const agent::Capture& capture, bool responses) {
     std::vector<DnsOnWire> messages;
@@ -86,25 +87,34 @@ Result<std::unique_ptr<agent::DnsServer>> ResolverHosts::serve(agent::DnsRules r
     });
 }
 
+Result<std::uint64_t> ResolverHosts::reassembled() const {
+    return value_in(TRY(hosts_.dut->counters()), "Ip.ReasmOKs");
+}
+
 Result<std::vector<LookupTrail>> ResolverHosts::round(const std::vector<AskedLookup>& lookups,
-                                                      std::vector<agent::DnsRule> rules,
-                                                      std::vector<agent::DnsLoss> losses,
-                                                      agent::milliseconds delay) {
+                                                      agent::DnsRules rules,
+                                                      agent::milliseconds delay,
+                                                      RoundFrames* frames) {
     // Those of one resolver together, and those that are paced.
     std::map<std::pair<resolver::Kind, bool>, std::vector<std::size_t>> groups;
     for (std::size_t i = 0; i < lookups.size(); ++i) {
         groups[{lookups[i].who, lookups[i].paced}].push_back(i);
     }
     const lab::NatPathNames& names = hosts_.names();
+    const std::uint32_t most_bytes = frames == nullptr ? kDnsFrameBytes : kWholeFrameBytes;
     // What the client receives from the DUT, and the DUT from the client.
-    TRY(hosts_.client->start_capture({.device = names.client_device,
-                                      .most_frames = kMostDnsFrames,
-                                      .most_bytes = kDnsFrameBytes}));
-    TRY(hosts_.dut->start_capture({.device = names.dut_client_device,
+    TRY(hosts_.client->start_capture(
+        {.device = names.client_device, .most_frames = kMostDnsFrames, .most_bytes = most_bytes}));
+    TRY(hosts_.dut->start_capture({.device = frames == nullptr ? names.dut_client_device : "",
                                    .most_frames = kMostDnsFrames,
-                                   .most_bytes = kDnsFrameBytes}));
-    const auto server =
-        serve({.rules = std::move(rules), .losses = std::move(losses), .keep_log = true}, delay);
+                                   .most_bytes = most_bytes}));
+    if (frames != nullptr) {
+        TRY(hosts_.server->start_capture({.device = names.server_device,
+                                          .most_frames = kMostDnsFrames,
+                                          .most_bytes = most_bytes}));
+    }
+    rules.keep_log = true;
+    const auto server = serve(std::move(rules), delay);
     std::vector<LookupTrail> trails(lookups.size());
     const auto look_up = [&](const auto& group) -> Status {
         const auto& [asked, members] = group;
@@ -123,11 +133,13 @@ Result<std::vector<LookupTrail>> ResolverHosts::round(const std::vector<AskedLoo
         server ? process::at_once(groups, look_up) : Status(pass_on(server.error()));
     const auto at_client = hosts_.client->stop_capture();
     const auto at_dut = hosts_.dut->stop_capture();
+    auto at_server = frames == nullptr ? Result<agent::Capture>(agent::Capture())
+                                       : hosts_.server->stop_capture();
     const auto log = server ? (*server)->take_log() : std::vector<agent::DnsQueryRecord>();
-    TRY(first_error(made, at_client, at_dut));
-    if (at_client->missing() + at_dut->missing() != 0) {
-        return fail(ErrorCode::kUnavailable, "the listeners on the client's wire lost {} frames",
-                    at_client->missing() + at_dut->missing());
+    TRY(first_error(made, at_client, at_dut, at_server));
+    const std::uint64_t missing = at_client->missing() + at_dut->missing() + at_server->missing();
+    if (missing != 0) {
+        return fail(ErrorCode::kUnavailable, "the listeners on the path lost {} frames", missing);
     }
     std::map<std::string, std::size_t> by_label;
     for (std::size_t i = 0; i < lookups.size(); ++i) {
@@ -138,6 +150,11 @@ Result<std::vector<LookupTrail>> ResolverHosts::round(const std::vector<AskedLoo
         if (const auto own = by_label.find(first_label(query.name)); own != by_label.end()) {
             trails[own->second].queries.push_back(std::move(query));
         }
+    }
+    if (frames != nullptr) {
+        *frames = {.at_client = at_client->frames,
+                   .at_dut = at_dut->frames,
+                   .at_server = std::move(at_server->frames)};
     }
     return trails;
 }

@@ -26,6 +26,11 @@ struct LookupTrail {
     std::vector<QueryTrail> queries;  // in the order of sending
 };
 
+// What the three hosts received in a round, as captured.
+struct RoundFrames {
+    std::vector<agent::CapturedFrame> at_client, at_dut, at_server;
+};
+
 class ResolverHosts {
   public:
     // kKernelLacks where the client's resolv.conf cannot be one of its own.
@@ -38,11 +43,16 @@ class ResolverHosts {
                             const std::string& options) const;
 
     // Answers as the rules say while all lookups are made, each after the delay.
+    // `frames`: where to put what the hosts received; null: not wanted.
     Result<std::vector<LookupTrail>> round(const std::vector<AskedLookup>& lookups,
-                                           std::vector<agent::DnsRule> rules,
-                                           std::vector<agent::DnsLoss> losses,
-                                           agent::milliseconds delay = {});
+                                           agent::DnsRules rules, agent::milliseconds delay = {},
+                                           RoundFrames* frames = nullptr);
+    // The hosts have these settings from now on.
+    Status set(const setting::Settings& settings) { return hosts_.set(settings); }
+    const lab::NatPathNames& names() const { return hosts_.names(); }
     Result<std::uint64_t> packets() const { return hosts_.client_packets(); }
+    // Datagrams that the DUT joined of fragments, since it is there (Ip.ReasmOKs, conntrack's included).
+    Result<std::uint64_t> reassembled() const;
 
   private:
     Result<std::unique_ptr<agent::DnsServer>> serve(agent::DnsRules rules,
@@ -135,8 +145,8 @@ class SideBySide {
             }
         }
         std::ranges::move(otherwise(), std::back_inserter(round.rules));
-        const auto trails =
-            hosts_.round(round.asked, std::move(round.rules), std::move(round.losses));
+        const auto trails = hosts_.round(
+            round.asked, {.rules = std::move(round.rules), .losses = std::move(round.losses)});
         for (std::size_t i = 0; i < round.of.size(); ++i) {
             Taken& of_cell = taken_[round.of[i].id];
             if (trails) {

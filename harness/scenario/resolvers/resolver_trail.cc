@@ -117,6 +117,9 @@ std::vector<QueryTrail> join_queries(const frame::IpAddress& server,
                               .taken = true,
                               .answered = record.answered,
                               .rcode = record.rcode,
+                              .edns_bytes = record.edns_bytes,
+                              .answer_bytes = record.answer_bytes,
+                              .truncated = record.truncated,
                               .came = record.answered,
                               .came_rcode = record.rcode});
         }
@@ -151,6 +154,9 @@ std::vector<QueryTrail> join_queries(const frame::IpAddress& server,
             trail->taken = true;
             trail->answered = record.answered;
             trail->rcode = record.rcode;
+            trail->edns_bytes = record.edns_bytes;
+            trail->answer_bytes = record.answer_bytes;
+            trail->truncated = record.truncated;
         }
     }
     for (const DnsOnWire& answer : answers) {

@@ -38,8 +38,11 @@ struct QueryTrail {
     std::int64_t sent_ns = 0;
     bool taken = false;  // by the server
     bool answered = false;
-    std::uint8_t rcode = 0;  // that the server said
-    bool came = false;       // an answer at the client
+    std::uint8_t rcode = 0;        // that the server said
+    std::uint16_t edns_bytes = 0;  // that the query takes by UDP; 0: it says nothing, and takes 512
+    std::uint32_t answer_bytes = 0;  // of the server's answer
+    bool truncated = false;          // TC in it
+    bool came = false;               // an answer at the client
     double came_after_ms = 0;
     std::uint8_t came_rcode = 0;
     unsigned addresses = 0;  // in it
