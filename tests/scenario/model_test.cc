@@ -392,13 +392,3 @@ BOOST_AUTO_TEST_CASE(data_that_is_wrong_is_found_before_it_is_used) {
 }
 
 BOOST_AUTO_TEST_SUITE_END()
-
-BOOST_AUTO_TEST_CASE(each_cure_is_defined_once) {
-    std::map<std::string, int> ids;
-    for (const Cure& cure : cures()) {
-        BOOST_TEST(++ids[cure.id] == 1, cure.id);
-        BOOST_TEST(!cure.text().empty(), cure.id);
-        BOOST_TEST(find_cure(cure.id) == &cure);
-    }
-    BOOST_TEST(find_cure("none") == nullptr);
-}
