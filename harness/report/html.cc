@@ -99,8 +99,9 @@ Rows certificate_rows(const RunResult& run) {
     rows.emplace_back("Kernel", fact_of(run, "Kernel", "release"));
     rows.emplace_back("CPU", fact_of(run, "CPU", "model"));
     rows.emplace_back("Lab", run.lab + ": " + run.evidence_class + " evidence");
-    rows.emplace_back("Tested with", fmt::format("pathproof {}, {}", run.version,
-                                                 fact_of(run, "Software", "DPDK")));
+    const std::string dpdk = fact_of(run, "Software", "DPDK");
+    rows.emplace_back("Tested with",
+                      "pathproof " + run.version + (dpdk.empty() ? "" : ", " + dpdk));
     rows.emplace_back("Seed", std::to_string(run.seed));
     return rows;
 }

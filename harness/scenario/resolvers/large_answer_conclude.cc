@@ -123,7 +123,7 @@ const LargeAnswerConclusions& large_answer_conclusions() {
                              .with = "id == 'cure.edns-1232'",
                              .again = "again and harmed and by_fragments != 0",
                              .outcome = "then {cure.whole of cure.lookups} lookups were whole, "
-                                        "their rest over TCP; without it again "
+                                        "asked again over TCP; without it again "
                                         "{again.harmed_lookups of again.lookups} were not",
                              .text =
                                  "{command} of the DNS server (CoreDNS: `bufsize 1232`; dnsmasq: "
