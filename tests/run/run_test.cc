@@ -58,6 +58,17 @@ BOOST_AUTO_TEST_CASE(offload_check_fails_where_a_row_has_a_finding) {
     BOOST_TEST(exit_code_of(result) == 3);
 }
 
+BOOST_AUTO_TEST_CASE(a_defect_is_1_whether_or_not_its_cause_was_named_and_all_was_measured) {
+    using verdict::RunVerdict;
+    for (const RunVerdict run : {RunVerdict::kIncomplete, RunVerdict::kNotQualified,
+                                 RunVerdict::kQualifiedWithExceptions}) {
+        BOOST_TEST(exit_code_of(result_of("offload check", verdict::ScenarioVerdict::kDefectFound,
+                                          run)) == 1);
+    }
+    BOOST_TEST(exit_code_of(result_of("offload check", verdict::ScenarioVerdict::kInconclusive,
+                                      RunVerdict::kIncomplete)) == 3);
+}
+
 BOOST_AUTO_TEST_CASE(a_request_is_refused_before_anything_is_run) {
     const verdict::LabRequest veth{.name = "veth"};
     BOOST_TEST(refusal({.command = "qualify", .lab = veth, .scenarios = {"no-such"}})
