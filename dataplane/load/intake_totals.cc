@@ -22,6 +22,14 @@ ClassTotals all_classes(const IntakeTotals& intake) {
     return all;
 }
 
+std::uint64_t IntakeTotals::wrong_quotes() const {
+    std::uint64_t wrong = 0;
+    for (const IcmpErrorCount& count : icmp_errors) {
+        wrong += count.wrong_quotes;
+    }
+    return wrong;
+}
+
 void add(IntakeTotals& to, const IntakeTotals& more) {
     add_counts(to.received, more.received);
     add_counts(to.checksums, more.checksums);
@@ -34,6 +42,7 @@ void add(IntakeTotals& to, const IntakeTotals& more) {
     for (std::size_t i = 0; i < more.streams.size(); ++i) {
         to.streams[i] = judge::sum(to.streams[i], more.streams[i]);
     }
+    add(to.icmp_errors, more.icmp_errors);
     to.quick += more.quick;
     to.known += more.known;
     to.stale += more.stale;

@@ -37,6 +37,8 @@ struct Roles {
     };
     std::vector<Queue> senders;
     std::vector<Queue> receivers;
+    // Queues of ports at which nothing comes back, of workers that receive: ICMP errors are read there.
+    std::vector<Queue> listeners;
     // At most one a worker. They answer until the last receiver has heard enough, and what they
     // count is read from them afterwards.
     struct Responder {

@@ -154,7 +154,11 @@ unsigned LoadWorker::receive(std::uint16_t most) noexcept {
         if (count > 0) {
             // The time that counts for them is read right after they were.
             const auto now_ns = static_cast<std::uint64_t>(clock_.now_ns());
-            intake_->take({burst.data(), count}, receiver.port_number, now_ns);
+            if (receiver.only_errors) [[unlikely]] {
+                tracked_->listen({burst.data(), count}, receiver.port_number);
+            } else {
+                intake_->take({burst.data(), count}, receiver.port_number, now_ns);
+            }
             rte_pktmbuf_free_bulk(burst.data(), count);
             frames += count;
         }

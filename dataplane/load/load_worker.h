@@ -35,6 +35,7 @@ struct WorkerTime {
 struct Receiver {
     Roles::Queue queue;
     std::size_t port_number = 0;
+    bool only_errors = false;  // Roles::listeners
 };
 
 class LoadWorker {

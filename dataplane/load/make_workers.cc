@@ -110,6 +110,13 @@ Status make_workers(const Roles& roles, const LoadPlan& plan, const RunPorts& po
         LoadWorker& worker = worker_of(role.worker, plan, clock, board, workers);
         TRY(add_receiver(role, roles, plan, ports, worker));
     }
+    for (const Roles::Queue& role : roles.listeners) {
+        LoadWorker& worker = worker_of(role.worker, plan, clock, board, workers);
+        if (worker.tracked() != nullptr) {
+            worker.add(
+                {.queue = role, .port_number = ports.number(*role.port), .only_errors = true});
+        }
+    }
     for (const Roles::Responder& role : roles.responders) {
         worker_of(role.worker, plan, clock, board, workers).set_responder(*role.responder);
     }

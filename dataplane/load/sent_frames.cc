@@ -614,9 +614,9 @@ std::uint64_t SentFrames::wrong_in_answer(Bytes frame, const Innermost& packet,
         note_if(load<std::uint16_t>(transport + (echo ? 4 : 2)) != run.port_word(index),
                 AnswerField::kDestinationPort);
     }
-    note_if(class_of(run, number) != claimed.traffic, AnswerField::kType);
+    note_if(claimed.other_type || class_of(run, number) != claimed.traffic, AnswerField::kType);
     const Bytes payload = frame.subspan(packet.transport + 8, packet.end - packet.transport - 8);
-    if (dns && class_of(run, number) == claimed.traffic) {
+    if (dns && !claimed.other_type && class_of(run, number) == claimed.traffic) {
         const auto id = __builtin_bswap16(load<std::uint16_t>(payload.data()));
         note_if(id != ids_[claimed.stream].of(claimed.sequence), AnswerField::kId);
         if (!claimed.as_sent) {
@@ -641,6 +641,12 @@ std::uint64_t SentFrames::wrong_in_answer(Bytes frame, const Innermost& packet,
         note(claimed.stream, claimed.sequence, claimed.traffic);
     }
     return wrong;
+}
+
+TrafficClass SentFrames::class_sent(const Tracked& claimed) noexcept {
+    Stream& stream = streams_[claimed.stream];
+    const std::uint64_t number = number_of(stream, claimed.sequence, claimed.traffic);
+    return class_of(run_with(stream, number), number);
 }
 
 std::span<const std::uint8_t> SentFrames::common_bytes(const Tracked& claimed) noexcept {

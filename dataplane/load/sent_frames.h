@@ -64,6 +64,10 @@ class SentFrames {
     std::uint64_t wrong_in_answer(frame::Bytes frame, const Innermost& packet,
                                   const Tracked& claimed) noexcept;
 
+    // The class of the frame that an answer to `claimed` is to: of DNS its answer may repeat another
+    // question.
+    frame::TrafficClass class_sent(const Tracked& claimed) noexcept;
+
     // The quickest way, of frames whose bytes outside of `at` are known to be right.
     [[gnu::always_inline]] bool flow_fits(const std::uint8_t* frame, unsigned stream,
                                           std::uint32_t sequence, bool aaaa,

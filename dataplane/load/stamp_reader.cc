@@ -89,20 +89,23 @@ bool StampReader::read_dns(Bytes message, std::uint64_t now_ns, Tracked& out) co
     }
     frame::DnsReader reader(message);
     const auto question = reader.next_question();
-    const bool ours =
-        question && question->query_class == frame::kDnsClassIn &&
-        (question->type == frame::kDnsTypeA || question->type == frame::kDnsTypeAaaa) &&
-        question->name.is_under(suffix_) && reader.header().questions == 1 &&
-        reader.header().response == (expects_ == Expects::kAnswers);
+    const bool other_type =
+        question && question->type != frame::kDnsTypeA && question->type != frame::kDnsTypeAaaa;
+    const bool ours = question && question->query_class == frame::kDnsClassIn &&
+                      (!other_type || expects_ == Expects::kAnswers) &&
+                      question->name.is_under(suffix_) && reader.header().questions == 1 &&
+                      reader.header().response == (expects_ == Expects::kAnswers);
     if (!ours) {
         return false;
     }
     out = {.traffic =
-               question->type == frame::kDnsTypeA ? TrafficClass::kDnsA : TrafficClass::kDnsAaaa,
+               question->type == frame::kDnsTypeAaaa ? TrafficClass::kDnsAaaa : TrafficClass::kDnsA,
            .stream = stamp->stream,
+           .other_type = other_type,
            .sequence = stamp->sequence,
            .age_ns = age(now_ns, stamp->sent_ns)};
     judge_message(message.data(), out);
+    out.content = other_type ? Tracked::Content::kWrong : out.content;
     return true;
 }
 

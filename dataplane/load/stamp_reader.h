@@ -34,7 +34,8 @@ struct Tracked {
     // Wrong: an answer with another id, or an rcode other than NOERROR.
     enum class Content : std::uint8_t { kRight, kWrong } content = Content::kRight;
     enum class Time : std::uint8_t { kKnown, kUnknown } time = Time::kKnown;
-    bool as_sent = false;  // a DNS question that lies as it was sent, letters lower case
+    bool as_sent = false;     // a DNS question that lies as it was sent, letters lower case
+    bool other_type = false;  // a DNS answer that repeats a question of neither A nor AAAA
     std::uint32_t sequence = 0;
     std::uint64_t age_ns = 0;  // since it left; kAhead if that lies ahead
 };

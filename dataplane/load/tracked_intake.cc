@@ -82,7 +82,8 @@ struct TrackedIntake::Impl {
           late_after_ns(static_cast<std::uint64_t>(plan.late_after.count())),
           keeper(plan.keep_bad_frames),
           ring(plan.frames_around, plan.anomalies),
-          ledgers(plan.streams) {
+          ledgers(plan.streams),
+          quotes(plan.sent ? QuoteJudge::make(*plan.sent) : std::nullopt) {
         totals.streams.resize(plan.streams);
         name_fields();
     }
@@ -105,7 +106,7 @@ struct TrackedIntake::Impl {
     // Gives the frame that it was, if that can be told.
     [[gnu::noinline]] std::optional<Identified> enter_damaged(Bytes bytes,
                                                               std::uint64_t now_ns) noexcept;
-    void keep_damaged(Bytes bytes, judge::Malformed why, const std::optional<Identified>& found);
+    void keep_damaged(Bytes bytes, const char* why, const std::optional<Identified>& found);
     void note_wrong(Bytes bytes, std::uint64_t fields, const Identified* found) noexcept;
     [[gnu::always_inline]] inline void enter(const Tracked& tracked) noexcept;
 
@@ -116,6 +117,7 @@ struct TrackedIntake::Impl {
     void take_packetless(Bytes bytes) noexcept;
     [[gnu::noinline]] void enter_odd(Tracked tracked, Arrival arrival) noexcept;
     [[gnu::noinline]] void count_other(Bytes bytes, const Innermost* packet) noexcept;
+    void listen(const rte_mbuf& mbuf, std::size_t port) noexcept;
 
     IntakePlan plan;
     judge::QuickVerifier quick;
@@ -136,6 +138,7 @@ struct TrackedIntake::Impl {
     AnomalyRing ring;
     ClaimTally claims;
     std::vector<judge::SequenceLedger> ledgers;  // by stream
+    std::optional<QuoteJudge> quotes;            // nothing: what ICMP errors quote is not judged
     std::vector<std::uint8_t> joined;            // a frame of several segments
     std::uint64_t uncommon = 0;                  // of one burst
     Returns* returns = nullptr;                  // told of what came back, in a closed loop
@@ -298,7 +301,11 @@ void TrackedIntake::Impl::take_bad(Bytes bytes, std::size_t port, std::uint64_t 
     ++totals.received.bad_checksum;
     ring.mark(Anomaly::Kind::kBadChecksum);
     if (sent) {
-        static_cast<void>(enter_damaged(bytes, now_ns));
+        const auto found = enter_damaged(bytes, now_ns);
+        // With the frame that left, its name can be told.
+        if (found && plan.expects == IntakePlan::Expects::kFrames) {
+            keep_damaged(bytes, "a checksum is wrong", found);
+        }
     }
     if (keeper.full()) {
         return;
@@ -321,7 +328,8 @@ void TrackedIntake::Impl::take_uncommon(Bytes bytes, const rte_mbuf& mbuf, std::
     if (verdict.malformed != judge::Malformed::kNone) {
         ++totals.received.malformed;
         ring.mark(Anomaly::Kind::kMalformed);
-        keep_damaged(bytes, verdict.malformed, sent ? enter_damaged(bytes, now_ns) : std::nullopt);
+        keep_damaged(bytes, judge::words(verdict.malformed),
+                     sent ? enter_damaged(bytes, now_ns) : std::nullopt);
         return;
     }
     if (const auto packet = innermost_of(view.innermost())) {
@@ -364,6 +372,13 @@ bool TrackedIntake::Impl::take_good(Bytes bytes, const Innermost& packet,
         tracked.content = fields == 0 ? Tracked::Content::kRight : Tracked::Content::kWrong;
         if (fields != 0) [[unlikely]] {
             note_wrong(bytes, fields, nullptr);
+            // To which query it is an answer says its number.
+            const frame::TrafficClass asked = sent->class_sent(tracked);
+            const bool dns =
+                asked == frame::TrafficClass::kDnsA || asked == frame::TrafficClass::kDnsAaaa;
+            const bool as_dns = tracked.traffic == frame::TrafficClass::kDnsA ||
+                                tracked.traffic == frame::TrafficClass::kDnsAaaa;
+            tracked.traffic = dns && as_dns ? asked : tracked.traffic;
         }
     }
     ++totals.received.answers;
@@ -445,7 +460,7 @@ std::optional<Identified> TrackedIntake::Impl::enter_damaged(Bytes bytes,
     return found;
 }
 
-void TrackedIntake::Impl::keep_damaged(Bytes bytes, judge::Malformed why,
+void TrackedIntake::Impl::keep_damaged(Bytes bytes, const char* why,
                                        const std::optional<Identified>& found) {
     if (damaged.size() == kWrongKept) {
         return;
@@ -453,7 +468,7 @@ void TrackedIntake::Impl::keep_damaged(Bytes bytes, judge::Malformed why,
     WrongFrame kept{.bytes = {bytes.begin(), bytes.end()},
                     .port = port_number,
                     .at_ns = static_cast<std::int64_t>(burst_ns),
-                    .what = fmt::format("{}\n", judge::words(why))};
+                    .what = fmt::format("{}\n", why)};
     if (found && plan.expects == IntakePlan::Expects::kFrames) {
         const Bytes left = sent->sent_bytes(*found);
         kept.sent.assign(left.begin(), left.end());
@@ -547,8 +562,28 @@ void TrackedIntake::Impl::enter_odd(Tracked tracked, Arrival arrival) noexcept {
 void TrackedIntake::Impl::count_other(Bytes bytes, const Innermost* packet) noexcept {
     ++totals.received.other_traffic;
     const bool icmp = packet != nullptr && packet->upper == Innermost::Upper::kIcmp;
-    totals.received.icmp_errors +=
-        icmp && judge::is_icmp_error(packet->network, bytes[packet->transport]) ? 1 : 0;
+    const bool error =
+        icmp && count_icmp_error(bytes, packet->network, packet->transport, packet->end,
+                                 port_number, quotes ? &*quotes : nullptr, totals.icmp_errors);
+    totals.received.icmp_errors += error ? 1 : 0;
+}
+
+// Frames there are nobody's but for errors: those with a wrong checksum say nothing.
+void TrackedIntake::Impl::listen(const rte_mbuf& mbuf, std::size_t port) noexcept {
+    const Bytes bytes = mbuf.nb_segs == 1 ? Bytes(rte_pktmbuf_mtod(&mbuf, const std::uint8_t*),
+                                                  rte_pktmbuf_pkt_len(&mbuf))
+                                          : join(mbuf);
+    const frame::FrameView view = frame::parse_frame(bytes, plan.tunnel_ports);
+    const frame::PacketView& packet = view.outer;
+    const bool icmp = packet.transport == frame::Transport::kIcmp ||
+                      packet.transport == frame::Transport::kIcmpv6;
+    if (!icmp || view.malformed != frame::Malformed::kNone ||
+        packet.fragment != frame::Fragment::kWhole || judge::verify(bytes, view).any_bad()) {
+        return;
+    }
+    count_icmp_error(bytes, packet.network, packet.transport_offset,
+                     packet.transport_offset + packet.transport_length, port,
+                     quotes ? &*quotes : nullptr, totals.icmp_errors);
 }
 
 TrackedIntake::TrackedIntake(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
@@ -584,6 +619,12 @@ void TrackedIntake::take(std::span<rte_mbuf* const> burst, std::size_t port,
     impl.totals.received.received += burst.size();
     impl.totals.quick += burst.size() - std::exchange(impl.uncommon, 0);
     impl.claims.flush(impl.totals);
+}
+
+void TrackedIntake::listen(std::span<rte_mbuf* const> burst, std::size_t port) noexcept {
+    for (const rte_mbuf* mbuf : burst) {
+        impl_->listen(*mbuf, port);
+    }
 }
 
 const IntakeTotals& TrackedIntake::totals() const noexcept {

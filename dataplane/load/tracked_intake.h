@@ -20,6 +20,7 @@
 #include "dataplane/judge/latency.h"
 #include "dataplane/judge/sequence_ledger.h"
 #include "dataplane/load/allowance.h"
+#include "dataplane/load/icmp_errors.h"
 #include "dataplane/load/intake.h"
 #include "dataplane/load/load_plan.h"
 #include "dataplane/load/under_way.h"
@@ -120,6 +121,9 @@ struct IntakeTotals {
     std::uint64_t known = 0;                     // of these, the quickest: see known_shape.h
     std::uint64_t stale = 0;                     // of other traffic: left before the counting began
     std::vector<WrongField> wrong_fields;        // by name, in no order; those with 0 too
+    std::vector<IcmpErrorCount> icmp_errors;     // of every port, those only listened to as well
+
+    std::uint64_t wrong_quotes() const;  // ICMP errors that quote another packet than was sent
 };
 
 class TrackedIntake final : public Intake {
@@ -132,6 +136,8 @@ class TrackedIntake final : public Intake {
     // No allocation but for the first bad frames and anomalies.
     void take(std::span<rte_mbuf* const> burst, std::size_t port,
               std::uint64_t now_ns) noexcept override;
+    // Of a port at which nothing comes back: counts the ICMP errors among the frames.
+    void listen(std::span<rte_mbuf* const> burst, std::size_t port) noexcept;
     const judge::ReceiveTally& received() const noexcept override { return totals().received; }
     // Different frames that came, with a wrong checksum too.
     std::uint64_t arrived() const noexcept override;
@@ -143,7 +149,7 @@ class TrackedIntake final : public Intake {
     std::vector<judge::KeptFrame> take_bad_frames();
     std::vector<Anomaly> take_anomalies();
     std::vector<WrongFrame> take_wrong_frames();
-    // The first that cannot be read to their end.
+    // The first that cannot be read to their end, or came back with a wrong checksum.
     std::vector<WrongFrame> take_damaged_frames();
 
     // Starts the counting anew (a new trial): ledgers, histograms and counters empty. Tracked

@@ -209,8 +209,13 @@ frame::TunnelPorts tunnels_of(const Row& row) {
     return tunnels;
 }
 
-Result<Probe> ProbeMaker::make(const Row& row, const Label& label) const {
+Result<Probe> ProbeMaker::make(const Row& row, const Label& label,
+                               std::optional<std::size_t> payload_bytes) const {
     FrameSpec spec = spec_of(row, label, addresses_, seed_, limits_.mtu);
+    if (payload_bytes) {
+        spec.payload.resize(*payload_bytes);
+        write_payload(spec.payload, row.values, label, seed_);
+    }
     Probe probe{.label = label, .tunnels = tunnels_of(row)};
     probe.source_before_nat = before_nat(spec, row.nat);
     if (direction_ == Direction::kReceive) {

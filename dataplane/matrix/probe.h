@@ -72,8 +72,10 @@ class ProbeMaker {
         : limits_(limits), direction_(direction), addresses_(addresses), seed_(seed) {}
 
     // Frame `label.index` of row number `label.row`. Rows and numbers wrap at 65536 in addresses.
-    // Errors: a row that is not feasible gives a sentence of frame::check().
-    Result<Probe> make(const Row& row, const Label& label) const;
+    // `payload_bytes`: in place of the row's own length; of a super-frame, whose segments stay as
+    // long, all of them. Errors: a row that is not feasible gives a sentence of frame::check().
+    Result<Probe> make(const Row& row, const Label& label,
+                       std::optional<std::size_t> payload_bytes = std::nullopt) const;
 
     const DutLimits& limits() const { return limits_; }
     const Addresses& addresses() const { return addresses_; }

@@ -39,9 +39,16 @@ void print_check(const verdict::RunResult& result) {
         print_table(table);
     }
     fmt::print("{}\n", report::wrap(scenario.headline, 100, 0));
+    if (scenario.cure_shown) {
+        fmt::print("{}\n", report::wrap("cure: " + scenario.cure, 100, 0));
+    }
+    for (const std::string& known : scenario.explanation) {
+        fmt::print("{}\n", report::wrap("looks like: " + known, 100, 0));
+    }
+    const bool defect = scenario.verdict == verdict::ScenarioVerdict::kDefectFound;
     if (result.verdict == verdict::RunVerdict::kIncomplete) {
         for (const std::string& reason : result.reasons) {
-            fmt::print("incomplete: {}\n", reason);
+            fmt::print("{}: {}\n", defect ? "beside it" : "incomplete", reason);
         }
     }
 }

@@ -107,7 +107,7 @@ struct ErratumMatch {
 
 // The entries whose signature is the sighting's, the surest first, and of those equally sure the
 // ones that name the driver. Left out are those that its tunnel port, its conditions or its layer
-// contradict.
+// contradict. UNKNOWN is no name: nothing looks like it.
 std::vector<ErratumMatch> match_errata(const std::vector<Erratum>& errata,
                                        const Sighting& sighting);
 
@@ -127,6 +127,18 @@ std::string to_text(const Signature& signature);
 
 // Whether `word` is a condition of the catalogue ("nat=outer"); if not, what is allowed.
 Status check_condition(const std::string& word);
+
+// Lengths of frames, in bytes without FCS, that a condition speaks of: "length=1500",
+// "length=1499-9000", "length=short", "length=odd". Nothing for another condition.
+struct Lengths {
+    enum class Parity : std::uint8_t { kAny, kOdd, kEven };
+    std::uint32_t low = 0;
+    std::uint32_t high = ~std::uint32_t{0};
+    Parity parity = Parity::kAny;
+};
+std::optional<Lengths> lengths_of(const std::string& condition);
+// Whether a length is of both.
+bool may_be_both(const Lengths& a, const Lengths& b);
 
 // What is wrong with a set of entries beyond the form of each: an id that is not the file's name, a
 // number (the E01 of E01-...) that stands twice.

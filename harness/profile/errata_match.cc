@@ -13,18 +13,24 @@ namespace pathproof::profile {
 namespace {
 
 bool looks_like(const Erratum& erratum, const Signature& seen) {
-    return std::ranges::any_of(erratum.signatures, [&](const Signature& known) {
-        return known.direction == seen.direction && layer_covers(known.layer, seen.layer) &&
-               same_name(known.name, seen.name);
-    });
+    return seen.name != "UNKNOWN" &&
+           std::ranges::any_of(erratum.signatures, [&](const Signature& known) {
+               return known.direction == seen.direction && layer_covers(known.layer, seen.layer) &&
+                      same_name(known.name, seen.name);
+           });
 }
 
 std::string key_of(const std::string& condition) {
     return condition.substr(0, condition.find('='));
 }
 
-// encapsulation=any is every tunnel; else one key has one value.
+// encapsulation=any is every tunnel, and lengths may be ranges; else one key has one value.
 bool contradict(const std::string& wanted, const std::string& held) {
+    const auto wanted_lengths = lengths_of(wanted);
+    const auto held_lengths = lengths_of(held);
+    if (wanted_lengths && held_lengths) {
+        return !may_be_both(*wanted_lengths, *held_lengths);
+    }
     if (key_of(wanted) != key_of(held) || wanted == held) {
         return false;
     }

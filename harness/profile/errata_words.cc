@@ -8,36 +8,70 @@
 
 #include "dataplane/base/contains.h"
 #include "dataplane/base/join_each.h"
+#include "dataplane/base/number.h"
 #include "harness/profile/errata.h"
 
 namespace pathproof::profile {
 namespace {
 
 // Wrong checksums, wrong headers, wrong verdicts and wrong paths, as the judge names them.
-constexpr auto kChecksumNames =
-    std::to_array<std::string_view>({"CARRY",           "COMPLETE_WRONG",
-                                     "COUNTER_LIES",    "DISABLED",
-                                     "DOUBLE",          "DROP",
-                                     "EXTHDR_PSEUDO",   "EXTHDR_START",
-                                     "FIELD_KEEP",      "FIELD_ZERO",
-                                     "FIRST_SEG_ONLY",  "FRAG_L4",
-                                     "IPOPT_START",     "IPV4_FFFF",
-                                     "LAST_SEG_ONLY",   "NAT0",
-                                     "NAT_LCO",         "ODD_LAST_DROPPED",
-                                     "ODD_LAST_LANE",   "OUTER_BEFORE_INNER",
-                                     "PAD_DATA",        "PAD_LEN",
-                                     "PAYLOAD",         "PORT_SPECIAL",
-                                     "PORT_UNPARSED",   "PSEUDO",
-                                     "PSEUDO_INV",      "PSEUDO_NOLEN",
-                                     "RX_BAD_ON_GOOD",  "RX_DROP_BAD",
-                                     "RX_GOOD_ON_BAD",  "RX_HEALED",
-                                     "RX_LAYER_SWAP",   "RX_UNKNOWN_ALWAYS",
-                                     "SEG_HDR",         "SLOW",
-                                     "STALE",           "STALL",
-                                     "SUPERPKT",        "SWAP",
-                                     "UNKNOWN",         "VLAN_LOST",
-                                     "VLAN_START",      "WRONG_FIELD",
-                                     "ZERO_NOT_MANGLED"});
+constexpr auto kChecksumNames = std::to_array<std::string_view>({"BITS",
+                                                                 "CARRY",
+                                                                 "COMPLETE_WRONG",
+                                                                 "CONSTANT",
+                                                                 "COUNTER_LIES",
+                                                                 "CUT",
+                                                                 "DISABLED",
+                                                                 "DOUBLE",
+                                                                 "DOUBLED",
+                                                                 "DROP",
+                                                                 "EXTHDR_PSEUDO",
+                                                                 "EXTHDR_START",
+                                                                 "FIELD_KEEP",
+                                                                 "FIELD_ZERO",
+                                                                 "FIRST_SEG_ONLY",
+                                                                 "FRAG_L4",
+                                                                 "FRAME_BEFORE",
+                                                                 "IPOPT_START",
+                                                                 "IPV4_FFFF",
+                                                                 "LACKS",
+                                                                 "LAST_SEG_ONLY",
+                                                                 "MISORDERED",
+                                                                 "NAT0",
+                                                                 "NAT_LCO",
+                                                                 "ODD_LAST_DROPPED",
+                                                                 "ODD_LAST_LANE",
+                                                                 "OFFSET",
+                                                                 "OUTER_BEFORE_INNER",
+                                                                 "PADDED",
+                                                                 "PAD_DATA",
+                                                                 "PAD_LEN",
+                                                                 "PAYLOAD",
+                                                                 "PORT_SPECIAL",
+                                                                 "PORT_UNPARSED",
+                                                                 "PSEUDO",
+                                                                 "PSEUDO_INV",
+                                                                 "PSEUDO_NOLEN",
+                                                                 "RX_BAD_ON_GOOD",
+                                                                 "RX_DROP_BAD",
+                                                                 "RX_GOOD_ON_BAD",
+                                                                 "RX_HEALED",
+                                                                 "RX_LAYER_SWAP",
+                                                                 "RX_UNKNOWN_ALWAYS",
+                                                                 "SEG_HDR",
+                                                                 "SHIFTED",
+                                                                 "SLOW",
+                                                                 "STALE",
+                                                                 "STALL",
+                                                                 "SUPERPKT",
+                                                                 "SWAP",
+                                                                 "TWICE",
+                                                                 "UNFINISHED",
+                                                                 "UNKNOWN",
+                                                                 "VLAN_LOST",
+                                                                 "VLAN_START",
+                                                                 "WRONG_FIELD",
+                                                                 "ZERO_NOT_MANGLED"});
 constexpr auto kDepths =
     std::to_array<std::string_view>({"any", "inner", "innermost", "outer", "outermost", "plain"});
 constexpr auto kProtocols = std::to_array<std::string_view>(
@@ -62,7 +96,7 @@ constexpr auto kConditions = std::to_array<Condition>({
     {"segmented", "tso uso no"},
     {"options", "ip extension geneve none"},
     {"checksum", "0 nonzero"},
-    {"length", "odd even short"},
+    {"length", "odd even short"},  // or bytes of the frame without FCS, or a range: see Lengths
     {"buffers", "one many"},
     {"df", "0 1"},
     {"received", "coalesced single"},
@@ -107,6 +141,18 @@ Status check_layer(const std::string& layer) {
     return fail(ErrorCode::kBadInput,
                 "'{}' is no layer; write one of {} and, behind a dot, one of {}", layer,
                 fmt::join(kDepths, ", "), fmt::join(kProtocols, ", "));
+}
+
+// "1499", "1499-9000".
+std::optional<Lengths> numbers_of(std::string_view text) {
+    const std::size_t dash = text.find('-');
+    const auto low = whole_number<std::uint32_t>(text.substr(0, dash));
+    const auto high =
+        dash == std::string_view::npos ? low : whole_number<std::uint32_t>(text.substr(dash + 1));
+    if (!low || !high || *low > *high) {
+        return std::nullopt;
+    }
+    return Lengths{.low = *low, .high = *high};
 }
 
 std::optional<Direction> direction_named(std::string_view word) {
@@ -185,10 +231,48 @@ Status check_condition(const std::string& word) {
                     word, join_each(kConditions, &Condition::key));
     }
     const std::string value = fmt::format(" {} ", word.substr(equals + 1));
-    if (fmt::format(" {} ", condition->values).find(value) == std::string::npos || value == "  ") {
-        return fail(ErrorCode::kBadInput, "'{}' may be one of: {}", key, condition->values);
+    const bool listed =
+        value != "  " && fmt::format(" {} ", condition->values).find(value) != std::string::npos;
+    if (key == "length" && (listed || lengths_of(word))) {
+        return {};
+    }
+    if (!listed) {
+        return fail(
+            ErrorCode::kBadInput, "'{}' may be one of: {}{}", key, condition->values,
+            key == "length" ? ", a number of bytes (1500) or a range of them (1499-9000)" : "");
     }
     return {};
+}
+
+std::optional<Lengths> lengths_of(const std::string& condition) {
+    constexpr std::string_view kKey = "length=";
+    constexpr std::uint32_t kShortest = 60;  // IEEE 802.3, without FCS: shorter ones are padded
+    if (!condition.starts_with(kKey)) {
+        return std::nullopt;
+    }
+    const std::string_view value = std::string_view(condition).substr(kKey.size());
+    if (value == "short") {
+        return Lengths{.low = 0, .high = kShortest};
+    }
+    if (value == "odd" || value == "even") {
+        return Lengths{.parity = value == "odd" ? Lengths::Parity::kOdd : Lengths::Parity::kEven};
+    }
+    return numbers_of(value);
+}
+
+bool may_be_both(const Lengths& a, const Lengths& b) {
+    const std::uint32_t low = std::max(a.low, b.low);
+    const std::uint32_t high = std::min(a.high, b.high);
+    if (low > high) {
+        return false;
+    }
+    const auto allows = [](const Lengths& lengths, std::uint32_t bytes) {
+        return lengths.parity == Lengths::Parity::kAny ||
+               (lengths.parity == Lengths::Parity::kOdd) == (bytes % 2 != 0);
+    };
+    // Two neighbours are of both parities.
+    return (allows(a, low) && allows(b, low)) ||
+           (high > low && allows(a, low + 1) && allows(b, low + 1));
 }
 
 bool layer_covers(const std::string& general, const std::string& special) {

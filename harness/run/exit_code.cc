@@ -18,12 +18,16 @@ int repro_exit_code(verdict::ScenarioVerdict verdict) {
     return 3;
 }
 
-// 0: nothing wrong; 1: a defect, or driver and profile disagree; 3: not measured.
+// 0: nothing wrong; 1: a defect, named or not and whatever else could not be measured, or driver and
+// profile disagree; 3: not measured.
 int device_exit_code(const verdict::RunResult& result) {
+    const verdict::ScenarioResult& scenario = result.scenarios.front();
+    if (scenario.verdict == verdict::ScenarioVerdict::kDefectFound) {
+        return 1;
+    }
     if (result.verdict == verdict::RunVerdict::kIncomplete) {
         return 3;
     }
-    const verdict::ScenarioResult& scenario = result.scenarios.front();
     const bool failed = std::ranges::any_of(
         scenario.cells, [](const verdict::Cell& cell) { return verdict::fails(cell.verdict); });
     const bool found = std::ranges::any_of(scenario.truth_tables, [](const auto& table) {

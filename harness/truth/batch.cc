@@ -103,6 +103,14 @@ std::vector<std::size_t> incomplete(std::span<const matrix::Probe> probes,
     return numbers;
 }
 
+std::vector<bool> came_of(const BatchOutcome& outcome) {
+    std::vector<bool> came;
+    for (const ProbeOutcome& probe : outcome.probes) {
+        came.push_back(!probe.arrived.empty() || !probe.refusal.empty());
+    }
+    return came;
+}
+
 // The end of the probes from `begin` on that go out together.
 std::size_t end_of_batch(std::span<const matrix::Probe> probes, std::size_t begin,
                          std::size_t most_frames) {
@@ -181,16 +189,21 @@ Result<BatchOutcome> exchange_batch(Exchange& exchange, Way way, const matrix::P
 
 Result<std::vector<Carried>> carry(const Path& path, std::span<const matrix::Probe> probes,
                                    const matrix::ProbeMaker& maker, std::size_t most_frames,
-                                   TesterTally& tally) {
+                                   TesterTally& tally, StallWatch* watch) {
     const TagType tag = tag_type_at(path.far);
     std::vector<Carried> carried;
     while (carried.size() < probes.size()) {
         const std::size_t begin = carried.size();
         const auto batch = probes.subspan(begin, end_of_batch(probes, begin, most_frames) - begin);
+        const auto sent = std::chrono::steady_clock::now();
         auto exchanged = TRY(path.exchange.send(Way::kFromDevice, batch));
         const BatchOutcome outcome =
             sort_out(maker, batch, std::move(exchanged.report), Unreadable::kForeign);
-        for (std::size_t i = 0; i < batch.size(); ++i) {
+        std::size_t done = batch.size();
+        if (watch != nullptr && exchanged.lost == 0) {
+            done = TRY(watch->look(path, batch, came_of(outcome), sent));
+        }
+        for (std::size_t i = 0; i < done; ++i) {
             Carried& one = carried.emplace_back();
             one.refusal = outcome.probes[i].refusal;
             for (const traffic::ArrivedFrame& arrived : outcome.probes[i].arrived) {

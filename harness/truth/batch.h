@@ -8,6 +8,7 @@
 
 #include "dataplane/matrix/probe.h"
 #include "harness/truth/exchange.h"
+#include "harness/truth/stall.h"
 
 namespace pathproof::truth {
 
@@ -55,9 +56,10 @@ struct TesterTally {
 
 // Sends each probe once from the device, at most `most_frames` frames at a time: one outcome for
 // each probe. A frame without a readable address is a stray: others use the device's kernel too.
+// Frames that were lost in a stall, where `watch` sees any, are sent again.
 Result<std::vector<Carried>> carry(const Path& path, std::span<const matrix::Probe> probes,
                                    const matrix::ProbeMaker& maker, std::size_t most_frames,
-                                   TesterTally& tally);
+                                   TesterTally& tally, StallWatch* watch = nullptr);
 
 // Tells whether a port's driver keeps the type of an outermost VLAN tag. net_af_packet does not:
 // the kernel takes the tag out of the frame, and the driver puts one of type 0x8100 in.

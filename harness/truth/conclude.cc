@@ -102,8 +102,11 @@ std::string sentence_of(const std::string& device, const WrongValue& wrong) {
                                          frames_of(wrong), wrong.observations);
     switch (wrong.part) {
         case TruthPart::kSent:
-            return fmt::format("{} puts wrong frames on the wire with its offloads {}: {}, {}.",
-                               device, wrong.setting, value_of(wrong), seen);
+            return fmt::format(
+                "{} puts wrong frames on the wire with its offloads {}: {}, {}.{}{}", device,
+                wrong.setting, value_of(wrong), seen,
+                wrong.meaning.empty() ? "" : " " + wrong.meaning,
+                wrong.in_time.empty() ? "" : fmt::format(" In time, {}.", wrong.in_time));
         case TruthPart::kReceived:
             return fmt::format("{} receives wrongly with its offloads {}: {}, {}.", device,
                                wrong.setting, value_of(wrong), seen);
@@ -161,21 +164,77 @@ bool lost_by_chance(const std::vector<WrongValue>& wrong) {
         wrong, [](const WrongValue& each) { return is_missing(each) && !each.confirmed(); });
 }
 
-// The first confirmed value of each part.
-std::vector<const WrongValue*> leading(const std::vector<WrongValue>& wrong) {
-    const bool by_chance = lost_by_chance(wrong);
+// The confirmed value of most frames of each part.
+std::vector<const WrongValue*> leading(const TruthValues& values) {
+    const bool by_chance = values.losses_in_time.empty() && lost_by_chance(values.wrong);
     std::vector<const WrongValue*> first;
-    for (const WrongValue& each : wrong) {
-        if (by_chance && is_missing(each)) {
+    for (const WrongValue& each : values.wrong) {
+        if (!each.confirmed() || (by_chance && is_missing(each))) {
             continue;
         }
-        const bool told = std::ranges::any_of(
-            first, [&](const WrongValue* other) { return other->part == each.part; });
-        if (each.confirmed() && !told) {
+        const auto told = std::ranges::find(first, each.part, &WrongValue::part);
+        if (told == first.end()) {
             first.push_back(&each);
+        } else if ((*told)->wrong < each.wrong) {
+            *told = &each;
         }
     }
     return first;
+}
+
+// The others of its part, each in a few words.
+std::string others_beside(const TruthValues& values, const WrongValue& leader) {
+    constexpr std::size_t kMost = 4;
+    std::vector<std::string> texts;
+    for (const WrongValue& each : values.wrong) {
+        if (&each != &leader && each.part == leader.part && each.confirmed() &&
+            !(is_missing(each) && lost_by_chance(values.wrong))) {
+            texts.push_back(fmt::format("{}, {}", value_of(each), frames_of(each)));
+        }
+    }
+    const std::size_t more = texts.size() > kMost ? texts.size() - kMost : 0;
+    texts.resize(std::min(texts.size(), kMost));
+    if (texts.empty()) {
+        return "";
+    }
+    return fmt::format(" Beside it: {}{}.", fmt::join(texts, "; "),
+                       more == 0 ? "" : fmt::format("; and {} more", more));
+}
+
+void conclude_path(const TruthValues& values, verdict::ScenarioResult& result) {
+    const PathFacts& path = values.path;
+    const std::vector<PathFault> own = path.own_faults();
+    if (!own.empty()) {
+        std::vector<std::string> sentences;
+        for (const PathFault& fault : own) {
+            const bool from = fault.way == Way::kFromDevice;
+            sentences.push_back(fault_sentence(fault, from ? path.device.name : path.far.name,
+                                               from ? path.far.name : path.device.name));
+        }
+        result.verdict = verdict::ScenarioVerdict::kDefectFound;
+        result.headline = fmt::format(
+            "The path changes or loses plain frames, with nothing left to {}: {}. Between {} and "
+            "{} "
+            "nothing else that could is known: it is {}, its cable or {}. Another port as --tester "
+            "tells which. Nothing else is said of {}, for its frames would meet the same.",
+            values.device, fmt::join(sentences, "; "), path.device.name, path.far.name,
+            path.device.name, path.far.name, path.device.name);
+        result.cause = fmt::format("Plain frames: {}: {}.", own.front().where, own.front().what);
+        return;
+    }
+    std::vector<std::string> sentences = path_sentences(path);
+    for (const PathFault& fault : path.faults) {
+        const bool from = fault.way == Way::kFromDevice;
+        sentences.push_back(fault_sentence(fault, from ? path.device.name : path.far.name,
+                                           from ? path.far.name : path.device.name));
+    }
+    std::string text = fmt::format("Nothing is said of {}, for the path to it is not proven: {}.",
+                                   values.device, fmt::join(sentences, "; "));
+    if (!path.faults.empty() && !path.between.empty()) {
+        text += fmt::format(" Whether {} does it cannot be told beside {}: without that it can.",
+                            path.device.name, fmt::join(path.between, "; "));
+    }
+    result.headline = std::move(text);
 }
 
 }  // namespace
@@ -209,6 +268,25 @@ std::vector<std::string> path_sentences(const PathFacts& path) {
         "busy to be measured on",
         plural(path.backlog, "packet"));
     return sentences;
+}
+
+std::vector<PathFault> PathFacts::own_faults() const {
+    if (!between.empty()) {
+        return {};
+    }
+    std::vector<PathFault> own;
+    for (const PathFault& fault : faults) {
+        const bool from = fault.way == Way::kFromDevice;
+        const PathCount& count = from ? to_tester : to_device;
+        // A loss may be anybody's who drops or has no room, a change only of who joins frames.
+        const bool excused = fault.lost ? !drops.empty() || backlog != 0 || count.own_loss != 0 ||
+                                              2 * fault.frames > fault.sent
+                                        : !(from ? far : device).merging.empty();
+        if (!excused) {
+            own.push_back(fault);
+        }
+    }
+    return own;
 }
 
 std::string path_remark(const PathFacts& path) {
@@ -266,19 +344,28 @@ void conclude_truth(const TruthValues& values, verdict::ScenarioResult& result) 
     using verdict::ScenarioVerdict;
     result.verdict = ScenarioVerdict::kInconclusive;
     if (!values.path.proven()) {
-        result.headline =
-            fmt::format("Nothing is said of {}, for the path to it is not proven: {}.",
-                        values.device, fmt::join(path_sentences(values.path), "; "));
+        conclude_path(values, result);
         return;
     }
-    const std::vector<const WrongValue*> defects = leading(values.wrong);
+    const std::vector<const WrongValue*> defects = leading(values);
     std::vector<std::string> sentences;
+    if (!values.stalls.empty()) {
+        sentences.push_back(
+            fmt::format("{} {}: {}.", values.device,
+                        values.stalls_confirmed() ? "stops sending" : "stopped sending once",
+                        stalls_text(values.stalls)));
+    }
     for (const WrongValue* defect : defects) {
-        sentences.push_back(sentence_of(values.device, *defect));
+        sentences.push_back(sentence_of(values.device, *defect) + others_beside(values, *defect));
+    }
+    if (!values.losses_in_time.empty()) {
+        sentences.push_back(
+            fmt::format("Frames that never came, in time: {}.", values.losses_in_time));
     }
     if (std::ranges::none_of(
             defects, [](const WrongValue* defect) { return defect->part == TruthPart::kSent; })) {
-        sentences.push_back((defects.empty() ? "" : "Apart from that: ") + nothing_wrong(values));
+        const bool alone = defects.empty() && values.stalls.empty();
+        sentences.push_back((alone ? "" : "Apart from that: ") + nothing_wrong(values));
     }
     const bool receipt = std::ranges::any_of(values.wrong, [](const WrongValue& wrong) {
         return wrong.part == TruthPart::kReceived || wrong.part == TruthPart::kCounters;
@@ -287,14 +374,15 @@ void conclude_truth(const TruthValues& values, verdict::ScenarioResult& result) 
            "{} frames were sent to it, good and bad: nothing false was said of any.",
            values.received);
     add_unvouched(values, sentences);
-    bool doubt = !values.hidden.empty();
+    bool doubt = !values.hidden.empty() || (!values.stalls.empty() && !values.stalls_confirmed());
+    const bool by_chance = values.losses_in_time.empty() && lost_by_chance(values.wrong);
     for (const WrongValue& wrong : values.wrong) {
         if (wrong.wrong != 0 && !wrong.confirmed()) {
             doubt = true;
             sentences.push_back(
                 fmt::format("Seen once, not confirmed: {} with the offloads {}, in {}.",
                             value_of(wrong), wrong.setting, frames_of(wrong)));
-        } else if (wrong.confirmed() && is_missing(wrong) && lost_by_chance(values.wrong)) {
+        } else if (wrong.confirmed() && is_missing(wrong) && by_chance) {
             sentences.push_back(fmt::format(
                 "Not judged: MISSING with the offloads {}, in {}: frames are lost by chance here.",
                 wrong.setting, frames_of(wrong)));
@@ -304,6 +392,13 @@ void conclude_truth(const TruthValues& values, verdict::ScenarioResult& result) 
         sentences.push_back("Not judged: " + hidden + ".");
     }
     result.headline = fmt::format("{}{}", fmt::join(sentences, " "), path_remark(values.path));
+    if (values.stalls_confirmed()) {
+        result.verdict = ScenarioVerdict::kDefectFound;
+        result.cause = fmt::format("It stops sending: {}.", stalls_text(values.stalls));
+        result.cure = values.stall_cure;
+        result.cure_shown = !values.stall_cure.empty();
+        return;
+    }
     if (defects.empty()) {
         result.verdict = doubt ? ScenarioVerdict::kInconclusive : ScenarioVerdict::kNoDefectFound;
         return;

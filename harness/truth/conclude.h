@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "harness/truth/path_fault.h"
+#include "harness/truth/stall.h"
 #include "harness/verdict/result.h"
 
 namespace pathproof::truth {
@@ -55,7 +57,14 @@ struct PathFacts {
     std::uint64_t backlog = 0;  // packets that CPUs dropped from full backlogs (softnet_stat)
     std::uint64_t late = 0;     // frames that came once they were waited for longer
     std::uint64_t paced = 0;    // frames that came once fewer were sent at a time
+    std::uint64_t changed_at_first = 0;  // frames to the tester that came right only a second time
+    // Plain frames that came changed, or never, each time that they were sent, or changed now and then.
+    std::vector<PathFault> faults;
+    // What else than the device may do that, each with the command that shows it or takes it away.
+    std::vector<std::string> between;
 
+    // Faults that only the device, its cable or the far end can have: one is a defect.
+    std::vector<PathFault> own_faults() const;
     bool proven() const { return to_tester.proven() && to_device.proven(); }
 };
 
@@ -83,6 +92,7 @@ struct WrongValue {
     std::uint64_t frames = 0;        // of so many
     std::uint64_t observations = 0;  // separate ones that showed it
     std::string meaning;             // of the title, in words
+    std::string in_time;             // how such frames lie in time; empty: they are of one kind
     std::string cure;                // shown in this run; empty: none was
     std::string before;              // cells of the cure
     std::string after;
@@ -108,11 +118,21 @@ struct TruthValues {
     std::vector<WrongValue> wrong;
     std::vector<Unvouched> unvouched;
     std::vector<std::string> hidden;  // what could not be judged, each with who hid it
+    std::vector<Stall> stalls;
+    std::string stall_cure;  // shown in this run; empty: none was
+    // How missing frames lie in time, where chance would not choose so; empty: it may have been.
+    std::string losses_in_time;
+
+    // One that ended is not enough: whatever else stood still may have caused it.
+    bool stalls_confirmed() const {
+        return stalls.size() > 1 || (stalls.size() == 1 && !stalls.front().ended);
+    }
 };
 
 // Verdict, headline, cause and cure. DEFECT FOUND needs a proven path and a wrong value that a
-// second observation showed again; what was seen once, or hidden, makes it INCONCLUSIVE, and so do
-// missing frames where others are lost by chance.
+// second observation showed again, two stalls, or a path that only the device and the far end can
+// have changed; what was seen once, or hidden, makes it INCONCLUSIVE, and so do missing frames where
+// others are lost by chance.
 void conclude_truth(const TruthValues& values, verdict::ScenarioResult& result);
 
 }  // namespace pathproof::truth

@@ -268,6 +268,42 @@ std::vector<SentRow> sent_rows(const RowsRun& run) {
     return rows;
 }
 
+namespace {
+
+// By place, the one name that the nameless checksums of all rows have among their candidates; of
+// three rows at least, whose payloads differ.
+std::map<std::string, std::string> names_by_candidates(std::span<const SentRow> rows) {
+    constexpr std::size_t kEnoughRows = 3;
+    struct Open {
+        std::vector<judge::ChecksumName> candidates;
+        std::size_t rows = 0;
+    };
+    std::map<std::string, Open> places;
+    for (const SentRow& row : rows) {
+        for (const matrix::TxFinding& finding : row.findings) {
+            if (!is_nameless(finding)) {
+                continue;
+            }
+            Open& open = places[finding.place];
+            if (open.rows++ == 0) {
+                open.candidates = finding.candidates;
+            }
+            std::erase_if(open.candidates, [&](judge::ChecksumName name) {
+                return !contains(finding.candidates, name);
+            });
+        }
+    }
+    std::map<std::string, std::string> names;
+    for (const auto& [place, open] : places) {
+        if (open.rows >= kEnoughRows && open.candidates.size() == 1) {
+            names.emplace(place, judge::name(open.candidates.front()));
+        }
+    }
+    return names;
+}
+
+}  // namespace
+
 NamesByPlace names_by_place(std::span<const SentRow> rows) {
     NamesByPlace names;
     for (const SentRow& row : rows) {
@@ -275,6 +311,11 @@ NamesByPlace names_by_place(std::span<const SentRow> rows) {
             if (finding.kind == FindingKind::kChecksum && !is_nameless(finding)) {
                 names[finding.place].insert(finding.title);
             }
+        }
+    }
+    for (const auto& [place, name] : names_by_candidates(rows)) {
+        if (!names.contains(place)) {
+            names[place].insert(name);
         }
     }
     return names;
@@ -303,6 +344,45 @@ std::vector<matrix::TxFinding> causes_of(std::span<const matrix::TxFinding> find
     return causes;
 }
 
+std::vector<std::string> conditions_of(std::span<const matrix::Row> rows) {
+    std::vector<std::string> all;
+    const auto add = [&](const char* key, const auto& value_of) {
+        std::set<std::string> values;
+        for (const matrix::Row& row : rows) {
+            values.insert(value_of(row));
+        }
+        if (values.size() == 1 && !values.begin()->empty()) {
+            all.push_back(fmt::format("{}={}", key, *values.begin()));
+        }
+    };
+    add("vlan", [](const matrix::Row& row) {
+        constexpr const char* kVlans[] = {"none", "single", "inserted", "double", "inner"};
+        return std::string(kVlans[static_cast<std::size_t>(row.vlan)]);
+    });
+    add("l4", [](const matrix::Row& row) {
+        constexpr const char* kProtocols[] = {"udp", "udp", "tcp", "tcp", "sctp", "icmp", "other"};
+        return std::string(kProtocols[static_cast<std::size_t>(row.transport)]);
+    });
+    add("inner_family", [](const matrix::Row& row) { return is_ipv4(row) ? "4" : "6"; });
+    add("fragment", [](const matrix::Row& row) {
+        return row.fragmentation == matrix::Fragmentation::kNone ? "no" : "yes";
+    });
+    add("segmented", [](const matrix::Row& row) {
+        return row.segmentation == matrix::Segmentation::kNone  ? "no"
+               : row.segmentation == matrix::Segmentation::kUdp ? "uso"
+                                                                : "tso";
+    });
+    add("buffers", [](const matrix::Row& row) {
+        return row.buffers == matrix::Buffers::kOne ? "one" : "many";
+    });
+    add("encapsulation", [](const matrix::Row& row) {
+        constexpr const char* kTunnels[] = {"none",   "vxlan", "vxlan", "geneve",   "geneve",
+                                            "geneve", "ipip",  "gre",   "vxlan-gpe"};
+        return std::string(kTunnels[static_cast<std::size_t>(row.encap)]);
+    });
+    return all;
+}
+
 std::vector<Defect> gather_sent(std::span<const SentRow> rows, const NamesByPlace& names) {
     Gathering gathering(profile::Direction::kTransmit);
     for (const SentRow& row : rows) {
@@ -324,10 +404,40 @@ std::vector<Defect> gather_sent(std::span<const SentRow> rows, const NamesByPlac
             }
         }
     }
+    for (Defect& defect : gathering.all()) {
+        std::vector<matrix::Row> of_matrix;
+        for (const SentRow& row : rows) {
+            if (contains(defect.rows, row.number)) {
+                of_matrix.push_back(*row.row);
+            }
+        }
+        defect.conditions = conditions_of(of_matrix);
+    }
     return std::move(gathering.all());
 }
 
+namespace {
+
+// The bytes by which the frame is longer or shorter, and where.
+std::string length_name(const matrix::Specimen& specimen) {
+    const auto [shorter, longer] =
+        std::minmax(specimen.wire, specimen.intended,
+                    [](const auto& a, const auto& b) { return a.size() < b.size(); });
+    const std::size_t bytes = longer.size() - shorter.size();
+    const bool at_end = std::equal(shorter.begin(), shorter.end(), longer.begin());
+    const bool cut = specimen.wire.size() < specimen.intended.size();
+    return fmt::format("{}({})", !at_end ? "SHIFTED" : cut ? "CUT" : "PADDED", bytes);
+}
+
+}  // namespace
+
 std::string name_of(const matrix::TxFinding& finding) {
+    if (finding.kind == FindingKind::kLength && !finding.specimen.wire.empty()) {
+        return length_name(finding.specimen);
+    }
+    if (finding.kind == FindingKind::kSurplus || finding.title == "DUPLICATE") {
+        return "DOUBLED";
+    }
     const bool segment = finding.kind == FindingKind::kSegment &&
                          finding.checksum == judge::ChecksumName::kUnknown &&
                          !finding.place.empty();

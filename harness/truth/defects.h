@@ -37,6 +37,7 @@ struct Defect {
     judge::ChecksumName checksum = judge::ChecksumName::kUnknown;  // of what was sent
     std::uint64_t observations = 1;                                // separate ones that showed it
     std::set<std::uint16_t> tunnel_ports;  // of its rows, see tunnel_port_of()
+    std::vector<std::string> conditions;   // that all of its rows meet, as errata have them
 
     // "tx.inner.tcp.PSEUDO"
     std::string signature() const;
@@ -72,7 +73,8 @@ struct SentRow {
 
 std::vector<SentRow> sent_rows(const RowsRun& run);
 
-// Names that some rows give to wrong checksums, by place.
+// Names that some rows give to wrong checksums, by place; where none does, the one name that fits the
+// frames of all.
 using NamesByPlace = std::map<std::string, std::set<std::string>>;
 NamesByPlace names_by_place(std::span<const SentRow> rows);
 
@@ -85,8 +87,13 @@ std::vector<matrix::TxFinding> causes_of(std::span<const matrix::TxFinding> find
 // Causes of all rows, each once and in the order in which they appear first, without `where`.
 std::vector<Defect> gather_sent(std::span<const SentRow> rows, const NamesByPlace& names);
 
-// "PSEUDO", or "SEG_HDR(plain.tcp.flags)" where the place says more than the title.
+// "PSEUDO", or "SEG_HDR(plain.tcp.flags)" where the place says more than the title; "CUT(4)",
+// "PADDED(2)" or "SHIFTED(4)" of a frame that is shorter or longer by so many bytes, "DOUBLED" of one
+// that came twice.
 std::string name_of(const matrix::TxFinding& finding);
+
+// What all rows have in common, in the errata's words: "vlan=single", "l4=tcp", "segmented=tso".
+std::vector<std::string> conditions_of(std::span<const matrix::Row> rows);
 
 // "outer.udp" of "outer.udp.length".
 std::string layer_part(const std::string& place);

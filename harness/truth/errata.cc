@@ -23,6 +23,7 @@ profile::Sighting sighting_of(const Defect& defect, const Circumstances& circums
         .driver = circumstances.driver,
         .kernel = circumstances.kernel,
         .dpdk = circumstances.dpdk};
+    sighting.conditions = defect.conditions;
     if (defect.tunnel_ports.size() == 1 && *defect.tunnel_ports.begin() != 0) {
         sighting.tunnel_port = *defect.tunnel_ports.begin();
     }
@@ -32,7 +33,13 @@ profile::Sighting sighting_of(const Defect& defect, const Circumstances& circums
 void explain_by_errata(std::vector<Defect>& defects, const std::vector<profile::Erratum>& errata,
                        const Circumstances& circumstances) {
     for (Defect& defect : defects) {
-        const auto matches = profile::match_errata(errata, sighting_of(defect, circumstances));
+        auto matches = profile::match_errata(errata, sighting_of(defect, circumstances));
+        // Strangers' defects explain nothing; of a driver that is not known any may be its own.
+        if (!circumstances.driver.empty()) {
+            std::erase_if(matches, [](const profile::ErratumMatch& match) {
+                return match.certainty == profile::Certainty::kSignature;
+            });
+        }
         for (std::size_t i = 0; i < std::min(matches.size(), kMostErrata); ++i) {
             defect.errata.push_back(known_erratum(matches[i]));
         }

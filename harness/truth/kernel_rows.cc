@@ -48,12 +48,23 @@ Result<ProbeSet> make_probes(const matrix::ProbeMaker& maker, matrix::Matrix mat
 }
 
 Status send_and_judge(const Path& path, std::size_t most_frames, const ProbeSet& set,
-                      const std::function<bool(std::size_t)>& wanted, SettingOutcome& outcome) {
+                      const std::function<bool(std::size_t)>& wanted, SettingOutcome& outcome,
+                      StallWatch* watch) {
     std::vector<matrix::Probe> probes;
     std::ranges::copy_if(set.probes, std::back_inserter(probes),
                          [&](const matrix::Probe& probe) { return wanted(probe.label.row); });
-    const auto carried = TRY(carry(path, probes, set.maker, most_frames, outcome.tally));
+    if (watch != nullptr) {
+        watch->set_left([&](const matrix::Probe& probe) {
+            return left_by(set.matrix.rows[probe.label.row], outcome.taken);
+        });
+    }
+    const auto carried = TRY(carry(path, probes, set.maker, most_frames, outcome.tally, watch));
+    if (watch != nullptr) {
+        watch->set_left(nullptr);
+    }
     std::map<std::size_t, RowCells> cells;
+    Trail trail;
+    std::optional<std::uint32_t> sum_before;
     for (std::size_t at = 0; at < probes.size(); ++at) {
         const matrix::Probe& probe = probes[at];
         const Carried& seen = carried[at];
@@ -64,8 +75,10 @@ Status send_and_judge(const Path& path, std::size_t most_frames, const ProbeSet&
         }
         RowCells& cell =
             cells.try_emplace(probe.label.row, set.matrix.rows[probe.label.row]).first->second;
-        const Finished finished =
-            finish(probe, seen.wire, left_by(set.matrix.rows[probe.label.row], outcome.taken));
+        const LeftToWire left = left_by(set.matrix.rows[probe.label.row], outcome.taken);
+        const Finished finished = finish(probe, seen.wire, left);
+        trail.add(probe, seen.wire, finished.frames, left, sum_before);
+        row.asked += left.checksums && probe.handed.front().virtio.any() ? seen.wire.size() : 0;
         row.unfinished += finished.unfinished;
         row.super_frames += finished.super_frames;
         cell.wire.add(probe, seen.wire);
@@ -75,7 +88,35 @@ Status send_and_judge(const Path& path, std::size_t most_frames, const ProbeSet&
         outcome.rows[number].wire = cell.wire.result();
         outcome.rows[number].finished = cell.finished.result();
     }
+    outcome.trail.append(trail);
     return {};
+}
+
+bool finishes_some(const SettingOutcome& outcome, const ProbeSet& set) {
+    constexpr std::uint64_t kEnough = 3;
+    struct Count {
+        std::uint64_t left = 0;
+        std::uint64_t finished = 0;
+    };
+    // A device that finishes sums of one family only leaves it to the kernel to finish the others.
+    const bool any_family = is_on(outcome.taken.features, "tx-checksum-ip-generic");
+    using Class = std::tuple<matrix::Vlan, bool, matrix::InnerNetwork>;
+    std::map<Class, Count> classes;
+    for (const auto& [number, row] : outcome.rows) {
+        const matrix::Row& of_matrix = set.matrix.rows[number];
+        // A super-frame may be cut in software for reasons of its own.
+        if (row.asked == 0 || of_matrix.segmentation != matrix::Segmentation::kNone) {
+            continue;
+        }
+        const auto network = any_family ? matrix::InnerNetwork::kIpv4 : of_matrix.network;
+        Count& count =
+            classes[{of_matrix.vlan, of_matrix.buffers != matrix::Buffers::kOne, network}];
+        count.left += row.unfinished;
+        count.finished += row.asked - std::min(row.asked, row.unfinished);
+    }
+    return std::ranges::any_of(classes, [](const auto& each) {
+        return each.second.left >= kEnough && each.second.finished >= kEnough;
+    });
 }
 
 namespace {
@@ -96,11 +137,70 @@ bool shows_again(const std::vector<TxFinding>& first, const std::vector<TxFindin
 
 }  // namespace
 
+bool is_change(const TxFinding& finding, WireKind wire) {
+    return finding.kind != FindingKind::kMissing && finding.kind != FindingKind::kSurplus &&
+           finding.kind != FindingKind::kRefused && !finding.specimen.wire.empty() &&
+           (wire == WireKind::kCable || finding.specimen.wire != finding.specimen.handed);
+}
+
+namespace {
+
+// Wrong checksums of one place may have another name in each row; of what else differs the name
+// says what it is.
+std::string place_key(const TxFinding& finding) {
+    return finding.kind == FindingKind::kChecksum
+               ? finding.place
+               : fmt::format("{} {} {}", matrix::name(finding.kind), finding.place, finding.title);
+}
+
+// In which looks something changed at each place.
+class Sightings {
+  public:
+    explicit Sightings(WireKind wire) : wire_(wire) {}
+    void add(int look, const std::vector<TxFinding>& findings) {
+        for (const TxFinding& finding : findings) {
+            if (is_change(finding, wire_)) {
+                looks_[place_key(finding)].insert(look);
+            }
+        }
+    }
+    std::uint64_t looks_at(const TxFinding& finding) const {
+        const auto found = looks_.find(place_key(finding));
+        return is_change(finding, wire_) && found != looks_.end() ? found->second.size() : 0;
+    }
+
+  private:
+    WireKind wire_;
+    std::map<std::string, std::set<int>> looks_;
+};
+
+// Leaves in the row what several looks showed, and moves the rest to what was seen once.
+void keep_shown(const Sightings& sightings, WireKind wire, RowOutcome& row) {
+    for (matrix::TxCellResult* result : {&row.wire, &row.finished}) {
+        const bool judged = result == &row.seen(wire);
+        std::vector<TxFinding> kept;
+        for (TxFinding& finding : result->findings) {
+            const std::uint64_t looks = sightings.looks_at(finding);
+            if (looks > 1) {
+                row.observations = judged ? std::max(row.observations, looks) : row.observations;
+                kept.push_back(std::move(finding));
+            } else if (judged) {
+                row.once.push_back(std::move(finding));
+            }
+        }
+        result->findings = std::move(kept);
+    }
+}
+
+}  // namespace
+
 Status confirm(const Path& path, std::size_t most_frames, const ProbeSet& set, WireKind wire,
-               SettingOutcome& outcome) {
+               SettingOutcome& outcome, StallWatch* watch) {
     std::map<std::size_t, RowOutcome> doubtful;  // as they were seen first
+    Sightings sightings(wire);
     for (const auto& [number, row] : outcome.rows) {
         if (!row.seen(wire).findings.empty()) {
+            sightings.add(0, row.seen(wire).findings);
             doubtful.emplace(number, row);
         }
     }
@@ -110,34 +210,38 @@ Status confirm(const Path& path, std::size_t most_frames, const ProbeSet& set, W
     for (int look = 1; look < kMostLooks && !doubtful.empty(); ++look) {
         SettingOutcome again{.setting = outcome.setting, .taken = outcome.taken};
         TRY(send_and_judge(
-            path, most_frames, set, [&](std::size_t row) { return doubtful.contains(row); },
-            again));
+            path, most_frames, set, [&](std::size_t row) { return doubtful.contains(row); }, again,
+            watch));
+        outcome.trail.append(again.trail);
         const std::size_t before = doubtful.size();
         for (auto& [number, then] : again.rows) {
             const auto first = doubtful.find(number);
             RowOutcome& row = outcome.rows[number];
             const auto& findings = first->second.seen(wire).findings;
+            sightings.add(look, then.seen(wire).findings);
             if (shows_again(findings, then.seen(wire).findings)) {
                 row = std::move(first->second);
                 row.observations = static_cast<std::uint64_t>(look) + 1;
                 doubtful.erase(first);
                 continue;
             }
-            then.once = findings;
             row = std::move(then);
         }
         lost_beside += doubtful.size() != before ? again.tally.lost : 0;
         outcome.tally.lost = std::max(lost_beside, again.tally.lost);
     }
-    // Findings that the last look showed for the first time are not confirmed either.
-    for (const auto& [number, first] : doubtful) {
+    for (auto& [number, first] : doubtful) {
         RowOutcome& row = outcome.rows[number];
-        for (matrix::TxCellResult* result : {&row.wire, &row.finished}) {
-            if (result == &row.seen(wire)) {
-                std::ranges::move(result->findings, std::back_inserter(row.once));
-            }
-            result->findings.clear();
+        const auto& findings = first.seen(wire).findings;
+        if (std::ranges::any_of(findings, [&](const TxFinding& finding) {
+                return sightings.looks_at(finding) > 1;
+            })) {
+            row = std::move(first);
+        } else {
+            row.once = findings;
         }
+        // Findings that the last look showed for the first time are not confirmed either.
+        keep_shown(sightings, wire, row);
     }
     return {};
 }

@@ -13,6 +13,7 @@
 #include "harness/truth/defects.h"
 #include "harness/truth/finish.h"
 #include "harness/truth/settings.h"
+#include "harness/truth/trail.h"
 #include "harness/verdict/truth_table.h"
 
 namespace pathproof::truth {
@@ -22,6 +23,7 @@ struct RowOutcome {
     matrix::TxCellResult finished;  // behind a healthy NIC
     std::uint64_t unfinished = 0;   // frames that came as they were handed over, their request open
     std::uint64_t super_frames = 0;                 // of them, not cut
+    std::uint64_t asked = 0;                        // frames that came and left a checksum to it
     std::map<std::string, std::uint64_t> refusals;  // reason -> probes
     // Wrong values that a first observation had and no later one; the rest is of the last one.
     std::vector<matrix::TxFinding> once;
@@ -37,6 +39,7 @@ struct SettingOutcome {
     SettingTaken taken;
     std::map<std::size_t, RowOutcome> rows;  // by number in the matrix
     TesterTally tally;
+    Trail trail;  // all looks
 };
 
 // The frames of a matrix, made once.
@@ -50,14 +53,26 @@ Result<ProbeSet> make_probes(const matrix::ProbeMaker& maker, matrix::Matrix mat
                              std::uint32_t each);
 
 // Sends the probes of all rows that `wanted` takes, at most `most_frames` frames at a time; the
-// setting is set already.
+// setting is set already. Stalls are waited out where there is a watch.
 Status send_and_judge(const Path& path, std::size_t most_frames, const ProbeSet& set,
-                      const std::function<bool(std::size_t)>& wanted, SettingOutcome& outcome);
+                      const std::function<bool(std::size_t)>& wanted, SettingOutcome& outcome,
+                      StallWatch* watch = nullptr);
 
 // Observes the rows that are wrong a second time, and a third: a wrong value counts if it shows
-// again, of frames that never came the same ones. Under the setting that the outcome is of.
+// again, of frames that never came the same ones. A frame that came with other bytes than were
+// handed over also counts if another one shows the same in another look. Under the setting that the
+// outcome is of.
 Status confirm(const Path& path, std::size_t most_frames, const ProbeSet& set, WireKind wire,
-               SettingOutcome& outcome);
+               SettingOutcome& outcome, StallWatch* watch = nullptr);
+
+// Whether the frame came with bytes that nobody handed over: no loss and no copy, and where the wire
+// is memory no frame of another setting that came late and unfinished.
+bool is_change(const matrix::TxFinding& finding, WireKind wire);
+
+// Whether the device finishes some frames of a class and leaves others of it unfinished: of one that
+// leaves work to the next by design, all are left. A class are frames that the kernel treats alike:
+// with or without a tag, cut or not.
+bool finishes_some(const SettingOutcome& outcome, const ProbeSet& set);
 
 // Several rows taken together.
 struct Judged {

@@ -47,7 +47,7 @@ std::string by_design_note(const TruthRun& run, const std::string& feature) {
 
 Observation observation(const TruthRun& run, const SettingOutcome& outcome, const Column& column,
                         const std::string& feature) {
-    const Judged judged = judge_rows(outcome, *run.set, run.wire, [&](std::size_t row) {
+    const Judged judged = judge_named(run, outcome, [&](std::size_t row) {
         return condition_of(run, row) == column.condition &&
                (feature.empty() || uses(run, row, feature));
     });
@@ -234,9 +234,24 @@ std::string cell_id(const Setting& setting, const Column& column) {
 
 Judged judge_condition(const TruthRun& run, const SettingOutcome& outcome,
                        std::optional<Condition> condition) {
-    return judge_rows(outcome, *run.set, run.wire, [&](std::size_t row) {
+    return judge_named(run, outcome, [&](std::size_t row) {
         return !condition || condition_of(run, row) == *condition;
     });
+}
+
+Judged judge_named(const TruthRun& run, const SettingOutcome& outcome,
+                   const std::function<bool(std::size_t)>& wanted) {
+    Judged judged = judge_rows(outcome, *run.set, run.wire, wanted);
+    for (std::vector<Defect>* defects : {&judged.defects, &judged.once}) {
+        for (Defect& defect : *defects) {
+            const auto relation = run.relations.find(defect.place);
+            const bool nameless = defect.title == judge::name(judge::ChecksumName::kUnknown);
+            if (nameless && relation != run.relations.end()) {
+                defect.name = relation->second.name;
+            }
+        }
+    }
+    return judged;
 }
 
 std::vector<verdict::KnownErratum> known_errata(const TruthRun& run, std::vector<Defect> defects) {

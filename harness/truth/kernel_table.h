@@ -2,6 +2,7 @@
 // shows.
 #pragma once
 
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -28,7 +29,12 @@ struct TruthRun {
     const ProbeSet* set = nullptr;
     std::vector<SettingOutcome> outcomes;
     std::vector<std::string> left_out;  // what of the matrix was not sent, each with the reason
-    TruthValues values;                 // what is said of all this
+    // Over all settings: relations of nameless wrong checksums by place, where wrong values show by
+    // place and title, and how wrong frames lie in time.
+    std::map<std::string, Relation> relations;
+    std::map<std::string, std::string> where;
+    std::optional<TimeFinding> in_time;
+    TruthValues values;  // what is said of all this
 };
 
 // The profile's expectation of a feature; empty without a profile or a word on it.
@@ -42,6 +48,11 @@ verdict::TruthTable truth_table(const TruthRun& run);
 // The judgement of one column of columns_by_request(), or of all, under a setting.
 Judged judge_condition(const TruthRun& run, const SettingOutcome& outcome,
                        std::optional<Condition> condition);
+
+// Takes the rows of that setting and column that `wanted` takes; nameless checksums get the run's
+// relation as their name.
+Judged judge_named(const TruthRun& run, const SettingOutcome& outcome,
+                   const std::function<bool(std::size_t)>& wanted);
 
 // "tx.all-off", and "tx.all-off.tso".
 std::string cell_id(const Setting& setting);

@@ -6,6 +6,7 @@
 #include "harness/cli/generate/mix_text.h"
 #include "harness/cli/generate/rate_text.h"
 #include "harness/cli/generate/remedies.h"
+#include "harness/cli/generate/result.h"
 #include "harness/process/typed_command.h"
 
 using namespace pathproof;
@@ -169,4 +170,50 @@ BOOST_AUTO_TEST_CASE(what_may_help_is_what_fits_the_trouble_and_the_ports) {
     BOOST_TEST(remedies({.limited = true}, xdp, xdp).empty());
     BOOST_TEST(has(remedies({.limited = true}, nic, nic), "--queues"));
     BOOST_TEST(remedies({.disturbed = true, .limited = true}, nic, nic).size() == 2u);
+}
+
+BOOST_AUTO_TEST_CASE(harm_that_is_certain_is_a_verdict_though_the_tester_lacked_cpu) {
+    using Expects = load::IntakePlan::Expects;
+    enum class Held { kNothing, kCpu, kOther };
+    struct Case {
+        const char* name;
+        Held held;
+        Expects expects;
+        load::ClassTotals udp;
+        std::uint64_t wrong_quotes;
+        int code;
+    };
+    const load::ClassTotals right{.unique = 100};
+    const load::ClassTotals wrong{.unique = 100, .wrong = 5};
+    const load::ClassTotals cut{.unique = 95, .damaged = 5};
+    const load::ClassTotals twice{.unique = 100, .duplicates = 5};
+    const load::ClassTotals few{.unique = 95};
+    const Case cases[] = {
+        {"right", Held::kNothing, Expects::kFrames, right, 0, 0},
+        {"right, disturbed", Held::kCpu, Expects::kFrames, right, 0, 3},
+        {"wrong", Held::kNothing, Expects::kFrames, wrong, 0, 1},
+        {"wrong, disturbed", Held::kCpu, Expects::kFrames, wrong, 0, 1},
+        {"wrong, otherwise in doubt", Held::kOther, Expects::kFrames, wrong, 0, 3},
+        {"damaged, disturbed", Held::kCpu, Expects::kFrames, cut, 0, 1},
+        {"twice, disturbed", Held::kCpu, Expects::kFrames, twice, 0, 1},
+        {"answers twice, disturbed", Held::kCpu, Expects::kAnswers, twice, 0, 3},
+        {"missing", Held::kNothing, Expects::kFrames, few, 0, 1},
+        {"missing, disturbed", Held::kCpu, Expects::kFrames, few, 0, 3},
+        {"answers missing", Held::kNothing, Expects::kAnswers, few, 0, 0},
+        {"a wrong quote", Held::kNothing, Expects::kFrames, right, 1, 1},
+    };
+    for (const Case& each : cases) {
+        GenerateResult result;
+        result.expects = each.expects;
+        result.report.sent = 100;
+        result.report.intake.classes[static_cast<std::size_t>(TrafficClass::kUdp)] = each.udp;
+        result.report.intake.icmp_errors = {{.frames = 1, .wrong_quotes = each.wrong_quotes}};
+        if (each.held != Held::kNothing) {
+            result.report.objections = {"worker 0 waited for its CPU"};
+        }
+        if (each.held == Held::kCpu) {
+            result.report.disturbances = result.report.objections;
+        }
+        BOOST_TEST(result.exit_code() == each.code, each.name);
+    }
 }

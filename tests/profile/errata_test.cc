@@ -118,7 +118,7 @@ BOOST_AUTO_TEST_CASE(errors_name_the_place_and_what_is_allowed) {
     refused("tx.outer.udp.STALE(sport)", "out.outer.udp.STALE", "4:15", "tx, rx or path");
     refused("tx.outer.udp.STALE(sport)", "tx.NAT0", "4:15", "direction.depth.protocol.NAME");
     refused("tx.outer.udp.STALE(sport)", "tx.upper.udp.NAT0", "4:15", "no layer; write one of");
-    refused("tx.outer.udp.STALE(sport)", "tx.outer.udp.STAEL", "4:15", "there are: CARRY");
+    refused("tx.outer.udp.STALE(sport)", "tx.outer.udp.STAEL", "4:15", "there are: BITS, CARRY");
     refused("nat=outer", "nat=both", "5:15", "'nat' may be one of: outer inner plain none");
     refused("nat=outer", "moon=full", "5:15", "key=value with one of nat, outer_checksum");
     refused("nat=outer", "nat=", "5:15", "may be one of");
@@ -289,6 +289,53 @@ BOOST_AUTO_TEST_CASE(an_erratum_is_found_by_its_number_and_by_part_of_its_name) 
     BOOST_TEST(several.error().message.find("close to it: E63a-") != std::string::npos);
     BOOST_TEST(find_erratum(NICPROFILES, "E00").error().message.find("profile errata list") !=
                std::string::npos);
+}
+
+BOOST_AUTO_TEST_CASE(lengths_are_words_numbers_or_ranges) {
+    for (const char* good : {"length=odd", "length=even", "length=short", "length=1500",
+                             "length=1499-9000", "length=0-60"}) {
+        BOOST_TEST(check_condition(good).has_value(), good);
+    }
+    for (const char* bad : {"length=", "length=long", "length=15x", "length=9000-1499", "length=-5",
+                            "length=1-", "vlan=1500"}) {
+        const auto checked = check_condition(bad);
+        BOOST_REQUIRE_MESSAGE(!checked, bad);
+        BOOST_TEST(checked.error().message.find("may be one of") != std::string::npos, bad);
+    }
+    struct Case {
+        const char* wanted;
+        const char* held;
+        bool fits;
+    };
+    const Case cases[] = {
+        {"length=1499-9000", "length=1500", true},  {"length=1499-9000", "length=1498", false},
+        {"length=odd", "length=1500", false},       {"length=odd", "length=1501", true},
+        {"length=odd", "length=1500-1501", true},   {"length=even", "length=odd", false},
+        {"length=short", "length=1500", false},     {"length=short", "length=59", true},
+        {"length=100-200", "length=200-300", true}, {"length=100-200", "length=201-300", false},
+    };
+    Erratum long_frames = good();
+    long_frames.signatures = {{Direction::kTransmit, "plain.udp", "PSEUDO"}};
+    for (const Case& each : cases) {
+        long_frames.conditions = {each.wanted};
+        const auto matches =
+            match_errata({long_frames}, {.signature = {Direction::kTransmit, "plain.udp", "PSEUDO"},
+                                         .conditions = {each.held}});
+        BOOST_TEST(!matches.empty() == each.fits, each.wanted << " of " << each.held);
+    }
+}
+
+BOOST_AUTO_TEST_CASE(unknown_is_no_name_and_what_became_of_frames_has_names) {
+    Erratum nameless = good();
+    nameless.signatures = {{Direction::kTransmit, "plain.udp", "UNKNOWN"}};
+    nameless.conditions.clear();
+    BOOST_TEST(
+        match_errata({nameless}, {.signature = {Direction::kTransmit, "plain.udp", "UNKNOWN"}})
+            .empty());
+    for (const char* name :
+         {"MISORDERED", "DOUBLED", "CUT", "SHIFTED", "PADDED", "OFFSET(+0x0200)"}) {
+        BOOST_TEST(parse_signature(std::string("tx.plain.frame.") + name).has_value(), name);
+    }
 }
 
 BOOST_AUTO_TEST_SUITE_END()

@@ -90,6 +90,17 @@ BOOST_AUTO_TEST_CASE(the_verdict_agrees_with_what_a_baseline_makes_of_the_run) {
     BOOST_TEST((result.verdict == verdict::RunVerdict::kConditionallyQualified));
 }
 
+BOOST_AUTO_TEST_CASE(a_defect_is_1_whether_or_not_its_cause_was_named_and_all_was_measured) {
+    using verdict::RunVerdict;
+    for (const RunVerdict run : {RunVerdict::kIncomplete, RunVerdict::kNotQualified,
+                                 RunVerdict::kConditionallyQualified}) {
+        BOOST_TEST(exit_code_of(result_of("offload check", verdict::ScenarioVerdict::kDefectFound,
+                                          run)) == 1);
+    }
+    BOOST_TEST(exit_code_of(result_of("offload check", verdict::ScenarioVerdict::kInconclusive,
+                                      RunVerdict::kIncomplete)) == 3);
+}
+
 BOOST_AUTO_TEST_CASE(a_request_is_refused_before_anything_is_run) {
     const verdict::LabRequest veth{.name = "veth"};
     BOOST_TEST(refusal({.command = "qualify", .lab = veth, .scenarios = {"no-such"}})

@@ -1,6 +1,9 @@
 // The cells of the offload truth table: flags put back, counters, and confirmed traffic.
+#include <fmt/format.h>
+
 #include <boost/test/unit_test.hpp>
 
+#include "harness/scenario/offload_truth/between.h"
 #include "harness/scenario/offload_truth/counters.h"
 #include "harness/scenario/offload_truth/feature_switch.h"
 #include "harness/scenario/offload_truth/part.h"
@@ -70,6 +73,24 @@ BOOST_AUTO_TEST_CASE(what_a_second_observation_does_not_show_again_is_not_confir
     // Frames that the tester lost say nothing of the device, whatever came before.
     const verdict::Cell lost = confirmed(first, traffic(CellVerdict::kError, {})).cell;
     BOOST_TEST((lost.verdict == CellVerdict::kError));
+}
+
+BOOST_AUTO_TEST_CASE(two_ends_of_a_veth_pair_are_told_from_two_that_somebody_joins) {
+    const auto end = [](const char* name, int index, const std::string& peer,
+                        const char* kind = "veth") {
+        return fmt::format(R"([{{"ifname":"{}","ifindex":{},{},"linkinfo":{{"info_kind":"{}"}}}}])",
+                           name, index, peer, kind);
+    };
+    const std::string e0 = end("e0", 2, R"("link_index":3,"link_netnsid":0)");
+    const std::string u0 = end("u0", 3, R"("link_index":2,"link_netnsid":0)");
+    BOOST_TEST(are_peers(e0, u0));
+    BOOST_TEST(are_peers(end("a", 5, R"("link":"b")"), end("b", 6, R"("link":"a")")));
+    BOOST_TEST(!are_peers(e0, end("u0", 3, R"("link_index":4,"link_netnsid":0)")));
+    BOOST_TEST(!are_peers(e0, end("u0", 7, R"("link_index":2,"link_netnsid":0)")));
+    BOOST_TEST(!are_peers(e0, end("u0", 3, R"("link_index":2)", "macvlan")));
+    for (const char* other : {"", "[]", "[1]", "{}", R"([{"link":7,"linkinfo":[]}])"}) {
+        BOOST_TEST(!are_peers(e0, other), other);
+    }
 }
 
 BOOST_AUTO_TEST_SUITE_END()

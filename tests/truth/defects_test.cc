@@ -121,6 +121,12 @@ BOOST_AUTO_TEST_CASE(a_row_that_fits_several_names_gets_the_one_of_other_rows) {
     come_to({{kPlainUdp, {open}}, {kPlainUdp, {checksum("plain.udp", ChecksumName::kPseudo)}}},
             {"tx.plain.udp.PSEUDO"});
     come_to({{kPlainUdp, {open}}}, {"tx.plain.udp.UNKNOWN"});
+    // Each row has too few frames for a name, and all of them have one in common.
+    TxFinding other = open;
+    other.candidates = {ChecksumName::kPseudo, ChecksumName::kFieldKeep};
+    come_to({{kPlainUdp, {open}}, {kPlainUdp, {other}}, {kPlainUdp, {open}}},
+            {"tx.plain.udp.PSEUDO"});
+    come_to({{kPlainUdp, {open}}, {kPlainUdp, {other}}}, {"tx.plain.udp.UNKNOWN"});
 }
 
 BOOST_AUTO_TEST_CASE(a_ports_table_and_its_findings_use_the_same_names) {
@@ -146,6 +152,39 @@ BOOST_AUTO_TEST_CASE(an_erratum_of_other_ports_explains_no_defect_on_the_home_po
     const std::vector<Sent> rows = {{kOnHomePort, {checksum("inner.tcp", ChecksumName::kPseudo)}}};
     are_explained(rows, known, "driver and version");
     are_explained(rows, elsewhere, "");
+}
+
+BOOST_AUTO_TEST_CASE(errata_of_strangers_and_of_other_conditions_explain_nothing) {
+    const std::vector<Sent> rows = {{kPlainUdp, {checksum("plain.udp", ChecksumName::kPseudo)}}};
+    are_explained(rows, erratum("tx.plain.udp.PSEUDO", {.kernel_driver = {"r8169"}}), "");
+    are_explained(rows, erratum("tx.plain.udp.PSEUDO", {.kernel_driver = {"*"}}),
+                  "driver and version");
+    auto tagged = erratum("tx.plain.udp.PSEUDO", {.kernel_driver = {"ixgbe"}});
+    tagged.conditions = {"vlan=inserted"};
+    are_explained(rows, tagged, "");
+    const std::vector<Sent> nameless = {
+        {kPlainUdp, {checksum("plain.udp", ChecksumName::kUnknown)}}};
+    are_explained(nameless, erratum("tx.plain.udp.UNKNOWN", {.kernel_driver = {"ixgbe"}}), "");
+}
+
+BOOST_AUTO_TEST_CASE(a_frame_of_another_length_is_called_by_what_became_of_it) {
+    const matrix::FrameBytes sent = {1, 2, 3, 4, 5, 6, 7, 8};
+    struct Case {
+        matrix::FrameBytes wire;
+        const char* name;
+    };
+    const Case cases[] = {
+        {{1, 2, 3, 4}, "CUT(4)"},
+        {{1, 2, 3, 4, 5, 6, 7, 8, 0, 0}, "PADDED(2)"},
+        {{1, 2, 9, 9, 3, 4, 5, 6, 7, 8}, "SHIFTED(2)"},
+    };
+    for (const Case& each : cases) {
+        TxFinding finding{.kind = FindingKind::kLength, .place = "frame", .title = "LENGTH"};
+        finding.specimen.wire = each.wire;
+        finding.specimen.intended = sent;
+        BOOST_TEST(name_of(finding) == each.name);
+    }
+    BOOST_TEST(name_of({.kind = FindingKind::kSurplus, .title = "SURPLUS"}) == "DOUBLED");
 }
 
 BOOST_AUTO_TEST_CASE(a_field_is_looked_up_under_its_layer) {

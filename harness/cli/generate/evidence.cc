@@ -75,8 +75,7 @@ Result<std::vector<std::string>> write_evidence(const std::string& folder,
                                                 const GenerateResult& result, load::LoadRun& run,
                                                 Lanes& lanes) {
     std::vector<port::CapturedFrame> bad;
-    const std::vector<judge::KeptFrame> kept = run.take_bad_frames();
-    for (const judge::KeptFrame& one : kept) {
+    for (const judge::KeptFrame& one : result.bad_frames) {
         bad.push_back(captured(one.bytes, one.port, one.time_ns, run, lanes));
     }
     const auto wrong_frames = before_and_after(result.wrong_frames, run, lanes);
@@ -89,6 +88,7 @@ Result<std::vector<std::string>> write_evidence(const std::string& folder,
     for (const fs::directory_entry& entry : fs::directory_iterator(folder, wrong)) {
         const std::string name = entry.path().filename();
         if (name == "bad.pcapng" || name == "wrong.pcapng" || name == "damaged.pcapng" ||
+            name == "quotes.pcapng" ||
             (name.starts_with("anomaly-") && name.ends_with(".pcapng"))) {
             fs::remove(entry.path(), wrong);
         }
@@ -105,8 +105,21 @@ Result<std::vector<std::string>> write_evidence(const std::string& folder,
                                 result.repeat + ": not as they have to be", wrong_frames));
     }
     if (!damaged.empty()) {
-        TRY(port::write_capture(next_file("damaged.pcapng"),
-                                result.repeat + ": cannot be read to their end", damaged));
+        TRY(port::write_capture(
+            next_file("damaged.pcapng"),
+            result.repeat + ": a checksum is wrong, or they cannot be read to their end", damaged));
+    }
+    std::vector<port::CapturedFrame> quotes;
+    for (const load::IcmpErrorCount& count : result.report.intake.icmp_errors) {
+        if (!count.frame.empty()) {
+            quotes.push_back(captured(count.frame, count.kind.port, 0, run, lanes));
+            quotes.back().comment = fmt::format("{}, {} times: quotes {}", load::text(count.kind),
+                                                count.wrong_quotes, count.example);
+        }
+    }
+    if (!quotes.empty()) {
+        TRY(port::write_capture(next_file("quotes.pcapng"),
+                                result.repeat + ": ICMP errors that quote another packet", quotes));
     }
     for (std::size_t n = 0; n < anomalies.size(); ++n) {
         const std::string file =

@@ -1,5 +1,6 @@
 // pathproof generate: traffic at an exact rate, each frame followed to its answer.
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -13,6 +14,7 @@
 #include "harness/cli/generate/number_checks.h"
 #include "harness/cli/generate/replay_options.h"
 #include "harness/cli/generate/result.h"
+#include "harness/cli/generate/sum_names.h"
 #include "harness/cli/generate/traffic_options.h"
 #include "harness/cli/generate/watcher.h"
 #include "harness/process/json_text.h"
@@ -146,17 +148,24 @@ class Generation {
         auto ran = run_->run(order_, stop);
         watcher.reset();
         auto report = TRY(std::move(ran));
-        const GenerateResult result{.report = std::move(report),
-                                    .sending = lanes_->sending().info(),
-                                    .receiving = lanes_->receiving().info(),
-                                    .tracked = !options_.replays(),
-                                    .expects = traffic_.intake.expects,
-                                    .timeout_s = options_.traffic.timeout_s,
-                                    .allowed = traffic_.intake.allowed,
-                                    .wrong_frames = run_->take_wrong_frames(),
-                                    .damaged_frames = run_->take_damaged_frames(),
-                                    .wrong_on_purpose = traffic_.wrong_on_purpose,
-                                    .repeat = process::typed_command()};
+        GenerateResult result{.report = std::move(report),
+                              .sending = lanes_->sending().info(),
+                              .receiving = lanes_->receiving().info(),
+                              .tracked = !options_.replays(),
+                              .expects = traffic_.intake.expects,
+                              .timeout_s = options_.traffic.timeout_s,
+                              .allowed = traffic_.intake.allowed,
+                              .wrong_frames = run_->take_wrong_frames(),
+                              .damaged_frames = run_->take_damaged_frames(),
+                              .bad_frames = run_->take_bad_frames(),
+                              .sums = {},
+                              .wrong_on_purpose = traffic_.wrong_on_purpose,
+                              .repeat = process::typed_command()};
+        result.sums = name_sums(result, {});
+        if (std::ranges::any_of(
+                result.sums, [](const SumName& sum) { return sum.name.starts_with("OFFSET"); })) {
+            result.sums = name_sums(result, addresses_nearby());
+        }
         print(result, options_.json);
         TRY(keep_evidence(result));
         return result.exit_code();

@@ -52,6 +52,9 @@ load::Roles roles_of(const LaneOptions& options, port::Port& sending, port::Port
     for (std::uint16_t queue = 0; queue < options.queue_count(); ++queue) {
         roles.senders.push_back({queue % lcores, &sending, queue});
         roles.receivers.push_back({lcores - 1 - queue % lcores, &receiving, queue});
+        if (&receiving != &sending) {
+            roles.listeners.push_back({lcores - 1 - queue % lcores, &sending, queue});
+        }
     }
     return roles;
 }

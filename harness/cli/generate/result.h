@@ -10,6 +10,16 @@
 
 namespace pathproof::cli {
 
+// The kept frames whose checksum of one layer is wrong.
+struct SumName {
+    std::string layer;         // "plain.udp"
+    std::uint64_t frames = 0;  // that were kept, not all that came
+    std::string name;          // "STALE_DADDR", "OFFSET(+0x1234)", "UNKNOWN"
+    std::string meaning;       // in words; empty: none
+    std::uint32_t wire = 0;    // of the last of them
+    std::uint32_t right = 0;
+};
+
 struct GenerateResult {
     load::TrialReport report;
     port::PortInfo sending;
@@ -21,6 +31,8 @@ struct GenerateResult {
     load::Allowance allowed;
     std::vector<load::WrongFrame> wrong_frames;    // the first
     std::vector<load::WrongFrame> damaged_frames;  // the first that cannot be read to their end
+    std::vector<judge::KeptFrame> bad_frames;      // the first with a wrong checksum
+    std::vector<SumName> sums;                     // what their checksums are instead
     bool wrong_on_purpose = false;                 // frames left with wrong checksums (--checksum)
     std::string repeat;                            // the command that repeats the run
 
@@ -30,7 +42,13 @@ struct GenerateResult {
     // late or doubled. Answers may be missing: how many is what is measured. Nothing is said of a
     // capture, whose frames are not tracked.
     bool all_right() const;
-    // 0: all right; 1: not; 3: the figures cannot be relied on.
+    // Frames that came wrong, damaged or, of those that a DUT forwards, twice, and wrong quotes of ICMP
+    // errors: they are so whatever the tester lacked.
+    std::uint64_t certain_harm() const;
+    // Nothing but a want of CPU, or frames of its own that the tester lost, is held against the run.
+    bool only_disturbed() const;
+    // 0: all right; 1: not, or certain harm was done though the tester was disturbed; 3: the figures
+    // cannot be relied on.
     int exit_code() const;
     // What may help where they cannot.
     std::vector<std::string> remedies() const;
@@ -50,7 +68,8 @@ std::string result_text(const GenerateResult& result);
 //  "damaged", "further", "reordered"}, "classes": {"dns-a": {"sent", "as_sent", "late", "wrong", "damaged",
 //  "missing", "unique", "duplicates", "reordered", "latency_us": {...}}}, "reordering": {...}, "latency_us":
 //  {"min", "p50", "p90", "p99", "p99_9", "max"}, "own_bias_us": {...}, "departures": {...},
-//  "compared": {"allowed", "fields": {"ip.tos": 3}, "first": [...], "damaged": [...]}, "remarks", "received", "checksums", "rx_flags", "workers": [...], "tester_limit", "objections", "remedies",
+//  "icmp_errors": [{"port", "family", "type", "code", "mtu", "text", "frames", "ours",
+//  "wrong_quotes", "wrong_fields": {...}, "example"}], "compared": {"allowed", "fields": {"ip.tos": 3}, "first": [...], "damaged": [...]}, "remarks", "received", "checksums", "rx_flags", "workers": [...], "tester_limit", "objections", "remedies",
 //  "repeat"}
 nlohmann::json result_json(const GenerateResult& result);
 

@@ -75,6 +75,31 @@ json compared_json(const GenerateResult& result) {
             {"damaged", listed(result.damaged_frames)}};
 }
 
+json icmp_json(const GenerateResult& result) {
+    json list = json::array();
+    for (const load::IcmpErrorCount& count : result.report.intake.icmp_errors) {
+        json fields = json::object();
+        for (std::size_t i = 0; i < load::kQuoteFields; ++i) {
+            if (count.wrong[i] != 0) {
+                fields[load::name(static_cast<load::QuoteField>(i))] = count.wrong[i];
+            }
+        }
+        list.push_back(
+            {{"port", count.kind.port == 0 ? result.sending.name : result.receiving.name},
+             {"family", count.kind.network == frame::Network::kIpv4 ? 4 : 6},
+             {"type", count.kind.type},
+             {"code", count.kind.code},
+             {"mtu", count.kind.mtu},
+             {"text", load::text(count.kind)},
+             {"frames", count.frames},
+             {"ours", count.ours},
+             {"wrong_quotes", count.wrong_quotes},
+             {"wrong_fields", std::move(fields)},
+             {"example", count.example}});
+    }
+    return list;
+}
+
 json reordering_json(const TrialReport& report) {
     const judge::SequenceTotals all = all_streams(report);
     std::vector<std::uint64_t> distances(all.distance.begin(), all.distance.end());
@@ -169,6 +194,16 @@ json result_json(const GenerateResult& result) {
         out["clock_proof"] = report.clock_proof;
     }
     out["remarks"] = result.remarks();
+    out["icmp_errors"] = icmp_json(result);
+    out["wrong_checksums"] = json::array();
+    for (const SumName& sum : result.sums) {
+        out["wrong_checksums"].push_back({{"layer", sum.layer},
+                                          {"frames", sum.frames},
+                                          {"name", sum.name},
+                                          {"meaning", sum.meaning},
+                                          {"wire", sum.wire},
+                                          {"right", sum.right}});
+    }
     if (result.tracked) {
         add_arrivals(out, report);
         out["compared"] = compared_json(result);

@@ -162,6 +162,35 @@ std::string flag_rows(const load::IntakeTotals& intake) {
            flag_row("IP", intake.ip_flags) + flag_row("transport", intake.l4_flags);
 }
 
+std::string sum_rows(const GenerateResult& result) {
+    std::string text;
+    for (const SumName& sum : result.sums) {
+        text += fmt::format(
+            "wrong checksums of {}: {}{}{}; of {} kept, the last 0x{:04x} where 0x{:04x} is "
+            "right\n",
+            sum.layer, sum.name, sum.meaning.empty() ? "" : ": ", sum.meaning, sum.frames, sum.wire,
+            sum.right);
+    }
+    return text;
+}
+
+// Of each port, by type and MTU.
+std::string icmp_rows(const GenerateResult& result) {
+    std::string text;
+    for (const load::IcmpErrorCount& count : result.report.intake.icmp_errors) {
+        const std::string& port =
+            count.kind.port == 0 ? result.sending.name : result.receiving.name;
+        text += fmt::format(
+            "ICMP errors at {}: {} of {}{}\n", port, count.frames, load::text(count.kind),
+            count.ours == 0 ? "" : fmt::format(", {} about frames of this run", count.ours));
+        if (count.wrong_quotes != 0) {
+            text += fmt::format("  {} quote another packet than was sent: {}\n", count.wrong_quotes,
+                                count.example);
+        }
+    }
+    return text;
+}
+
 std::string worker_rows(const TrialReport& report) {
     std::string text;
     for (const load::WorkerHealth& worker : report.workers) {
@@ -211,28 +240,14 @@ std::vector<std::string> GenerateResult::remarks() const {
                         "latest {:.3f} s",
                         std::max(1.0, count * (1 - below)), count, us(times.max_ns()) / 1e6));
     }
+    if (!report.objections.empty() && certain_harm() != 0 && only_disturbed()) {
+        found.push_back(
+            fmt::format("certain all the same: {} came wrong, damaged, twice or quoting another "
+                        "packet; how many "
+                        "are missing or late, and times, are not to be relied on",
+                        certain_harm()));
+    }
     return found;
-}
-
-bool GenerateResult::all_right() const {
-    if (!tracked) {
-        return true;
-    }
-    const load::ClassTotals all = load::all_classes(report.intake);
-    const judge::ReceiveTally& received = report.intake.received;
-    const std::uint64_t bad = wrong_on_purpose ? 0 : received.bad_checksum + all.damaged;
-    if (bad + received.malformed + all.wrong != 0) {
-        return false;
-    }
-    return expects == load::IntakePlan::Expects::kAnswers ||
-           report.missing() + all.late + all.duplicates == 0;
-}
-
-int GenerateResult::exit_code() const {
-    if (!conclusive()) {
-        return 3;
-    }
-    return all_right() ? 0 : 1;
 }
 
 namespace {
@@ -241,7 +256,8 @@ std::string verdict_word(const GenerateResult& result) {
     if (result.report.partial) {
         return "PARTIAL";
     }
-    if (!result.report.objections.empty()) {
+    const bool certain = result.certain_harm() != 0 && result.only_disturbed();
+    if (!result.report.objections.empty() && !certain) {
         return "INCONCLUSIVE";
     }
     if (result.all_right()) {
@@ -278,6 +294,7 @@ std::string verdict_line(const GenerateResult& result) {
     text += more(all.damaged == 0 ? 0 : unknown, "of these from frames that cannot be identified");
     text += more(all.wrong, frames ? "not as they were sent" : "wrong");
     text += more(frames ? all.late : 0, "late") + more(frames ? all.duplicates : 0, "twice");
+    text += more(report.intake.wrong_quotes(), "ICMP errors that quote another packet");
     return text + (report.tester_limit.empty() ? "" : "; the tester was the limit");
 }
 
@@ -290,7 +307,8 @@ std::string result_text(const GenerateResult& result) {
     }
     text +=
         received_rows(report.intake.received, result.tracked ? "  of these frames" : "  tracked");
-    text += checksum_rows(report.intake.checksums) + flag_rows(report.intake);
+    text += icmp_rows(result);
+    text += checksum_rows(report.intake.checksums) + sum_rows(result) + flag_rows(report.intake);
     text += worker_rows(report) + objection_rows(report.objections);
     for (const std::string& remark : result.remarks()) {
         text += remark + "\n";

@@ -17,6 +17,7 @@
 #include <set>
 #include <sstream>
 
+#include "dataplane/judge/explain.h"
 #include "dataplane/port/device_name.h"
 #include "dataplane/port/port_request.h"
 #include "harness/lab/topology.h"
@@ -29,6 +30,7 @@
 #include "harness/scenario/offload_truth/path.h"
 #include "harness/scenario/offload_truth/receive.h"
 #include "harness/scenario/offload_truth/segments.h"
+#include "harness/scenario/offload_truth/sent_study.h"
 #include "harness/scenario/offload_truth/tunnels.h"
 #include "harness/truth/errata.h"
 #include "harness/truth/feature_use.h"
@@ -131,7 +133,9 @@ Result<Plan> make_plan(const Context& context, const TruthBench& bench) {
     std::ranges::copy(
         truth::plain_rows({.handover = matrix::Handover::kInner}, {matrix::RxInput::kGood}),
         std::back_inserter(rows.rows));
-    auto set = TRY(truth::make_probes(maker, std::move(rows), full ? kProbesFull : kProbesQuick));
+    const std::uint32_t each = full ? kProbesFull : kProbesQuick;
+    auto set = TRY(truth::make_probes(maker, std::move(rows), each));
+    TRY(add_long_super_frames(each, set));
     return Plan{size, std::move(set)};
 }
 
@@ -153,9 +157,10 @@ bool is_worth_sending(const Setting& setting, const matrix::Row& row) {
            row.buffers != matrix::Buffers::kOne;
 }
 
-Status send_setting(Context& context, TruthBench& bench, const Plan& plan, const TruthRun& run,
-                    SettingOutcome& outcome) {
+Status send_setting(Context& context, TruthBench& bench, const Plan& plan, truth::StallWatch& watch,
+                    TruthRun& run, SettingOutcome& outcome) {
     context.progress.step(cell_id(outcome.setting));
+    watch.begin(outcome.setting.title());
     const std::vector<matrix::Row>& rows = plan.set.matrix.rows;
     const auto wanted = [&](std::size_t row) {
         return !bench.blind_to(rows[row]) && is_worth_sending(outcome.setting, rows[row]);
@@ -163,8 +168,12 @@ Status send_setting(Context& context, TruthBench& bench, const Plan& plan, const
     truth::KernelExchange cable = bench.exchange();
     const truth::Path path = cable.path();
     const std::size_t most_frames = bench.pace().frames;
-    TRY(send_and_judge(path, most_frames, plan.set, wanted, outcome));
-    return confirm(path, most_frames, plan.set, run.wire, outcome);
+    TRY(send_and_judge(path, most_frames, plan.set, wanted, outcome, &watch));
+    if (run.wire == WireKind::kMemory && finishes_some(outcome, plan.set)) {
+        // Whoever finishes frames leaves none to the next by design.
+        run.wire = WireKind::kCable;
+    }
+    return confirm(path, most_frames, plan.set, run.wire, outcome, &watch);
 }
 
 std::vector<std::string> left_out_of(const TruthBench& bench, const ProbeSet& set) {
@@ -222,23 +231,40 @@ const SettingOutcome* shown_cure(const TruthRun& run) {
     return cure != nullptr ? cure : cure_of(run, Setting::Kind::kAllOff);
 }
 
+bool is_change(const Defect& defect) {
+    return !defect.specimen.wire.empty();
+}
+
+std::string where_of(const TruthRun& run, const Defect& defect) {
+    const auto found = run.where.find(defect.place + " " + defect.title);
+    return found != run.where.end()
+               ? found->second
+               : fmt::format("for example in rows '{}'",
+                             matrix::describe(run.set->matrix.rows[defect.rows.front()]));
+}
+
 // Each wrong value of the first setting that shows any, and what was seen once under each.
 void add_values(const SettingOutcome& outcome, const Judged& judged,
                 const std::vector<Defect>& defects, TruthRun& run) {
     std::vector<WrongValue> values;
     for (const Defect& defect : defects) {
-        WrongValue value{
-            .setting = outcome.setting.title(),
-            .title = defect.name,
-            .place = defect.place,
-            .where = fmt::format("for example in rows '{}'",
-                                 matrix::describe(run.set->matrix.rows[defect.rows.front()])),
-            .wrong = std::min(defect.frames, judged.frames),
-            .frames = judged.frames,
-            .observations = defect.observations};
-        if (defect.checksum != judge::ChecksumName::kUnknown) {
+        WrongValue value{.setting = outcome.setting.title(),
+                         .title = defect.name,
+                         .place = defect.place,
+                         .where = where_of(run, defect),
+                         .wrong = std::min(defect.frames, judged.frames),
+                         .frames = judged.frames,
+                         .observations = defect.observations};
+        const auto relation = run.relations.find(defect.place);
+        const bool named = defect.checksum != judge::ChecksumName::kUnknown;
+        if (named) {
             value.meaning = fmt::format("{}: {}.", judge::name(defect.checksum),
                                         judge::meaning(defect.checksum));
+        } else if (relation != run.relations.end() && defect.name == relation->second.name) {
+            value.meaning = fmt::format("{}: {}.", relation->second.name, relation->second.meaning);
+        }
+        if (run.in_time && run.in_time->varies && is_change(defect)) {
+            value.in_time = run.in_time->text();
         }
         values.push_back(std::move(value));
     }
@@ -251,9 +277,10 @@ void add_values(const SettingOutcome& outcome, const Judged& judged,
             const std::string feature = cure->setting.kind == Setting::Kind::kAllOff
                                             ? fmt::format("{} off", fmt::join(run.varied, " off "))
                                             : cure->setting.feature + " off";
-            value.cure = fmt::format(
-                "`ethtool -K DEV {}`. Seen in this run: every frame that was wrong is right then.",
-                feature);
+            value.cure =
+                fmt::format("{}. Seen in this run: every frame that was wrong is right then.",
+                            run.values.path.device.command(fmt::format(
+                                "ethtool -K {} {}", run.values.path.device.name, feature)));
             value.before = cell_id(as_found(run).setting);
             value.after = cell_id(cure->setting);
         }
@@ -294,12 +321,44 @@ void add_sent(TruthRun& run, verdict::ScenarioResult& result) {
     }
 }
 
+// The frames of a path's faults, each as it was sent and as it came.
+void keep_faults(const PathFacts& path, TruthBench& bench, Cell& cell) {
+    std::vector<matrix::FrameBytes> frames;
+    std::string text;
+    for (const truth::PathFault& fault : path.faults) {
+        const bool from = fault.way == truth::Way::kFromDevice;
+        text += fault_sentence(fault, from ? path.device.name : path.far.name,
+                               from ? path.far.name : path.device.name) +
+                "\n";
+        for (const matrix::Specimen& specimen : fault.specimens) {
+            frames.push_back(specimen.intended);
+            text += fmt::format("frame {} of the pcapng, as sent:\n{}\n", frames.size(),
+                                judge::explain(specimen.intended, judge::Evidence{}));
+            if (specimen.wire.empty()) {
+                text += "it never came\n\n";
+                continue;
+            }
+            frames.push_back(specimen.wire);
+            text += fmt::format("frame {} of the pcapng, as it came:\n{}\n", frames.size(),
+                                judge::explain(specimen.wire, judge::Evidence{}));
+        }
+    }
+    bench.keep(frames, text, cell);
+}
+
 // An unproven path is a cell of its own, and the only one that is judged.
-Cell path_cell(const PathFacts& path) {
+Cell path_cell(const PathFacts& path, TruthBench& bench) {
+    const bool faulty = !path.own_faults().empty();
     Cell cell{.id = "path",
               .toggles = {{"offloads", "all off"}, {"frames", "plain, of every kind"}},
-              .verdict = path.proven() ? CellVerdict::kPass : CellVerdict::kInconclusive,
-              .reason = fmt::format("{}", fmt::join(path_sentences(path), "; "))};
+              .verdict = path.proven() ? CellVerdict::kPass
+                         : faulty      ? CellVerdict::kFail
+                                       : CellVerdict::kInconclusive,
+              .reason = fmt::format("{}", fmt::join(path_sentences(path), "; ")),
+              .cause = faulty ? "path" : ""};
+    if (!path.faults.empty()) {
+        keep_faults(path, bench, cell);
+    }
     cell.measures = {
         count_of("frames_to_tester", "plain frames sent by the device", path.to_tester.sent),
         count_of("right_at_tester", "of them right at the tester", path.to_tester.right),
@@ -307,6 +366,33 @@ Cell path_cell(const PathFacts& path) {
         count_of("right_at_device", "of them right at the device", path.to_device.right),
         count_of("mtu", "longest packet that passes", path.mtu, "bytes")};
     return cell;
+}
+
+// One cell for all settings: a stall belongs to no kind of frame.
+void add_stall_cells(const TruthRun& run, std::vector<Cell>& cells) {
+    const std::vector<truth::Stall>& stalls = run.values.stalls;
+    if (stalls.empty()) {
+        return;
+    }
+    std::set<std::string> settings;
+    double longest = 0;
+    for (const truth::Stall& stall : stalls) {
+        settings.insert(stall.setting);
+        longest = std::max(longest, stall.seconds);
+    }
+    Cell cell{
+        .id = "tx.stalls",
+        .toggles = {{"offloads", fmt::format("{}", fmt::join(settings, "; "))},
+                    {"frames", "all kinds"}},
+        .verdict = run.values.stalls_confirmed() ? CellVerdict::kFail : CellVerdict::kInconclusive,
+        .reason = stalls_text(stalls),
+        .cause = "STALL"};
+    cell.measures = {
+        count_of("stalls", "times that it stopped sending", stalls.size()),
+        milliseconds_of("longest_stall_ms", "the longest", longest * 1000),
+        count_of("super_frames_apart", "super-frames from one to the next, where equal",
+                 super_frames_apart(stalls))};
+    cells.push_back(std::move(cell));
 }
 
 Result<TruthRun> judge_device(Context& context, TruthBench& bench, const Plan& plan,
@@ -326,6 +412,9 @@ Result<TruthRun> judge_device(Context& context, TruthBench& bench, const Plan& p
     run.as_found = features;
     run.left_out = left_out_of(bench, plan.set);
     context.progress.step("path");
+    truth::StallWatch watch(plain_probe(plan.set));
+    watch.begin("all off, plain frames");
+    bench.watch_stalls(&watch);
     // With the device's offloads off, those of both directions.
     Part<SettingOutcome> proof{.id = "tx",
                                .features = run.varied,
@@ -335,22 +424,32 @@ Result<TruthRun> judge_device(Context& context, TruthBench& bench, const Plan& p
                                                      run.values.path);
                                }};
     std::ranges::copy(truth::receive_features(features), std::back_inserter(proof.features));
-    const auto proven = TRY(run_part(bench, proof));
-    result.cells.push_back(path_cell(run.values.path));
+    const auto proven = run_part(bench, proof);
+    bench.watch_stalls(nullptr);
+    if (!proven) {
+        return pass_on(proven.error());
+    }
+    result.cells.push_back(path_cell(run.values.path, bench));
     if (!run.values.path.proven()) {
-        result.cells.push_back(proven.put_back);
+        result.cells.push_back(proven->put_back);
         return run;
     }
     const Part<SettingOutcome> part{.id = "tx",
                                     .features = run.varied,
                                     .points = settings_for(run.varied, features, plan.size),
                                     .judge = [&](SettingOutcome& outcome) {
-                                        return send_setting(context, bench, plan, run, outcome);
+                                        return send_setting(context, bench, plan, watch, run,
+                                                            outcome);
                                     }};
     auto sent = TRY(run_part(bench, part));
     run.outcomes = std::move(sent.outcomes);
+    TRY(chase(bench, plan.set, watch, run));
+    study_time(run);
+    TRY(study_places(bench, plan.set, run));
+    TRY(study_stalls(bench, plan.set, watch, run));
     std::ranges::move(truth_cells(run, bench), std::back_inserter(result.cells));
     result.cells.push_back(sent.put_back);
+    add_stall_cells(run, result.cells);
     result.controls.push_back(control_cell(run));
     result.truth_tables.push_back(truth_table(run));
     add_sent(run, result);

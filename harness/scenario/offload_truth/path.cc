@@ -10,6 +10,7 @@
 #include "harness/agent/offload_frames.h"
 #include "harness/agent/path_events.h"
 #include "harness/scenario/first_error.h"
+#include "harness/scenario/offload_truth/between.h"
 
 namespace pathproof::scenario {
 namespace {
@@ -23,6 +24,7 @@ using truth::PathCount;
 using truth::PathDrop;
 using truth::PathEnd;
 using truth::PathFacts;
+using truth::PathSample;
 using truth::ProbeSet;
 using truth::Setting;
 using truth::TesterTally;
@@ -62,6 +64,14 @@ Result<FrameBytes> packet_of(std::uint32_t bytes) {
     return made.render();
 }
 
+// Whether the packet came, whatever became of its end: that it is cut or padded is for the proof of
+// the path to say, and no limit of its length.
+bool came_as(const FrameBytes& frame, const FrameBytes& sent) {
+    constexpr std::size_t kHeaders = 42;
+    return frame.size() >= kHeaders &&
+           std::equal(sent.begin(), sent.begin() + kHeaders, frame.begin());
+}
+
 // One of some frames is enough: that a path loses frames says nothing of their length.
 Result<bool> passes(TruthBench& bench, std::uint32_t bytes) {
     const auto frame = TRY(packet_of(bytes));
@@ -72,13 +82,14 @@ Result<bool> passes(TruthBench& bench, std::uint32_t bytes) {
                                                 copies.size(), {.bytes = frame, .request = {}})));
         return copies.size();
     }));
-    if (!contains(there.frames, frame)) {
+    const auto is_it = [&](const FrameBytes& seen) { return came_as(seen, frame); };
+    if (std::ranges::none_of(there.frames, is_it)) {
         return false;
     }
     TRY(bench.dut().start_capture({.device = device}));
     const Status sent = bench.send(copies);
     const auto back = TRY(bench.dut().stop_capture());
-    return sent && contains(back.frames, frame, &agent::CapturedFrame::bytes);
+    return sent && std::ranges::any_of(back.frames, is_it, &agent::CapturedFrame::bytes);
 }
 
 // What became of the plain frames of one probe.
@@ -142,16 +153,23 @@ std::uint64_t frames_in(const std::vector<Probe>& probes) {
     return frames;
 }
 
-Status prove_sent(TruthBench& bench, const ProbeSet& set, PathFacts& path) {
-    PathCount& count = path.to_tester;
+// One of each row, with nothing left to the device. What the tester cannot see as it was sent is not
+// sent later either.
+std::vector<Probe> plain_probes(const TruthBench& bench, const ProbeSet& set) {
     std::vector<Probe> plain;
     for (const Probe& probe : set.probes) {
-        // What the tester cannot see as it was sent is not sent later either.
         if (probe.label.index == 0 && !bench.blind_to(set.matrix.rows.at(probe.label.row))) {
             plain.push_back(matrix::as_plain(probe));
         }
     }
+    return plain;
+}
+
+Status prove_sent(TruthBench& bench, const ProbeSet& set, PathFacts& path) {
+    PathCount& count = path.to_tester;
+    const std::vector<Probe> plain = plain_probes(bench, set);
     auto failed = try_probes(bench, set.maker, plain, count);
+    path.changed_at_first = count.changed;
     const Pace first = bench.pace();
     const std::vector<Pace> slower = {{32, first.patience}, {32, kLongPatience}};
     for (const Pace& pace : slower) {
@@ -202,6 +220,85 @@ Status prove_received(TruthBench& bench, truth::RowSettings settings, PathFacts&
             return {};
         }
     }
+    return {};
+}
+
+constexpr int kFaultLooks = 3;
+
+// What came of each probe, whichever way it goes.
+Result<std::vector<std::vector<FrameBytes>>> came_of(TruthBench& bench,
+                                                     const matrix::ProbeMaker& maker,
+                                                     truth::Way way,
+                                                     const std::vector<Probe>& probes) {
+    std::vector<std::vector<FrameBytes>> came;
+    if (way == truth::Way::kFromDevice) {
+        TesterTally tally;
+        for (Carried& carried : TRY(bench.carry(probes, maker, tally))) {
+            came.push_back(std::move(carried.wire));
+        }
+        return came;
+    }
+    constexpr std::size_t kAtATime = 64;
+    truth::KernelExchange cable = bench.exchange();
+    for (std::size_t begin = 0; begin < probes.size(); begin += kAtATime) {
+        const std::span<const Probe> batch =
+            std::span(probes).subspan(begin, std::min(kAtATime, probes.size() - begin));
+        const auto outcome = TRY(truth::exchange_batch(cable, way, maker, batch));
+        for (std::size_t i = 0; i < batch.size(); ++i) {
+            std::vector<FrameBytes>& frames = came.emplace_back();
+            for (const traffic::ArrivedFrame& arrived : outcome.probes[i].arrived) {
+                const std::size_t last = batch[i].intended.size() - 1;
+                frames.push_back(
+                    truth::as_on_the_wire(arrived, batch[i].intended[std::min(frames.size(), last)],
+                                          truth::TagType::kKept));
+            }
+        }
+    }
+    return came;
+}
+
+// By intended frame: the one that came of it; those with its bytes first, the others in order.
+std::vector<FrameBytes> paired(const Probe& probe, std::vector<FrameBytes> came) {
+    std::vector<FrameBytes> pairs(probe.intended.size());
+    for (std::size_t i = 0; i < pairs.size(); ++i) {
+        const auto exact = std::ranges::find(came, probe.intended[i]);
+        if (exact != came.end()) {
+            pairs[i] = std::move(*exact);
+            came.erase(exact);
+        }
+    }
+    for (std::size_t i = 0; i < pairs.size() && !came.empty(); ++i) {
+        if (pairs[i].empty()) {
+            pairs[i] = std::move(came.front());
+            came.erase(came.begin());
+        }
+    }
+    return pairs;
+}
+
+// Sends all plain frames this way, and again and again.
+Status find_faults(TruthBench& bench, const ProbeSet& set, truth::Way way, PathFacts& path) {
+    const std::vector<Probe> plain = plain_probes(bench, set);
+    std::vector<PathSample> samples;
+    for (const Probe& probe : plain) {
+        for (std::size_t part = 0; part < probe.intended.size(); ++part) {
+            samples.push_back({.row = &set.matrix.rows[probe.label.row],
+                               .probe = &probe,
+                               .part = part,
+                               .came = {}});
+        }
+    }
+    for (int look = 0; look < kFaultLooks; ++look) {
+        auto came = TRY(came_of(bench, set.maker, way, plain));
+        std::size_t next = 0;
+        for (std::size_t i = 0; i < plain.size(); ++i) {
+            for (FrameBytes& frame : paired(plain[i], std::move(came[i]))) {
+                samples[next++].came.push_back(std::move(frame));
+            }
+        }
+    }
+    auto faults = truth::path_faults(way, samples);
+    std::ranges::move(faults, std::back_inserter(path.faults));
     return {};
 }
 
@@ -275,7 +372,25 @@ Status prove_path(TruthBench& bench, const ProbeSet& set, const truth::RowSettin
     }
     path.drops = std::move(*drops);
     path.backlog = watch.backlog();
-    return proven;
+    const bool doubtful = !path.proven() || path.changed_at_first != 0;
+    if (!proven || !doubtful || path.to_tester.silent()) {
+        return proven;
+    }
+    if (!path.to_tester.proven() || path.changed_at_first != 0) {
+        TRY(find_faults(bench, set, truth::Way::kFromDevice, path));
+    }
+    if (path.to_tester.proven() && !path.faults.empty()) {
+        // Each came right at last, and yet the path changes frames.
+        path.to_tester.changed = path.changed_at_first;
+        path.to_tester.right -= path.changed_at_first;
+    }
+    if (!path.to_device.proven() && !path.to_device.silent()) {
+        TRY(find_faults(bench, set, truth::Way::kToDevice, path));
+    }
+    if (!path.faults.empty()) {
+        path.between = between(bench.device(), path);
+    }
+    return {};
 }
 
 PathEnd device_end(const TruthBench& bench) {

@@ -82,7 +82,7 @@ Result<std::vector<truth::Carried>> TruthBench::carry(const std::vector<Probe>& 
                                                       const matrix::ProbeMaker& maker,
                                                       truth::TesterTally& tally) {
     truth::KernelExchange cable = exchange();
-    return truth::carry(cable.path(), probes, maker, pace_.frames, tally);
+    return truth::carry(cable.path(), probes, maker, pace_.frames, tally, watch_);
 }
 
 }  // namespace pathproof::scenario

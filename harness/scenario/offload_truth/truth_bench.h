@@ -49,6 +49,8 @@ class TruthBench {
     // Why the tester's port cannot show frames of this row as they are on the wire; nothing if it
     // can.
     std::optional<std::string> blind_to(const matrix::Row& row) const;
+    // Sees stalls in what carry() sends; null: nobody does.
+    void watch_stalls(truth::StallWatch* watch) { watch_ = watch; }
     // One for each probe.
     Result<std::vector<truth::Carried>> carry(const std::vector<matrix::Probe>& probes,
                                               const matrix::ProbeMaker& maker,
@@ -78,6 +80,7 @@ class TruthBench {
     agent::DeviceInfo info_;
     std::unique_ptr<tester::Client> tester_;
     Pace pace_;
+    truth::StallWatch* watch_ = nullptr;
     std::string out_dir_;
 };
 

@@ -1,0 +1,105 @@
+#include "harness/scenario/offload_truth/between.h"
+
+#include <nlohmann/json.hpp>
+
+#include "harness/process/json_text.h"
+#include "harness/process/program.h"
+
+namespace pathproof::scenario {
+namespace {
+
+using nlohmann::json;
+using truth::PathEnd;
+
+// A program's output in the end's namespace; empty where it fails, as without the kernel's module.
+std::string said_at(const PathEnd& end, const std::vector<std::string>& argv) {
+    return process::run_checked(argv, {.netns = end.netns}).value_or("");
+}
+
+void add_hooks(const PathEnd& end, std::vector<std::string>& found) {
+    for (const char* direction : {"ingress", "egress"}) {
+        const std::string filters =
+            said_at(end, {"tc", "filter", "show", "dev", end.name, direction});
+        if (filters.find("filter") != std::string::npos) {
+            found.push_back(fmt::format(
+                "tc filters at {} ({}); {} lists them", end.name, direction,
+                end.command(fmt::format("tc filter show dev {} {}", end.name, direction))));
+        }
+    }
+    const std::string queues = said_at(end, {"tc", "qdisc", "show", "dev", end.name});
+    if (queues.find("netem") != std::string::npos) {
+        found.push_back(fmt::format("a netem queue at {}; {} shows it", end.name,
+                                    end.command(fmt::format("tc qdisc show dev {}", end.name))));
+    }
+    if (!said_at(end, {"nft", "list", "tables", "netdev"}).empty()) {
+        found.push_back(fmt::format("nftables chains of devices; {} lists them",
+                                    end.command("nft list tables netdev")));
+    }
+}
+
+void add_xdp(const PathEnd& end, std::vector<std::string>& found) {
+    if (!end.xdp.empty()) {
+        found.push_back(
+            fmt::format("an XDP program at {}: {}; {} takes it off", end.name, end.xdp,
+                        end.command(fmt::format("ip link set dev {} xdp off", end.name))));
+    }
+}
+
+std::string link_of(const PathEnd& end) {
+    return said_at(end, {"ip", "-json", "-details", "link", "show", "dev", end.name});
+}
+
+// The first of the list that `ip -json` prints.
+json first_link(const std::string& text) {
+    const json all = process::parse_foreign(text);
+    return all.is_array() && !all.empty() && all.front().is_object() ? all.front() : json::object();
+}
+
+bool is_veth(const json& link) {
+    return process::text_in(process::part(link, "linkinfo"), "info_kind") == "veth";
+}
+
+int number(const json& link, const char* key) {
+    const auto found = link.find(key);
+    return found != link.end() && found->is_number_integer() ? found->get<int>() : -1;
+}
+
+// Within one namespace `ip` gives the peer's name.
+bool points_at(const json& from, const json& to) {
+    if (const std::string name = process::text_in(from, "link"); !name.empty()) {
+        return name == process::text_in(to, "ifname");
+    }
+    return number(from, "link_index") == number(to, "ifindex");
+}
+
+}  // namespace
+
+bool are_peers(const std::string& end, const std::string& other) {
+    const json one = first_link(end);
+    const json two = first_link(other);
+    return is_veth(one) && is_veth(two) && points_at(one, two) && points_at(two, one);
+}
+
+std::vector<std::string> between(const TruthDevice& device, const truth::PathFacts& path) {
+    std::vector<std::string> found;
+    add_xdp(path.device, found);
+    add_xdp(path.far, found);
+    const bool far_is_known = path.far.mtu != 0;  // an interface of this machine's kernel
+    if (far_is_known) {
+        add_hooks(path.far, found);
+    }
+    if (!device.host.empty()) {
+        return found;
+    }
+    add_hooks(path.device, found);
+    const std::string own = link_of(path.device);
+    if (far_is_known && is_veth(first_link(own)) && !are_peers(own, link_of(path.far))) {
+        found.push_back(fmt::format(
+            "whatever {} and {} are joined by: {} is not the peer of this veth device; without "
+            "--tester its peer is taken",
+            path.device.name, path.far.name, path.far.name));
+    }
+    return found;
+}
+
+}  // namespace pathproof::scenario
