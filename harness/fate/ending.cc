@@ -230,7 +230,7 @@ void take_drop(const fate_record& record, const std::vector<std::string>& functi
     const bool closed = end.reason == "QUEUE_PURGE" && record.first.protocol == IPPROTO_TCP;
     if (closed || std::ranges::find(kTaken, end.reason) != std::end(kTaken)) {
         end.ending = Ending::kDelivered;
-        end.text = "to a TCP socket (" + end.reason + ")";
+        end.text = "to a TCP socket";
         return;
     }
     if (const HookDrop drop = hook_drop(functions, end.reason); drop.is) {

@@ -42,11 +42,10 @@ fate_record with_steps(const std::vector<fate_place>& places) {
     record.first.family = 4;
     record.first.protocol = IPPROTO_UDP;
     for (const fate_place place : places) {
-        record.way[record.steps++] = {.place = static_cast<__u8>(place),
-                                      .pad = 0,
-                                      .value = 0,
-                                      .device = record.steps,
-                                      .netns = 1};
+        fate_step& step = record.way[record.steps];
+        step.place = static_cast<__u8>(place);
+        step.device = record.steps++;
+        step.netns = 1;
     }
     return record;
 }

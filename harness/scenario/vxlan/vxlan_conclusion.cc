@@ -331,10 +331,10 @@ void tell_cure(const OverlayFacts& failing, const OverlayNaming& naming,
     result.cure = fmt::format(
         "`ethtool -K {} tx-checksum-ip-generic off` on every node. Seen in this run: {}; {}.",
         naming.vxlan,
-        cured ? "all four probes work and no checksum is wrong"
-        : none_wrong
-            ? "no checksum is wrong with it, and it is not shown all the same: " + off->reason
-            : "it did NOT help: " + off->reason,
+        cured        ? "all four probes work and no checksum is wrong"
+        : none_wrong ? "with it no frame carried a wrong one, and it is not shown all the same: " +
+                           off->reason
+                     : "it did NOT help: " + off->reason,
         back == nullptr ? "what the flag back on does was not measured"
         : same_again    ? "with the flag back on the same failure is back"
                         : "with the flag back on the failure did NOT come back as it was" +
