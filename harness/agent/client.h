@@ -40,6 +40,11 @@ struct Fact;
 struct FactGroup;
 }  // namespace pathproof::verdict
 
+namespace pathproof::fate {
+struct Fates;
+struct Flow;
+}  // namespace pathproof::fate
+
 namespace pathproof::agent {
 
 using std::chrono::milliseconds;
@@ -163,6 +168,10 @@ class Client {
     // of start until stop; one watch at a time.
     Status start_path_watch();
     Result<PathEvents> stop_path_watch();
+    // Follows the packets of these flows through all namespaces of the agent's machine, from the return
+    // of start until stop. On a machine that cannot, stop_fate() says why (Fates::not_followed).
+    Status start_fate(const std::vector<fate::Flow>& flows);
+    Result<fate::Fates> stop_fate();
 
     // Servers on kernel sockets; they end with the agent or with stop_servers.
     Status start_dns_server(const DnsServerOptions& options);

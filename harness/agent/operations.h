@@ -140,6 +140,7 @@ void add_dns_lookup(Operations& operations);
 void add_dns_server(Operations& operations);
 void add_dnsmasq(Operations& operations);
 void add_facts(Operations& operations);
+void add_fate(Operations& operations);
 void add_features(Operations& operations);
 void add_feature_trial(Operations& operations);
 void add_forwarder(Operations& operations);
@@ -159,7 +160,7 @@ inline constexpr std::array kOperations = {
     add_dns_server,  add_dnsmasq,        add_facts,        add_features, add_feature_trial,
     add_forwarder,   add_frame_listener, add_frame_sender, add_needs,    add_path_watch,
     add_ping,        add_sysctls,        add_tcp_queue,    add_transfer, add_transfer_server,
-    add_xdp_program,
+    add_xdp_program, add_fate,
 };
 
 }  // namespace pathproof::agent

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <numeric>
 #include <optional>
+#include <set>
 
 #include "harness/drops/agreement.h"
 
@@ -177,12 +178,15 @@ class Joiner {
         const ClientEvents& events = events_of(client);
         const std::int64_t age_ns = record.answered_ns - record.sent_ns;
         const auto towards = new_towards_.find(client);
-        if (events.hidden != nullptr && towards != new_towards_.end() && age_ns > kHiddenLifeNs &&
+        // One packet of the pair met the clash: the entry tells of no more than one answer.
+        if (events.hidden != nullptr && !used_hidden_.contains(client) &&
+            towards != new_towards_.end() && age_ns > kHiddenLifeNs &&
             events.hidden->reply.source == record.answer_source &&
             std::ranges::any_of(towards->second, [&](const Entry* entry) {
                 return entry->original.source == record.answer_source;
             })) {
             story.fate = Fate::kUntranslatedAnswer;
+            used_hidden_.insert(client);
             found_.least_age_ns =
                 found_.least_age_ns == 0 ? age_ns : std::min(found_.least_age_ns, age_ns);
             story.winner = events.inserted != nullptr ? describe(events.inserted->entry) : "";
@@ -218,6 +222,32 @@ class Joiner {
             }
         }
         return false;
+    }
+
+    // Where packets were followed: what the DUT dropped of this client and was not given to another query.
+    bool was_dropped_itself(const QueryRecord& record, QueryStory& story) {
+        const Endpoint client = plan_.client(record.pair, record.member);
+        const auto& dropped = record.server_saw == 0 ? dut_.queries : dut_.answers;
+        const auto found = dropped.find(client);
+        std::size_t& taken = taken_[{record.server_saw == 0, client}];
+        if (found == dropped.end() || taken >= found->second.size()) {
+            return false;
+        }
+        const DutRecord::Dropped& packet = found->second[taken++];
+        story.event = std::string(record.server_saw == 0 ? "this query was dropped "
+                                                         : "its answer was dropped ") +
+                      packet.text;
+        if (packet.cause == "insert-failed") {
+            story.fate = Fate::kDroppedAtInsertion;
+            const Event* winner = events_of(plan_.client(record.pair, 1u - record.member)).inserted;
+            story.winner = winner != nullptr ? describe(winner->entry) : "";
+        } else if (packet.cause == "table-full") {
+            story.fate = Fate::kTableFull;
+        } else {
+            story.fate = Fate::kDropped;
+            ++found_.dropped[packet.text];
+        }
+        return true;
     }
 
     // The query never reached a server and got no entry of its own. The other half of its pair holds
@@ -258,6 +288,13 @@ class Joiner {
     }
 
     void explain_loss(const QueryRecord& record, QueryStory& story) {
+        if (dut_.not_followed.empty()) {
+            if (!was_dropped_itself(record, story) && !in_outage(record, story) &&
+                record.server_saw != 0) {
+                was_flushed(record, record.server, story);
+            }
+            return;
+        }
         if (in_outage(record, story) || failed_insertion(record, story) ||
             (record.server_saw != 0 && was_flushed(record, record.server, story))) {
             return;
@@ -325,6 +362,9 @@ class Joiner {
     // Answers that conntrack took for new flows: their source is a backend, their destination a
     // client.
     std::map<Endpoint, std::vector<const Entry*>> new_towards_;
+    // Dropped packets that have told of a query, of queries (true) and answers.
+    std::map<std::pair<bool, Endpoint>, std::size_t> taken_;
+    std::set<Endpoint> used_hidden_;        // clients whose hidden entry has told of an answer
     std::optional<std::int64_t> epoch_ns_;  // the run's time 0 in CLOCK_REALTIME
     // What the kernel counted and no query has been given yet.
     std::uint64_t insertions_ = 0;

@@ -129,17 +129,19 @@ std::string class_html(const RunResult& run) {
 std::string what_speaks_against(const RunResult& run) {
     bool failed = false;
     bool unnamed = false;
+    bool harmed = false;
     for (const ScenarioResult& scenario : run.scenarios) {
         failed |= is_failure(scenario.verdict);
+        harmed |= scenario.verdict == ScenarioVerdict::kReproduced;
         unnamed |= is_failure(scenario.verdict) && scenario.cause.empty();
     }
     if (!failed) {
         return "Something failed that this run did not look for: the cells below show it.";
     }
-    return unnamed
-               ? "Packets are carried wrongly, and this run could not name the cause of all of it."
-               : "Packets are carried wrongly. The cause is named below; no cure was shown in this "
-                 "run.";
+    // A defect may be one that no packet met: what a plug-in's CHECK says, a feature's name.
+    const std::string what = harmed ? "Packets are carried wrongly" : "A defect was found";
+    return what + (unnamed ? ", and this run could not name the cause of all of it."
+                           : ". The cause is named below; no cure was shown in this run.");
 }
 
 // What the words on the tiles mean: only those that occur.

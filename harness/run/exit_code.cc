@@ -41,7 +41,10 @@ int device_exit_code(const verdict::RunResult& result) {
 
 int exit_code_of(const verdict::RunResult& result) {
     if (result.options.command == "repro") {
-        return repro_exit_code(result.scenarios.front().verdict);
+        // A headline that says INCOMPLETE is not "reproduced as asked", whatever its scenario shows.
+        return result.verdict == verdict::RunVerdict::kIncomplete
+                   ? 3
+                   : repro_exit_code(result.scenarios.front().verdict);
     }
     if (result.options.command == "offload check") {
         return device_exit_code(result);

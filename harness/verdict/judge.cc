@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "harness/verdict/contradiction.h"
 #include "harness/verdict/result.h"
 
 namespace pathproof::verdict {
@@ -133,14 +134,20 @@ void find_gaps(const ScenarioResult& scenario, Reasons& found) {
             find_false_pass(scenario.id, *cell, found);
         }
     }
+    for (const std::string& contradiction : contradictions(scenario)) {
+        found.push_back(fmt::format("{}: it contradicts itself: {}", scenario.id, contradiction));
+    }
     if (scenario.unexplained > 0) {
         found.push_back(fmt::format("{}: {} lost or wrong answers could not be joined to a cause",
                                     scenario.id, scenario.unexplained));
     }
     const auto skipped = [](const Cell& cell) { return cell.verdict == CellVerdict::kSkip; };
     if (std::ranges::all_of(scenario.cells, skipped)) {
-        found.push_back(
-            fmt::format("{}: nothing was executed{}", scenario.id, because(scenario.headline)));
+        const bool controls_too = std::ranges::all_of(scenario.controls, skipped);
+        found.push_back(fmt::format(
+            "{}: {}{}", scenario.id,
+            controls_too ? "nothing was executed" : "nothing but its controls was executed",
+            because(scenario.headline)));
     } else if (scenario.verdict == ScenarioVerdict::kInconclusive) {
         found.push_back(fmt::format("{}: the result is inconclusive{}", scenario.id,
                                     because(scenario.headline)));

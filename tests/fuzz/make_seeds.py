@@ -197,9 +197,35 @@ def captures():
     }
 
 
+# What harness/fate/record.h describes, on a machine that is little-endian: (end, flags, steps).
+def fate_records():
+    def packet(end, flags, *steps):
+        addresses = IP4[0] + bytes(12) + IP4[1] + bytes(12)
+        tuple_ = addresses + struct.pack("<HHBBH", 40000, 53, 4, 17, 0)
+        head = struct.pack("<QQQ", 1, 1000, 2000) + tuple_ + tuple_
+        stack = [2, 4, 3] + [0] * 9
+        counters = struct.pack("<5I", 5, 5, 0, 0, 0) + struct.pack("<5I", 1, 1, 0, 0, 0)
+        head += struct.pack("<Q12Q", 2, *stack) + counters
+        head += struct.pack("<IIIIIII", 0, 2, 60, 7, 0, 0, 8)
+        head += struct.pack("<HHHBBBBBB", 1, len(steps), 0, end, flags, 0, 1, 0, 0)
+        head += bytes(8) + b"d0".ljust(16, b"\0")
+        return head + b"".join(struct.pack("<BBHII", place, 0, 0x0303, 3, 7) for place in steps)
+
+    return {
+        "dropped-in-a-hook": packet(1, 64, 4, 5, 3, 1),
+        "rejected": packet(1, 0, 1, 8),
+        "consumed": packet(2, 1, 4, 5, 1, 7),
+        "released": packet(3, 0, 1, 6),
+        "merged": packet(4, 0, 2),
+        "held": packet(0, 0, 1),
+        "unseen": packet(5, 2),
+    }
+
+
 def main():
     for target, seeds in (("frame_view", frames()), ("dns_message", messages()),
-                          ("stamp", stamps()), ("capture_file", captures())):
+                          ("stamp", stamps()), ("capture_file", captures()),
+                          ("fate_record", fate_records())):
         folder = CORPUS / target
         folder.mkdir(parents=True, exist_ok=True)
         for seed, data in seeds.items():

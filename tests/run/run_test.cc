@@ -36,6 +36,9 @@ BOOST_AUTO_TEST_CASE(repro_gives_the_exit_code_of_its_scenario) {
                                          {kInconclusive, 3},
                                          {kNotRun, 3}}) {
         BOOST_TEST(exit_code_of(result_of("repro", scenario)) == code);
+        // A headline of INCOMPLETE is no answer, whatever its scenario says.
+        BOOST_TEST(exit_code_of(result_of("repro", scenario, verdict::RunVerdict::kIncomplete)) ==
+                   3);
     }
 }
 

@@ -151,6 +151,26 @@ BOOST_AUTO_TEST_CASE(resets_of_the_server_are_not_given_this_cause) {
     BOOST_TEST(cell(result, "ahead").cause == "server-reset");
 }
 
+BOOST_AUTO_TEST_CASE(resets_that_the_dut_made_are_not_the_servers) {
+    const auto result = with("ahead", [](SegmentValues& seen) {
+        nothing_breaks(seen);
+        seen.broken = seen.reset = seen.by_dut = 8;
+        seen.not_followed.clear();
+    });
+    inconclusive(result, "8 as the DUT itself sent a RST");
+    BOOST_TEST(cell(result, "ahead").cause == "dut-reset");
+    BOOST_TEST(!contains(result.headline, "the server's side sent"), result.headline);
+}
+
+BOOST_AUTO_TEST_CASE(who_made_a_reset_is_not_said_where_it_was_not_followed) {
+    const auto result = with("ahead", [](SegmentValues& seen) {
+        nothing_breaks(seen);
+        reset_by_server(seen);
+        seen.not_followed = "no BTF";
+    });
+    inconclusive(result, "or a rule of the DUT: by capture, not by packet");
+}
+
 BOOST_AUTO_TEST_CASE(segments_of_a_flow_whose_entry_is_gone_are_not_given_this_cause) {
     const auto result = with("ahead", [](SegmentValues& seen) {
         seen.by_lost_entry = seen.by_segment;

@@ -389,6 +389,21 @@ BOOST_AUTO_TEST_CASE(an_endpoint_that_serves_and_is_not_reached_has_another_caus
          "serving-endpoint");
 }
 
+// No packet comes to the endpoints that should be dead: the DUT rejects it.
+BOOST_AUTO_TEST_CASE(endpoints_that_the_dut_rejects_by_another_rule_are_not_dead) {
+    const Sprung run =
+        spring({.arguments = {"repro", kEndpoint, "--cells", "dead.closed,control.all-alive"},
+                .plant = command("dut",
+                                 "iptables -A FORWARD -p tcp -d 203.0.113.48/28 -j REJECT "
+                                 "--reject-with tcp-reset")});
+    BOOST_REQUIRE_MESSAGE(run.report.is_object(), run.log);
+    const json& scenario = run.scenario(kEndpoint);
+    BOOST_TEST(run.exit_status == 3);
+    BOOST_TEST(scenario["verdict"] == "INCONCLUSIVE", scenario["headline"]);
+    BOOST_TEST(cell_named(scenario, "dead.closed")["cause"] == "rule-drop", scenario["headline"]);
+    nothing_false(scenario);
+}
+
 // Half of the flows: those whose source port is a multiple of four.
 BOOST_AUTO_TEST_CASE(connections_that_a_filter_stops_before_the_rules_have_another_cause) {
     trap(kEndpoint, "dead.closed", "control.all-alive",
@@ -433,6 +448,32 @@ BOOST_AUTO_TEST_CASE(new_flows_that_a_rule_drops_have_another_cause) {
              "dut",
              "iptables -t mangle -A FORWARD -m statistic --mode nth --every 3 --packet 0 -j DROP"),
          "rule-drop");
+}
+
+// The table is full, and the counter `drop` rises by the packets of strangers; the new flows end before it.
+BOOST_AUTO_TEST_CASE(new_flows_that_end_before_a_full_table_have_another_cause) {
+    const Sprung run = spring(
+        {.arguments = {"repro", kTable, "--cells", "answered,control.half.answered"},
+         .plant = [](Planter& lab) {
+             lab.wait_for_step("answered");
+             lab.in("dut",
+                    "nft 'add table netdev trap; add chain netdev trap in { type filter hook "
+                    "ingress device d0 priority 0; }; add rule netdev trap in meta l4proto udp th "
+                    "dport 9000 drop; add rule netdev trap in meta l4proto tcp th dport 9001 "
+                    "drop'");
+             while (lab.going_on()) {
+                 lab.try_in("server",
+                            "bash -c 'for i in {20001..20400}; do echo > "
+                            "/dev/udp/198.18.0.2/$i; done'");
+             }
+         }});
+    BOOST_REQUIRE_MESSAGE(run.report.is_object(), run.log);
+    const json& scenario = run.scenario(kTable);
+    BOOST_TEST(run.exit_status == 3);
+    BOOST_TEST(scenario["verdict"] == "INCONCLUSIVE", scenario["headline"]);
+    BOOST_TEST(cell_named(scenario, "answered")["cause"] == "rule-drop", scenario["headline"]);
+    BOOST_TEST(measure(cell_named(scenario, "answered"), "drop") > 0);
+    nothing_false(scenario);
 }
 
 // Behind the last place that can be watched: each packet came out of the DUT.

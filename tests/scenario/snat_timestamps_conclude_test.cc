@@ -194,9 +194,28 @@ BOOST_AUTO_TEST_CASE(a_slow_server_is_not_given_this_cause) {
     const auto result = with("small-range.masquerade", [](TimestampValues& seen) {
         add(seen.found, SynFate::kUnanswered, 7, 9);
         seen.listen_overflows = 9;
+        seen.answers.not_followed.clear();
     });
     inconclusive(result, "did not answer in time (ListenOverflows rose by 9)");
     BOOST_TEST(cell(result, "small-range.masquerade").cause == "stale-timestamp+syn-unanswered");
+}
+
+// The server answered, and the DUT dropped what it said.
+BOOST_AUTO_TEST_CASE(answers_that_the_dut_drops_are_no_silence_of_the_server) {
+    for (const bool all : {true, false}) {
+        const auto result = with("small-range.masquerade", [&](TimestampValues& seen) {
+            add(seen.found, SynFate::kUnanswered, 7, 9);
+            seen.answers = {.dropped = {{.cause = "tc-egress",
+                                         .text = "dropped by tc at egress, device d0",
+                                         .packets = all ? 9U : 2U}},
+                            .not_followed = ""};
+        });
+        inconclusive(result, "answers of it ended on the DUT");
+        const std::string cause = cell(result, "small-range.masquerade").cause;
+        BOOST_TEST(contains(cause, "syn-ack-lost"), cause);
+        BOOST_TEST(contains(cause, "syn-unanswered") == !all, cause);
+        BOOST_TEST(!contains(result.headline, "did not answer"), result.headline);
+    }
 }
 
 BOOST_AUTO_TEST_CASE(a_filter_is_not_given_this_cause) {

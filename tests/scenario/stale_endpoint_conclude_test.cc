@@ -145,6 +145,33 @@ BOOST_AUTO_TEST_CASE(a_filter_before_the_rules_is_unexplained) {
 }
 
 // An endpoint that is short of CPU time has accepted, and says its word too late.
+// A rule of the DUT rejects connections to endpoints that serve: no packet came to a dead one.
+BOOST_AUTO_TEST_CASE(connects_that_the_dut_stops_went_to_no_dead_endpoint) {
+    const auto result = with("dead.closed", [](EndpointValues& seen) {
+        seen.not_followed.clear();
+        seen.stopped = seen.failed();
+        seen.stopped_by = "reject";
+        seen.stopped_how = "100 dropped by a rule that rejects it, in hook forward";
+    });
+    inconclusive(result, "ended on the DUT, before any endpoint");
+    BOOST_TEST(cell(result, "dead.closed").cause == "reject");
+    const auto some = with("dead.closed", [](EndpointValues& seen) {
+        seen.not_followed.clear();
+        seen.stopped = 3;
+        seen.stopped_by = "tc-ingress";
+    });
+    BOOST_TEST(cell(some, "dead.closed").cause == "stale-endpoint+tc-ingress");
+}
+
+BOOST_AUTO_TEST_CASE(a_cause_by_conntrack_alone_is_called_likely) {
+    const auto by_packet = with("*", [](EndpointValues& seen) { seen.not_followed.clear(); });
+    BOOST_TEST(contains(by_packet.cause, "none of their SYNs ended on the DUT"), by_packet.cause);
+    BOOST_TEST(!contains(by_packet.cause, "likely"), by_packet.cause);
+    const auto result = with("*", [](EndpointValues&) {});
+    BOOST_TEST(contains(result.cause, "likely: their packets were not followed"), result.cause);
+    BOOST_TEST(contains(cell(result, "dead.closed").reason, "by conntrack, not by packet"));
+}
+
 BOOST_AUTO_TEST_CASE(endpoints_that_tell_nothing_in_time_are_no_strangers) {
     for (const char* id : {"dead.closed", "control.all-alive"}) {
         const auto result = with(id, [](EndpointValues& seen) {

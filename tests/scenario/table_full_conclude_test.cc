@@ -147,7 +147,54 @@ BOOST_AUTO_TEST_CASE(where_new_flows_get_through_nothing_is_reproduced) {
     BOOST_TEST(result.cure.empty());
 }
 
+// Somebody else deletes the entries at once: nothing fails, and the cure has nothing to do.
+BOOST_AUTO_TEST_CASE(nothing_to_delete_in_a_healthy_system_is_no_failure) {
+    auto result = with("*", [](TableValues& seen) {
+        seen.datagrams_arrived = 64;
+        seen.connected = 16;
+        seen.path = {.in = 128, .out = 128};
+        seen.evicted.clear();
+        seen.deleted = 0;
+    });
+    BOOST_TEST((result.verdict == ScenarioVerdict::kNotReproduced), result.headline);
+    result.id = "table-full";
+    const auto [verdict, reasons] = verdict::judge_run({result});
+    BOOST_TEST((verdict == verdict::RunVerdict::kQualified), reasons.front());
+}
+
 // Traps: the same symptom by another cause.
+BOOST_AUTO_TEST_CASE(drops_of_strangers_do_not_make_the_table_the_cause) {
+    const auto result = with("answered", [](TableValues& seen) {
+        seen.path.drop = seen.path.netfilter_drops = 365;
+        seen.path.ends = {.dropped = {{.cause = "tc-ingress",
+                                       .text = "dropped by tc at ingress, device d0",
+                                       .packets = 128}},
+                          .not_followed = ""};
+    });
+    inconclusive(result, "128 dropped by tc at ingress, device d0");
+    BOOST_TEST(cell(result, "answered").cause == "tc-ingress");
+}
+
+BOOST_AUTO_TEST_CASE(two_causes_at_once_are_both_named_and_a_rest_is_unexplained) {
+    const auto ended = [](std::uint64_t by_table, std::uint64_t by_rule) {
+        return [=](TableValues& seen) {
+            seen.path.ends = {.dropped = {{.cause = "table-full", .text = "A", .packets = by_table},
+                                          {.cause = "rule", .text = "B", .packets = by_rule}},
+                              .not_followed = ""};
+        };
+    };
+    BOOST_TEST(cell(with("answered", ended(100, 28)), "answered").cause == "table-full+rule-drop");
+    const auto rest = with("answered", ended(100, 8));
+    BOOST_TEST(cell(rest, "answered").cause == "lost");
+    BOOST_TEST(contains(cell(rest, "answered").reason, "20 nowhere that was seen"),
+               cell(rest, "answered").reason);
+    BOOST_TEST(rest.unexplained == 128U);
+    const auto table = with("*", ended(128, 0));
+    BOOST_TEST(cell(table, "answered").cause == "table-full");
+    BOOST_TEST(contains(table.cause, "each of them followed to there"), table.cause);
+    BOOST_TEST(contains(with("", [](TableValues&) {}).cause, "likely: by drop less insert_failed"));
+}
+
 BOOST_AUTO_TEST_CASE(a_filter_is_not_given_this_cause) {
     const auto result = with("*", [](TableValues& seen) {
         lose_all(seen);

@@ -15,6 +15,7 @@ void add_drops(CLI::App& inspect, Command& chosen);
 void add_export(CLI::App& inspect, Command& chosen);
 void add_clashes(CLI::App& inspect, Command& chosen);
 void add_backends(CLI::App& inspect, Command& chosen);
+void add_fate(CLI::App& inspect, Command& chosen);
 void add_why(CLI::App& inspect, Command& chosen);
 void add_hazards(CLI::App& inspect, Command& chosen);
 

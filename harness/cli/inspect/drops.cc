@@ -1,8 +1,12 @@
 // pathproof inspect drops: which packets the kernel dropped, why and where, beside what conntrack
 // counted in the same time.
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <chrono>
+#include <map>
 #include <nlohmann/json.hpp>
+#include <optional>
+#include <tuple>
 
 #include "harness/cli/generate/number_checks.h"
 #include "harness/cli/inspect/commands.h"
@@ -10,6 +14,8 @@
 #include "harness/cli/seconds.h"
 #include "harness/drops/agreement.h"
 #include "harness/drops/tracer.h"
+#include "harness/fate/follower.h"
+#include "harness/netfilter/names.h"
 #include "harness/netfilter/stats.h"
 
 namespace pathproof::cli::inspect {
@@ -23,6 +29,7 @@ struct DropsOptions {
     std::optional<double> duration_s;
     std::optional<double> interval_s;
     bool all_namespaces = false;
+    bool flows = false;
 };
 
 // conntrack's counters of the namespace, or why they cannot be read.
@@ -136,8 +143,92 @@ json to_json(const drops::Agreement& agreement, const std::string& sentence) {
             {"sentence", sentence}};
 }
 
+// Packets of one flow that ended alike.
+struct DroppedFlow {
+    fate::Packet packet;  // the first
+    fate::End end;
+    std::uint64_t packets = 0;
+};
+
+// Most packets first. Frees without a reason are apart: many are no loss, and their place tells which.
+std::vector<DroppedFlow> dropped_flows(const fate::Fates& fates, const DropsOptions& options) {
+    const std::string& netns = options.common.netns.empty() ? fates.netns : options.common.netns;
+    using Key = std::tuple<frame::Endpoint, frame::Endpoint, std::uint8_t, std::uint32_t>;
+    std::map<Key, std::size_t> known;
+    std::vector<DroppedFlow> flows;
+    for (const fate::Packet& packet : fates.each) {
+        const fate::End& end = fates.ends.at(packet.end).end;
+        if (end.ending != fate::Ending::kDropped ||
+            (!options.all_namespaces && end.netns != netns)) {
+            continue;
+        }
+        const Key key{packet.source, packet.destination, packet.protocol, packet.end};
+        const auto [at, is_new] = known.emplace(key, flows.size());
+        if (is_new) {
+            flows.push_back({.packet = packet, .end = end});
+        }
+        ++flows[at->second].packets;
+    }
+    std::ranges::stable_sort(flows, [](const DroppedFlow& a, const DroppedFlow& b) {
+        const bool a_unnamed = a.end.reason == "NOT_SPECIFIED";
+        const bool b_unnamed = b.end.reason == "NOT_SPECIFIED";
+        return a_unnamed != b_unnamed ? b_unnamed : a.packets > b.packets;
+    });
+    return flows;
+}
+
+std::string flow_text(const fate::Packet& packet) {
+    return fmt::format(
+        "{} {} > {}", netfilter::protocol_name(packet.protocol),
+        packet.source.port == 0 ? to_string(packet.source.address) : to_string(packet.source),
+        packet.destination.port == 0 ? to_string(packet.destination.address)
+                                     : to_string(packet.destination));
+}
+
+constexpr std::size_t kMostFlows = 50;
+
+// How the text and the JSON name the flows, or why they are not known.
+void put_flows(Output& output, const Result<fate::Fates>& fates, const DropsOptions& options) {
+    if (!fates) {
+        output.put_line("flows of dropped packets are not known: " + fates.error().message);
+        return;
+    }
+    const auto flows = dropped_flows(*fates, options);
+    for (std::size_t i = 0; i < std::min(flows.size(), kMostFlows); ++i) {
+        const DroppedFlow& flow = flows[i];
+        output.put_line(fmt::format("{:>10}  {}: dropped {}{}", flow.packets,
+                                    flow_text(flow.packet), flow.end.text,
+                                    flow.end.device.empty() ? "" : ", device " + flow.end.device));
+    }
+    if (flows.size() > kMostFlows) {
+        output.put_line(fmt::format("            and {} more flows", flows.size() - kMostFlows));
+    }
+    if (fates->lost != 0) {
+        output.put_line(fmt::format("{} packets more were not looked at", fates->lost));
+    }
+}
+
+json to_json(const std::vector<DroppedFlow>& flows) {
+    json lines = json::array();
+    for (const DroppedFlow& flow : flows) {
+        lines.push_back({{"packets", flow.packets},
+                         {"protocol", netfilter::protocol_name(flow.packet.protocol)},
+                         {"source", to_string(flow.packet.source)},
+                         {"destination", to_string(flow.packet.destination)},
+                         {"cause", flow.end.cause},
+                         {"text", flow.end.text},
+                         {"hook", flow.end.hook},
+                         {"reason", flow.end.reason},
+                         {"place", flow.end.place},
+                         {"device", flow.end.device},
+                         {"netns", flow.end.netns}});
+    }
+    return lines;
+}
+
 void put_summary(Output& output, const drops::DropSummary& summary, const Counters& before,
-                 const Counters& after, const DropsOptions& options) {
+                 const Counters& after, const std::optional<Result<fate::Fates>>& fates,
+                 const DropsOptions& options) {
     std::optional<drops::Agreement> agreement;
     std::string sentence;
     if (before && after) {
@@ -150,6 +241,10 @@ void put_summary(Output& output, const drops::DropSummary& summary, const Counte
         json line = to_json(summary, options);
         line["conntrack"] =
             agreement ? to_json(*agreement, sentence) : json{{"not_compared", sentence}};
+        if (fates) {
+            line["flows"] = *fates ? to_json(dropped_flows(**fates, options)) : json();
+            line["flows_unknown"] = *fates ? "" : fates->error().message;
+        }
         put_json(output, line);
     } else {
         output.line() += fmt::format("{} packets dropped for a reason in {:.1f} s, {}\n",
@@ -159,6 +254,9 @@ void put_summary(Output& output, const drops::DropSummary& summary, const Counte
         }
         output.put_line(remarks(summary) +
                         "NETFILTER_DROP beside conntrack's counters: " + sentence);
+        if (fates) {
+            put_flows(output, *fates, options);
+        }
     }
     output.flush();
 }
@@ -207,11 +305,20 @@ Result<int> run_drops(const DropsOptions& options) {
     fmt::print(stderr, "pathproof: counting drops (skb:kfree_skb) of {}{}\n",
                scope_text(tracer->poll(), options),
                options.duration_s ? "" : ", until interrupted");
+    Result<std::unique_ptr<fate::Follower>> follower;
+    if (options.flows) {
+        follower = fate::Follower::start({.flows = {fate::Flow{}}, .only_drops = true});
+    }
     Output output;
     follow(*tracer, output, options);
     const drops::DropSummary summary = tracer->stop();
     const Counters after = netfilter::cpu_stats(options.common.netns);
-    put_summary(output, summary, before, after, options);
+    std::optional<Result<fate::Fates>> fates;
+    if (options.flows) {
+        fates = follower ? Result<fate::Fates>((*follower)->stop())
+                         : Result<fate::Fates>(pass_on(follower.error()));
+    }
+    put_summary(output, summary, before, after, fates, options);
     return summary.lost > 0 ? kIncomplete : kDone;
 }
 
@@ -228,6 +335,9 @@ void add_drops(CLI::App& inspect, Command& chosen) {
     app->add_option("--interval", options->interval_s,
                     "also print the drops of every so many seconds")
         ->check(number_in(kShortestInterval, kLongestInterval));
+    app->add_flag("--flows", options->flows,
+                  "also print addresses and ports of the dropped packets, and frees without a "
+                  "reason by their place");
     app->add_flag("--all-netns", options->all_namespaces,
                   "count the drops of all namespaces of this machine");
     app->footer(

@@ -115,8 +115,8 @@ Clauses why(const RaceCell& what, const RaceValues& seen, bool others_only) {
     Clauses clauses;
     const auto count = [&](Fate fate) { return found.count(fate); };
     const std::uint64_t insertion = others_only ? 0 : count(Fate::kDroppedAtInsertion);
-    tell_count(clauses, insertion, "{} dropped at insertion (insert_failed rose by {})",
-               seen.insert_failed);
+    tell_count(clauses, insertion, "{} dropped at insertion (insert_failed rose by {}{})",
+               seen.insert_failed, seen.not_followed.empty() ? "" : "; by counters, not by packet");
     const bool expiry_too = !others_only || what.race == Race::kSnatCollision;
     const std::uint64_t expiry = expiry_too ? count(Fate::kUntranslatedAnswer) : 0;
     tell_count(clauses, expiry,
@@ -551,9 +551,17 @@ verdict::ScenarioResult conclude(const std::vector<MeasuredCell>& measured) {
         explain_lists(cells, result);
     } else {
         result.verdict = verdict::ScenarioVerdict::kNotReproduced;
+        const Concluded* refused =
+            first_of(cells, [](const Concluded& each) { return each.seen().insert_failed != 0; });
+        const std::string answered =
+            fmt::format("{} queries of {} cells were answered in time", queries, cells.size());
         result.headline =
-            fmt::format("No pair raced or collided: {} queries of {} cells were answered in time.",
-                        queries, cells.size());
+            refused == nullptr
+                ? fmt::format("No pair raced or collided: {}.", answered)
+                : fmt::format(
+                      "No query was harmed: {}. conntrack refused packets meanwhile, of "
+                      "which no query was missed ({}: insert_failed rose by {}).",
+                      answered, refused->cell.id, refused->seen().insert_failed);
     }
     add_charts(cells, result);
     finish(cells, result);

@@ -148,7 +148,9 @@ const NodelocalConclusions& nodelocal_conclusions() {
                     {.when = "lacking != 0 and without_stray == 0",
                      .is = kFail,
                      .cause = "untranslated-answer",
-                     .text = "{harm}, and conntrack resolved no clash for them"},
+                     .text = "{harm}[clash_resolve != 0?; clash_resolve rose by {clash_resolve}, "
+                             "which does not tell for which pairs|, and conntrack resolved no "
+                             "clash (clash_resolve)]"},
                     {.when = "lacking != 0 and for_want_of_entry != 0 and for_want_of_entry >= "
                              "without_stray",
                      .is = kFail,

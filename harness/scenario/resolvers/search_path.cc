@@ -101,12 +101,16 @@ class SearchPathBench : public SideBySide<SearchPathCell, SearchPathValues> {
         std::uint64_t of_others = 0;
         std::uint64_t own = 0;
         bool found_asked = false;
+        bool came_bare = false, came_whole = false;  // answers for the name that there is
         const std::string found = found_name(what, first_label(asked));
         for (const QueryTrail& query : trail.queries) {
             seen.resent += queries.emplace(query.name, query.type).second ? 0 : 1;
             names.insert(query.name);
             seen.packets += query.tcp ? 0 : query.came ? 2 : 1;
             found_asked = found_asked || query.name == found;
+            if (query.name == found && query.came && !query.tcp) {
+                (query.addresses == 0 ? came_bare : came_whole) = true;
+            }
             if (query.taken && !query.answered) {
                 ++(query.name == found ? own : of_others);
             }
@@ -131,6 +135,9 @@ class SearchPathBench : public SideBySide<SearchPathCell, SearchPathValues> {
         if (!strange.empty()) {
             ++seen.by_other;
             seen.other = strange;
+        } else if (!trail.outcome.ok() && own == 0 && came_bare && !came_whole) {
+            ++seen.by_other;
+            seen.other = "bare-answer";
         } else if (own != 0) {
             ++seen.by_name;
         } else if (of_others != 0) {

@@ -16,7 +16,9 @@ const char* shows_text(const SearchPathCell& what, const SearchPathValues&) {
 
 std::string other_text(const SearchPathValues& seen) {
     return seen.other == "not-searched" ? "the name that there is was not asked for"
-                                        : fate_text(seen.other);
+           : seen.other == "bare-answer"
+               ? "answers for the name that there is came without an address"
+               : fate_text(seen.other);
 }
 
 SearchPathConclusions::Figures search_path_figures() {

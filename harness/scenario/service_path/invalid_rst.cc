@@ -23,9 +23,11 @@
 #include "dataplane/frame/template.h"
 #include "dataplane/frame/view.h"
 #include "harness/agent/connects.h"
+#include "harness/fate/flow.h"
 #include "harness/lab/rule_hits.h"
 #include "harness/scenario/first_error.h"
 #include "harness/scenario/nat_path_bench.h"
+#include "harness/scenario/own_ends.h"
 #include "harness/scenario/service_path/flow_timeline.h"
 #include "harness/scenario/settings/service.h"
 #include "harness/setting/cures.h"
@@ -84,6 +86,7 @@ class SegmentBench : public NatPathBench<SegmentCell, SegmentValues> {
         std::set<std::uint16_t> untranslated;   // a segment came from the endpoint's own address
         std::set<std::uint16_t> answered;       // the client sent a RST there
         std::set<std::uint16_t> server_resets;  // a RST came from what the client asked
+        std::set<std::uint16_t> dut_resets;     // and the DUT had made it
         std::set<std::uint16_t> taken_for_new;  // conntrack made an entry that the endpoint begins
     };
 
@@ -128,6 +131,8 @@ class SegmentBench : public NatPathBench<SegmentCell, SegmentValues> {
         TRY(hosts_.client->start_capture({.device = names.client_device}));
         TRY(hosts_.dut->start_capture({.device = names.dut_client_device}));
         TRY(hosts_.server->start_capture({.device = names.server_device}));
+        TRY(hosts_.dut->start_fate(
+            {{.protocol = IPPROTO_TCP, .source = names.client_address, .tcp_flags = TH_RST}}));
         auto connecting = std::async(std::launch::async, [&] {
             return hosts_.client->tcp_connects({.server = asked,
                                                 .count = kOpenConnects,
@@ -139,6 +144,7 @@ class SegmentBench : public NatPathBench<SegmentCell, SegmentValues> {
         std::this_thread::sleep_for(kUntilSegments);
         const Status sent = send_segments(what, cell.seen);
         const auto report = connecting.get();
+        const auto fates = hosts_.dut->stop_fate();
         const auto at_client = hosts_.client->stop_capture();
         const auto at_dut = hosts_.dut->stop_capture();
         const auto log = hosts_.dut->stop_events();
@@ -146,8 +152,12 @@ class SegmentBench : public NatPathBench<SegmentCell, SegmentValues> {
         const auto invalid = invalid_hits();
         TRY(first_error(sent, report, at_client, at_dut, log, invalid));
         cell.seen.invalid = *invalid;
-        const Ports ports =
+        Ports ports =
             look_at(what, asked, tcp_of(*at_client), tcp_of(*at_dut), log->events, cell.seen);
+        cell.seen.not_followed = own_ends(fates, fate::Direction::kBack).not_followed;
+        if (cell.seen.not_followed.empty()) {
+            take_own_resets(*fates, ports);
+        }
         for (const agent::Connect& connect : report->connects) {
             if (take(connect, ports, cell.seen, noted()) && !cell.timeline) {
                 cell.timeline = flow_timeline(what.id + ": one connection that broke", record,
@@ -234,6 +244,17 @@ class SegmentBench : public NatPathBench<SegmentCell, SegmentValues> {
         return ports;
     }
 
+    // RSTs to the client that the DUT made itself: it is where they were first seen.
+    static void take_own_resets(const fate::Fates& fates, Ports& ports) {
+        for (const fate::Packet& packet : fates.each) {
+            if (packet.direction == fate::Direction::kBack && packet.made_here &&
+                packet.first_netns == fates.netns &&
+                ports.server_resets.contains(packet.destination.port)) {
+                ports.dut_resets.insert(packet.destination.port);
+            }
+        }
+    }
+
     // Whether it broke.
     static bool take(const agent::Connect& connect, const Ports& ports, SegmentValues& seen,
                      std::string& lines) {
@@ -249,6 +270,8 @@ class SegmentBench : public NatPathBench<SegmentCell, SegmentValues> {
         const bool server = ports.server_resets.contains(connect.port);
         if (untranslated) {
             ++(lost_entry ? seen.by_lost_entry : seen.by_segment);
+        } else if (ports.dut_resets.contains(connect.port)) {
+            ++seen.by_dut;
         } else if (server) {
             ++seen.by_server;
         }

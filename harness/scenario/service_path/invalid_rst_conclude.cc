@@ -31,6 +31,10 @@ SegmentConclusions::Figures segment_figures() {
          &SegmentValues::by_lost_entry},
         {"by_server", "connections", "broken by a RST of the server's side",
          &SegmentValues::by_server},
+        {"by_dut", "connections", "broken by a RST that the DUT made itself",
+         [](const SegmentValues& seen) -> std::optional<std::uint64_t> {
+             return seen.not_followed.empty() ? std::optional(seen.by_dut) : std::nullopt;
+         }},
         {verdict::kUnexplained, "connections", "broken, and no cause could be joined",
          [](const SegmentCell& what, const SegmentValues& seen) {
              return what.role == CellRole::kDemonstration ? 0 : seen.unexplained();
@@ -40,6 +44,7 @@ SegmentConclusions::Figures segment_figures() {
         {"drops", &SegmentCell::drops},
         {"one_way", &SegmentCell::one_way},
         {"be_liberal", &SegmentValues::be_liberal},
+        {"not_followed", &SegmentValues::not_followed},
     };
 }
 
@@ -80,12 +85,16 @@ const SegmentConclusions& invalid_rst_conclusions() {
                     "client answered with a RST"},
                    {"{by_lost_entry} after a segment that came untranslated for want of its "
                     "flow's entry"},
-                   {"{by_server} as the server's side sent a RST"},
+                   {"{by_server} as the server's side sent a RST[not_followed? (or a rule of the "
+                    "DUT: "
+                    "by capture, not by packet)]"},
+                   {"{by_dut} as the DUT itself sent a RST, for a rule of its own"},
                    {"{unexplained} unexplained"}}},
                  {.name = "causes",
                   .clauses = {{"invalid-rst", "by_segment != 0"},
                               {"lost-entry", "by_lost_entry != 0"},
-                              {"server-reset", "by_server != 0"}},
+                              {"server-reset", "by_server != 0"},
+                              {"dut-reset", "by_dut != 0"}},
                   .between = "+"}},
             .rules =
                 {

@@ -1,7 +1,10 @@
 #include "harness/scenario/service_path/path_losses.h"
 
+#include <netinet/in.h>
+
 #include "dataplane/frame/view.h"
 #include "harness/agent/offload_frames.h"
+#include "harness/fate/flow.h"
 #include "harness/netfilter/stats.h"
 #include "harness/scenario/concluded.h"
 
@@ -52,6 +55,9 @@ Result<WatchedPath> watch_path(NatPathHosts& hosts, std::uint16_t port,
                                const std::function<Status()>& send) {
     const auto before = TRY(hosts.dut->conntrack_stats());
     TRY(hosts.dut->start_path_watch());
+    TRY(hosts.dut->start_fate(
+        {{.protocol = IPPROTO_UDP, .destination_port = port},
+         {.protocol = IPPROTO_TCP, .destination_port = static_cast<std::uint16_t>(port + 1)}}));
     TRY(hosts.server->start_capture(
         {.device = hosts.names().server_device, .most_bytes = kHeaderBytes}));
     TRY(hosts.dut->start_capture(
@@ -59,6 +65,7 @@ Result<WatchedPath> watch_path(NatPathHosts& hosts, std::uint16_t port,
     const Status sent = send();
     const auto in = TRY(hosts.dut->stop_capture());
     const auto out = TRY(hosts.server->stop_capture());
+    const auto fates = hosts.dut->stop_fate();
     const auto seen = TRY(hosts.dut->stop_path_watch());
     const auto after = TRY(hosts.dut->conntrack_stats());
     TRY(sent);
@@ -76,12 +83,35 @@ Result<WatchedPath> watch_path(NatPathHosts& hosts, std::uint16_t port,
     losses.insert_failed = netfilter::total(grown, "insert_failed");
     losses.early_drop = netfilter::total(grown, "early_drop");
     take(seen, losses);
+    // A device tells nothing of packets that do not come by it.
+    const lab::NatPathNames& names = hosts.names();
+    std::erase_if(losses.outages, [&](const std::string& device) {
+        return device != names.first_of_dut() && device != names.dut_client_device &&
+               device != names.dut_server_device;
+    });
+    losses.ends = own_ends(fates, fate::Direction::kThere);
     return watched;
 }
 
-OtherCause other_cause(const PathLosses& losses) {
-    const std::string lost =
-        fmt::format("{} of {} packets did not come out of the DUT", losses.lost(), losses.in);
+namespace {
+
+OtherCause by_packet(const PathLosses& losses, const std::string& lost) {
+    const std::uint64_t ended = losses.ends.all();
+    const std::string told = in_words(losses.ends);
+    if (ended >= losses.lost()) {
+        const Link link = losses.outages.empty() ? Link::kWasUp : Link::kWasDown;
+        const std::string words = causes(losses.ends, link);
+        return {words, fmt::format("{}: {}{}", lost, told,
+                                   words.find("link-down") == words.npos
+                                       ? ""
+                                       : fmt::format("; {} had no link for a time",
+                                                     fmt::join(losses.outages, ", ")))};
+    }
+    return {"lost", fmt::format("{}: {}{} nowhere that was seen", lost,
+                                told.empty() ? "" : told + ", ", losses.lost() - ended)};
+}
+
+OtherCause by_counters(const PathLosses& losses, const std::string& lost) {
     if (!losses.outages.empty()) {
         return {"link-down", fmt::format("{}; {} had no link for a time", lost,
                                          fmt::join(losses.outages, ", "))};
@@ -105,6 +135,19 @@ OtherCause other_cause(const PathLosses& losses) {
     tell_count(counted, losses.drop, "drop rose by {}");
     tell_count(counted, losses.insert_failed, "insert_failed by {}");
     return {"lost", lost + (counted.empty() ? "" : " (conntrack: " + in_a_row(counted) + ")")};
+}
+
+}  // namespace
+
+OtherCause other_cause(const PathLosses& losses) {
+    const std::string lost =
+        fmt::format("{} of {} packets did not come out of the DUT", losses.lost(), losses.in);
+    if (losses.ends.by_packet()) {
+        return by_packet(losses, lost);
+    }
+    OtherCause other = by_counters(losses, lost);
+    other.clause += fmt::format(" ({})", kByCounters);
+    return other;
 }
 
 }  // namespace pathproof::scenario

@@ -11,6 +11,7 @@
 #include "dataplane/base/result.h"
 #include "harness/agent/path_events.h"
 #include "harness/scenario/nat_path_hosts.h"
+#include "harness/scenario/own_ends.h"
 
 namespace pathproof::scenario {
 
@@ -23,10 +24,18 @@ struct PathLosses {
     std::uint64_t early_drop = 0;
     std::uint64_t netfilter_drops = 0;  // packets that the kernel says netfilter dropped
     std::vector<std::string> outages;   // devices of the DUT that had no link for a time
+    OwnEnds ends;                       // of these packets, in the DUT
 
     std::uint64_t lost() const { return in > out ? in - out : 0; }
-    // Dropped by conntrack for want of an entry: not one that was refused when it was inserted.
+    // Dropped by conntrack for want of an entry, and refused when their entry was inserted: these packets
+    // themselves where they were followed, else by its counters.
+    std::uint64_t refused_at_insertion() const {
+        return ends.by_packet() ? ends.by("insert-failed") : insert_failed;
+    }
     std::uint64_t for_want_of_entry() const {
+        if (ends.by_packet()) {
+            return ends.by("table-full");
+        }
         return drop > insert_failed ? drop - insert_failed : 0;
     }
     std::uint64_t by_rules() const { return netfilter_drops > drop ? netfilter_drops - drop : 0; }
@@ -44,8 +53,10 @@ struct WatchedPath {
 Result<WatchedPath> watch_path(NatPathHosts& hosts, std::uint16_t port,
                                const std::function<Status()>& send);
 
-// Of packets that a scenario's own failure does not explain: "link-down", "rule-drop",
-// "insert-failed", "table-full" or "lost", and a clause.
+// Of packets that a scenario's own failure does not explain, a cause and a clause. Where they were followed
+// it is that of their own ends (fate::End::cause, several with + between), and "lost" for those that have
+// none. Else "link-down", "rule-drop", "insert-failed", "table-full" or "lost" by the DUT's counters, and
+// the clause says so.
 struct OtherCause {
     std::string cause;
     std::string clause;

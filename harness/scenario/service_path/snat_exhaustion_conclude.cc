@@ -20,7 +20,8 @@ bool as_computed(const ExhaustionValues& seen) {
 // are as many as the search leaves.
 bool by_search(const ExhaustionValues& seen) {
     return seen.failed() != 0 && seen.failed() == seen.path.lost() &&
-           seen.failed() == seen.path.insert_failed && seen.fewest_free != 0 && as_computed(seen);
+           seen.failed() == seen.path.refused_at_insertion() && seen.fewest_free != 0 &&
+           as_computed(seen);
 }
 
 std::uint64_t unexplained_failures(const ExhaustionValues& seen) {
@@ -64,6 +65,7 @@ ExhaustionConclusions::Figures exhaustion_figures() {
                     const Seen&) { return what.family == frame::Family::kIpv4; }},
         {"spread", [](const Seen& seen) { return std::sqrt(seen.variance); }},
         {"by_search", by_search},
+        {"by_packet", [](const Seen& seen) { return seen.path.ends.by_packet(); }},
         {"overruns", &Seen::overruns},
         {"other_cause", [](const Seen& seen) { return other_cause(seen.path).cause; }},
         {"other", [](const Seen& seen) { return other_cause(seen.path).clause; }},
@@ -114,7 +116,8 @@ const ExhaustionConclusions& snat_exhaustion_conclusions() {
                      .cause = "port-search",
                      .text = "{failures} (computed {computed}), and insert_failed rose by "
                              "{insert_failed}, while at least {fewest_free} of {ports} ports were "
-                             "free"},
+                             "free[by_packet?; each of these packets was followed to its "
+                             "insertion| (by counters, not by packet)]"},
                     {.when = "overruns != 0",
                      .text = "{overruns} times events of conntrack were lost"},
                     {.when = "lost != 0",

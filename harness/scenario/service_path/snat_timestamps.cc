@@ -11,6 +11,7 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 
+#include "harness/fate/flow.h"
 #include "harness/lab/plan.h"
 #include "harness/scenario/device_facts.h"
 #include "harness/scenario/first_error.h"
@@ -151,11 +152,14 @@ class PathBench : public NatPathBench<TimestampCell, TimestampValues> {
             TRY(FlowRecorder::start(what.again, hosts_.names(),
                                     {.protocol = IPPROTO_TCP, .original_destination_port = port}));
         const auto before = TRY(counters());
+        TRY(hosts_.dut->start_fate(
+            {{.protocol = IPPROTO_TCP, .destination_port = port, .tcp_flags = TH_SYN}}));
         auto report = hosts_.client->tcp_connects({.server = {hosts_.names().server_address, port},
                                                    .count = what.connects,
                                                    .per_second = what.per_second,
                                                    .closes_first = what.closes_first});
         const auto after = counters();
+        const auto fates = hosts_.dut->stop_fate();
         const auto sent = hosts_.dut->stop_capture();
         const auto arrived = hosts_.server->stop_capture();
         auto log = hosts_.dut->stop_events();
@@ -172,8 +176,10 @@ class PathBench : public NatPathBench<TimestampCell, TimestampValues> {
                                            .from_ns = slow->start_ns,
                                            .until_ns = slow->start_ns + took_ns});
         }
-        return values_of(what, port, std::move(*report), std::move(log->events), *sent, *arrived,
-                         log->overruns, before, *after);
+        TimestampValues seen = values_of(what, port, std::move(*report), std::move(log->events),
+                                         *sent, *arrived, log->overruns, before, *after);
+        seen.answers = own_ends(fates, fate::Direction::kBack);
+        return seen;
     }
 
     static TimestampValues values_of(const TimestampCell& what, std::uint16_t port,

@@ -8,6 +8,7 @@
 #include "harness/lab/snat.h"
 #include "harness/scenario/concluded.h"
 #include "harness/scenario/model/figure.h"
+#include "harness/scenario/own_ends.h"
 #include "harness/scenario/service_path/syn_trail.h"
 
 namespace pathproof::scenario {
@@ -50,6 +51,7 @@ struct TimestampValues {
     double per_second = 0;               // at which they were begun
     double worst_late_ms = 0;            // of a connect, behind its moment
     unsigned attempts = 1;
+    OwnEnds answers;  // the server's SYN-ACKs, on the DUT
 };
 
 using MeasuredTimestampCell = Measurement<TimestampCell, TimestampValues>;

@@ -109,7 +109,7 @@ TimestampConclusions::Figures timestamp_figures() {
         {"by_sequence", "connects", "slow: a TIME_WAIT refused the SYN's sequence number",
          harmed(SynFate::kSequence)},
         {"by_loss", "connects", "slow: the SYN did not reach the server", harmed(SynFate::kLost)},
-        {"by_silence", "connects", "slow: the server had the SYN and did not answer in time",
+        {"by_silence", "connects", "slow: the server had the SYN and no answer came in time",
          harmed(SynFate::kUnanswered)},
         {verdict::kUnexplained, "connects", "slow: no cause could be joined",
          found(&SynFindings::unexplained)},
@@ -123,6 +123,12 @@ TimestampConclusions::Figures timestamp_figures() {
         {"seconds", "s", "from the first connect until the last was over", &Seen::seconds},
         {"worst_late", "ms", "a connect began late by at most", &Seen::worst_late_ms},
         {"attempts", "", "runs that were needed", &Seen::attempts},
+        {"answers_dropped", "SYN-ACKs", "answers of the server that ended on the DUT",
+         [](const Seen& seen) -> std::optional<std::uint64_t> {
+             return seen.answers.by_packet() ? std::optional(seen.answers.all()) : std::nullopt;
+         }},
+        {"answers_how", [](const Seen& seen) { return in_words(seen.answers); }},
+        {"answers_followed", [](const Seen& seen) { return seen.answers.by_packet(); }},
         {"hurt", [](const Seen& seen) { return seen.found.all_harmed(); }},
         {"refusals", refusals},
         {"named_by_timestamp",
@@ -251,14 +257,18 @@ const TimestampConclusions& snat_timestamps_conclusions() {
                     "sequence number"},
                    {"{by_loss} as their SYN left the client and did not reach the "
                     "server[counted? (conntrack: {counted})]"},
-                   {"{by_silence} as the server had their SYN and did not answer in "
-                    "time[ (ListenOverflows rose by {listen_overflows})]"},
+                   {"{by_silence} as the server had their SYN and "
+                    "[answers_how?answers of it ended on the DUT: {answers_how}|"
+                    "[answers_followed?did not answer|no answer came back] in "
+                    "time][ (ListenOverflows rose by {listen_overflows})]"},
                    {"{unexplained} unexplained"}}},
                  {.name = "causes",
                   .clauses = {{"stale-timestamp", "by_timestamp != 0"},
                               {"stale-sequence", "by_sequence != 0"},
                               {"syn-lost", "by_loss != 0"},
-                              {"syn-unanswered", "by_silence != 0"}},
+                              {"syn-ack-lost", "by_silence != 0 and answers_how"},
+                              {"syn-unanswered",
+                               "by_silence != 0 and by_silence > answers_dropped"}},
                   .between = "+"},
                  {"refused_for",
                   {{"{refused_by_timestamp} by their timestamp"},

@@ -9,16 +9,19 @@
 #include "harness/scenario/service_path/stale_endpoint.h"
 
 #include <netinet/in.h>
+#include <netinet/tcp.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <map>
 
 #include "harness/agent/connects.h"
+#include "harness/fate/flow.h"
 #include "harness/lab/rule_hits.h"
 #include "harness/process/program.h"
 #include "harness/scenario/first_error.h"
 #include "harness/scenario/nat_path_bench.h"
+#include "harness/scenario/own_ends.h"
 #include "harness/scenario/service_path/flow_timeline.h"
 
 namespace pathproof::scenario {
@@ -101,10 +104,15 @@ class EndpointBench : public NatPathBench<EndpointCell, EndpointValues> {
         auto recorder = TRY(FlowRecorder::start(
             what.again, names,
             {.protocol = IPPROTO_TCP, .original_destination_port = service.port}));
+        TRY(hosts_.dut->start_fate({{.protocol = IPPROTO_TCP,
+                                     .source = names.client_address,
+                                     .destination_port = service.port,
+                                     .tcp_flags = TH_SYN}}));
         const auto report = hosts_.client->tcp_connects({.server = service,
                                                          .count = kEndpointConnects,
                                                          .per_second = kEndpointConnectsPerSecond,
                                                          .timeout = kEndpointTimeout});
+        const auto fates = hosts_.dut->stop_fate();
         const auto log = hosts_.dut->stop_events();
         const auto record = TRY(recorder.stop());
         const auto hits = endpoint_hits(what, named);
@@ -123,7 +131,56 @@ class EndpointBench : public NatPathBench<EndpointCell, EndpointValues> {
                                               {IPPROTO_TCP, {names.client_address, connect.port}});
             }
         }
+        take_stopped(fates, report->connects, backends, seen);
         return {};
+    }
+
+    // Whether the DUT drops what goes to such an endpoint: its own rule rejects it, or nobody answers for
+    // its address.
+    static bool is_of_state(EndpointState state, const std::string& cause) {
+        switch (state) {
+            case EndpointState::kRejected: return cause == "reject" || cause == "rule";
+            case EndpointState::kNobody: return cause == "neighbour";
+            case EndpointState::kServes:
+            case EndpointState::kClosed:
+            case EndpointState::kSilent:
+            case EndpointState::kStranger: return false;
+        }
+        return false;
+    }
+
+    // The connects that failed as the DUT itself dropped their SYNs.
+    static void take_stopped(const Result<fate::Fates>& fates,
+                             const std::vector<agent::Connect>& connects,
+                             const std::vector<std::string>& backends, EndpointValues& seen) {
+        OwnEnds ends = own_ends(fates, fate::Direction::kThere);
+        seen.not_followed = ends.not_followed;
+        if (!ends.by_packet()) {
+            return;
+        }
+        std::map<std::uint16_t, const fate::End*> dropped;  // by the client's port
+        for (const fate::Packet& packet : fates->each) {
+            const fate::End& end = fates->ends.at(packet.end).end;
+            if (packet.direction == fate::Direction::kThere &&
+                end.ending == fate::Ending::kDropped && end.netns == fates->netns) {
+                dropped[packet.source.port] = &end;
+            }
+        }
+        fate::Fates stopping{.netns = fates->netns};
+        for (std::size_t i = 0; i < connects.size(); ++i) {
+            const auto end = dropped.find(connects[i].port);
+            if (end_of(connects[i]) == ConnectEnd::kServed || end == dropped.end()) {
+                continue;
+            }
+            const auto at = std::ranges::find(seen.endpoints, backends[i], &EndpointTally::address);
+            if (at == seen.endpoints.end() || !is_of_state(at->state, end->second->cause)) {
+                ++seen.stopped;
+                stopping.ends.push_back({.end = *end->second, .packets = 1});
+            }
+        }
+        ends = own_ends(stopping, fate::Direction::kThere);
+        seen.stopped_by = causes(ends);
+        seen.stopped_how = in_words(ends);
     }
 
     // What the rule of each endpoint counted.

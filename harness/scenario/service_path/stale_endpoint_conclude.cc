@@ -90,6 +90,14 @@ EndpointConclusions::Figures endpoint_figures() {
          &Seen::by_counter},
         {"at_serving", "connects", "of them to an endpoint that serves", &Seen::at_serving},
         {verdict::kUnexplained, "connects", "of them to nobody knows whom", &Seen::unexplained},
+        {"stopped", "connects",
+         "of them whose SYN the DUT dropped, and not for its endpoint's state",
+         [](const Seen& seen) -> std::optional<std::uint64_t> {
+             return seen.not_followed.empty() ? std::optional(seen.stopped) : std::nullopt;
+         }},
+        {"stopped_by", &Seen::stopped_by},
+        {"stopped_how", &Seen::stopped_how},
+        {"not_followed", &Seen::not_followed},
         {"served_by_dead", served_by_dead},
         {"named", &What::named},
         {"dead", [](const What& what, const Seen&) { return what.dead.size(); }},
@@ -184,6 +192,11 @@ const EndpointConclusions& stale_endpoint_conclusions() {
                      .text = "{served_by_dead} connects were served by endpoints that should be "
                              "dead"},
                     {.when = "failed == 0", .is = kPass},
+                    {.when = "stopped != 0",
+                     .is = kFail,
+                     .cause = "[stopped < failed?stale-endpoint+]{stopped_by}",
+                     .text = "{failures}[: of these {stopped} ended on the DUT, before any "
+                             "endpoint]: {stopped_how}"},
                     {.when = "unexplained != 0 or nothing_said != 0",
                      .text = "{failures}: {joined}"},
                     {.when = "at_serving != 0",
@@ -196,7 +209,7 @@ const EndpointConclusions& stale_endpoint_conclusions() {
                     {.when = "",
                      .is = kFail,
                      .cause = "stale-endpoint",
-                     .text = "{failures}: {joined}"},
+                     .text = "{failures}: {joined}[not_followed? (by conntrack, not by packet)]"},
                 },
             .own = "fails and cause == 'stale-endpoint'",
             .chart = {.title = "Connects to the service that failed",
@@ -219,8 +232,10 @@ const EndpointConclusions& stale_endpoint_conclusions() {
                   .why = "The service's rules give each new connection one of the endpoints that "
                          "they name, whether or not it lives. In {id} they name {named}, of which "
                          "{dead} are dead: {band} of {connects} connects must fail (99.9 %), and "
-                         "{failed} did. The failed ones of all cells went to dead endpoints: "
-                         "{all_joined}.",
+                         "{failed} did. The failed ones of all cells went to dead "
+                         "endpoints[not_followed? "
+                         "(likely: their packets were not followed)|, and none of their SYNs ended "
+                         "on the DUT for another reason]: {all_joined}.",
                   .cures = {{.cure = "rules-of-the-living",
                              .outcome = "with rules of the {cure.named} that serve {cure.failed of "
                                         "cure.connects} connects failed, with the old rules again "

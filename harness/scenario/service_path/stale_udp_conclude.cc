@@ -149,8 +149,9 @@ const StaleUdpConclusions& stale_udp_conclusions() {
                      .is = kFail,
                      .cause = "lost",
                      .text = "{lost} of {sent} datagrams after the change came out nowhere"},
+                    // Somebody else was quicker: the cure was not tried, and nothing failed.
                     {.when = "forgets and deleted == 0",
-                     .is = kFail,
+                     .is = kSkip,
                      .text = "there was no entry to delete"},
                     {.when = "forgets and not bystander",
                      .is = kFail,

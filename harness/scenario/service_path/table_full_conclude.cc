@@ -63,6 +63,7 @@ TableConclusions::Figures table_figures() {
         {"full", &TableCell::full},
         {"by_table", by_table},
         {"refused", [](const TableValues& seen) { return seen.path.for_want_of_entry(); }},
+        {"by_packet", [](const TableValues& seen) { return seen.path.ends.by_packet(); }},
         {"overruns", &TableValues::overruns},
         {"cure_command", &TableValues::cure_command},
         {"other_cause", [](const TableValues& seen) { return other_cause(seen.path).cause; }},
@@ -90,7 +91,8 @@ model::Finding table_finding(const char* of, const model::CureText& cure) {
             .why =
                 "[by_table?[leads?C|c]onntrack's table held {entries} entries of at most "
                 "{maximum}, and dropped {refused} packets of flows that it had no room for "
-                "(drop less insert_failed)|[leads?C|c]onntrack's table of {maximum} entries was "
+                "[by_packet?(each of them followed to there)|(likely: by drop less insert_failed, "
+                "not by packet)]|[leads?C|c]onntrack's table of {maximum} entries was "
                 "full of flows without an answer: it took {early_drop} of them out to make room "
                 "(early_drop)]",
             .cures = {cure}};
@@ -119,7 +121,8 @@ const TableConclusions& table_full_conclusions() {
                      .is = kFail,
                      .cause = "table-full",
                      .text = "{failures}: the table held {entries} entries of at most {maximum}, "
-                             "and conntrack dropped {refused} packets for want of one"},
+                             "and conntrack dropped {refused} packets for want of one[by_packet?| "
+                             "(by counters, not by packet)]"},
                     {.when = "lost != 0",
                      .is = kFail,
                      .cause = "{other_cause}",
@@ -134,8 +137,9 @@ const TableConclusions& table_full_conclusions() {
                      .text = "{evictions}"},
                     {.when = "full and entries < maximum",
                      .text = "the table held {entries of maximum} entries that it takes"},
+                    // Somebody else was quicker: the cure was not tried, and nothing failed.
                     {.when = "deletes and deleted == 0",
-                     .is = kFail,
+                     .is = kSkip,
                      .text = "there was no entry to delete"},
                 },
             .own = "fails and (by_table or cause == 'early-drop')",

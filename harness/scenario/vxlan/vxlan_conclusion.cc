@@ -321,6 +321,9 @@ void tell_cure(const OverlayFacts& failing, const OverlayNaming& naming,
         return;
     }
     const bool cured = off->verdict == CellVerdict::kPass;
+    const auto bad = std::ranges::find(off->measures, "wire_bad_frames", &verdict::Measure::name);
+    // With no wrong checksum left, what else the cell lacks is not the cure's fault.
+    const bool none_wrong = bad != off->measures.end() && bad->value.is_zero();
     const bool same_again = back != nullptr && back->verdict == CellVerdict::kFail &&
                             back->cause == judge_overlay(failing).cause;
     result.before_cell = failing.id;
@@ -328,7 +331,10 @@ void tell_cure(const OverlayFacts& failing, const OverlayNaming& naming,
     result.cure = fmt::format(
         "`ethtool -K {} tx-checksum-ip-generic off` on every node. Seen in this run: {}; {}.",
         naming.vxlan,
-        cured ? "all four probes work and no checksum is wrong" : "it did NOT help: " + off->reason,
+        cured        ? "all four probes work and no checksum is wrong"
+        : none_wrong ? "with it no frame carried a wrong one, and it is not shown all the same: " +
+                           off->reason
+                     : "it did NOT help: " + off->reason,
         back == nullptr ? "what the flag back on does was not measured"
         : same_again    ? "with the flag back on the same failure is back"
                         : "with the flag back on the failure did NOT come back as it was" +

@@ -1,0 +1,97 @@
+#include "harness/scenario/own_ends.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <functional>
+
+namespace pathproof::scenario {
+
+std::uint64_t OwnEnds::all() const {
+    std::uint64_t packets = 0;
+    for (const Kind& kind : dropped) {
+        packets += kind.packets;
+    }
+    return packets;
+}
+
+std::uint64_t OwnEnds::by(std::string_view cause) const {
+    std::uint64_t packets = 0;
+    for (const Kind& kind : dropped) {
+        packets += kind.cause == cause ? kind.packets : 0;
+    }
+    return packets;
+}
+
+OwnEnds own_ends(const Result<fate::Fates>& fates, fate::Direction direction) {
+    OwnEnds ends;
+    if (!fates || !fates->followed()) {
+        ends.not_followed = fates ? fates->not_followed : fates.error().message;
+        return ends;
+    }
+    if (fates->lost != 0) {
+        ends.not_followed = fmt::format("{} packets could not be followed", fates->lost);
+        return ends;
+    }
+    ends.not_followed.clear();
+    for (const fate::EndCount& count : fates->ends) {
+        const fate::End& end = count.end;
+        if (count.direction != direction || end.ending != fate::Ending::kDropped ||
+            end.netns != fates->netns || end.cause == "xdp") {
+            continue;
+        }
+        const std::string text =
+            fmt::format("dropped {}{}", end.text,
+                        end.device.empty() ? "" : fmt::format(", device {}", end.device));
+        const auto known = std::ranges::find(ends.dropped, text, &OwnEnds::Kind::text);
+        if (known != ends.dropped.end()) {
+            known->packets += count.packets;
+        } else {
+            ends.dropped.push_back({.cause = end.cause, .text = text, .packets = count.packets});
+        }
+    }
+    std::ranges::stable_sort(ends.dropped, std::greater(), &OwnEnds::Kind::packets);
+    return ends;
+}
+
+namespace {
+
+// The words that cells have for it.
+std::string word_of(const std::string& cause, Link link) {
+    static constexpr std::string_view kRules[] = {"rule", "reject", "netfilter"};
+    // What becomes of packets on their way to a device without a link.
+    static constexpr std::string_view kDown[] = {"no-route", "neighbour", "device-down",
+                                                 "qdisc",    "device",    "no-reason"};
+    if (std::ranges::find(kRules, cause) != std::end(kRules)) {
+        return "rule-drop";
+    }
+    const bool down = link == Link::kWasDown && std::ranges::find(kDown, cause) != std::end(kDown);
+    return down ? "link-down" : cause;
+}
+
+}  // namespace
+
+std::string causes(const OwnEnds& ends, Link link) {
+    std::vector<std::string> words;
+    for (const OwnEnds::Kind& kind : ends.dropped) {
+        const std::string word = word_of(kind.cause, link);
+        if (std::ranges::find(words, word) == words.end()) {
+            words.push_back(word);
+        }
+    }
+    std::string text;
+    for (const std::string& word : words) {
+        text += (text.empty() ? "" : "+") + word;
+    }
+    return text;
+}
+
+std::string in_words(const OwnEnds& ends) {
+    std::string text;
+    for (const OwnEnds::Kind& kind : ends.dropped) {
+        text += fmt::format("{}{} {}", text.empty() ? "" : "; ", kind.packets, kind.text);
+    }
+    return text;
+}
+
+}  // namespace pathproof::scenario

@@ -1,0 +1,46 @@
+// Where packets of a run ended on the host of its agent, by what, said by the packets themselves: the one
+// rule by which scenarios give a loss its cause. Counters of a host corroborate it, and never suffice.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "dataplane/base/result.h"
+#include "harness/fate/summary.h"
+
+namespace pathproof::scenario {
+
+struct OwnEnds {
+    struct Kind {
+        std::string cause;  // fate::End::cause
+        std::string text;   // "dropped by tc at egress, device d1"
+        std::uint64_t packets = 0;
+        bool operator==(const Kind&) const = default;
+    };
+    std::vector<Kind> dropped;  // most packets first
+    // Why the ends are not known: the cause is a matter of counters then. Empty: they are.
+    std::string not_followed = "packets were not followed";
+
+    bool by_packet() const { return not_followed.empty(); }
+    std::uint64_t all() const;
+    std::uint64_t by(std::string_view cause) const;
+};
+
+// Packets of one direction that the agent's own namespace dropped, those aside that a device never took
+// in (XDP).
+OwnEnds own_ends(const Result<fate::Fates>& fates, fate::Direction direction);
+
+// Whether a device on the packets' way had no link for a time.
+enum class Link { kWasUp, kWasDown };
+// "rule-drop+tc-egress", of those that dropped any. Packets that found no way out are "link-down" where a
+// device of their way was so.
+std::string causes(const OwnEnds& ends, Link link = Link::kWasUp);
+// "7 dropped by tc at egress, device d1, 2 dropped ...".
+std::string in_words(const OwnEnds& ends);
+
+// Behind a sentence whose cause counters tell.
+inline constexpr const char* kByCounters = "by counters, not by packet";
+
+}  // namespace pathproof::scenario
