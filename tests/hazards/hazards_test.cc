@@ -24,10 +24,10 @@ bool has(Host& host, const std::string& id) {
 BOOST_AUTO_TEST_CASE(hosts_have_the_hazards_that_their_rules_make) {
     BOOST_TEST(Host("bridge").ids() == "snat-race");
     BOOST_TEST(Host("kube").ids() == "snat-timestamps dns-race");
-    BOOST_TEST(Host("kubeold").ids() == "snat-timestamps invalid-rst vxlan-checksum dns-race");
-    BOOST_TEST(Host("kubeafter").ids() == "snat-race snat-timestamps hairpin-accept");
-    BOOST_TEST(Host("flannelmtu").ids() == "snat-timestamps pmtu-blackhole hairpin-mode");
-    BOOST_TEST(Host("nft").ids() == "snat-timestamps dns-race");
+    BOOST_TEST(Host("kubeold").ids() == "vxlan-checksum snat-timestamps invalid-rst dns-race");
+    BOOST_TEST(Host("kubeafter").ids() == "hairpin-accept snat-race snat-timestamps");
+    BOOST_TEST(Host("flannelmtu").ids() == "hairpin-mode snat-timestamps pmtu-blackhole");
+    BOOST_TEST(Host("nft").ids() == "forward-drop snat-timestamps dns-race");
 }
 
 BOOST_AUTO_TEST_CASE(clean_hosts_have_none) {
@@ -109,7 +109,7 @@ BOOST_AUTO_TEST_CASE(invalid_segments_that_somebody_else_drops_are_none) {
     Host nft("nft");
     nft.facts.sysctls[kTimestamps] = "2";
     nft.replace("\"right\": \"invalid\"", "\"right\": \"untracked\"");
-    BOOST_TEST(nft.ids() == "invalid-rst dns-race");
+    BOOST_TEST(nft.ids() == "forward-drop invalid-rst dns-race");
 }
 
 BOOST_AUTO_TEST_CASE(a_bridge_that_does_not_ask_is_one_where_client_and_endpoint_are_on_it) {
