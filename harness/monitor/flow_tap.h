@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 #include <string>
 
 #include "dataplane/base/result.h"
@@ -26,5 +27,14 @@ class FlowTap {
     netfilter::Tuple tuple_;
     PacketSocket socket_;
 };
+
+// The first packet that arrives or leaves and has what of the tuple is given: `any_source` and
+// `any_port` say that its source's address and port do not count. Nothing: `stop` came first.
+Result<std::optional<netfilter::Tuple>> next_flow(const std::string& netns,
+                                                  const netfilter::Tuple& like, bool any_source,
+                                                  bool any_port, const std::function<bool()>& stop);
+
+// The namespace's devices that lie on each other.
+Result<DeviceStack> device_stack(const std::string& netns);
 
 }  // namespace pathproof::monitor

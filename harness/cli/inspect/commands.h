@@ -16,6 +16,8 @@ void add_export(CLI::App& inspect, Command& chosen);
 void add_clashes(CLI::App& inspect, Command& chosen);
 void add_backends(CLI::App& inspect, Command& chosen);
 void add_why(CLI::App& inspect, Command& chosen);
+void add_stale(CLI::App& inspect, Command& chosen);
+void add_doctor(CLI::App& inspect, Command& chosen);
 void add_hazards(CLI::App& inspect, Command& chosen);
 
 }  // namespace pathproof::cli::inspect
