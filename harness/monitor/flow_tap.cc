@@ -92,6 +92,28 @@ Result<FlowTap> FlowTap::start(const std::string& netns, const netfilter::Tuple&
     return FlowTap(tuple, std::move(opened));
 }
 
+Result<StrayTap> StrayTap::start(const std::string& netns, const netfilter::Tuple& reply) {
+    auto opened = TRY(open_filtered(
+        netns,
+        fmt::format("{} proto {} and src host {} and dst host {} and dst port {} and not src "
+                    "port {}",
+                    reply.source.address.family == frame::Family::kIpv4 ? "ip" : "ip6",
+                    reply.protocol, frame::to_string(reply.source.address),
+                    frame::to_string(reply.destination.address), reply.destination.port,
+                    reply.source.port)));
+    return StrayTap(std::move(opened));
+}
+
+void StrayTap::drain(std::map<std::uint16_t, std::uint64_t>& by_port) {
+    std::array<std::byte, kFlowSnapBytes> buffer;
+    while (const auto packet = socket_.next(buffer)) {
+        const frame::PacketView view = view_of(packet->bytes);
+        if (view.network != frame::Network::kNone && !packet->leaving()) {
+            ++by_port[view.source_port];
+        }
+    }
+}
+
 Result<DeviceStack> device_stack(const std::string& netns) {
     return process::in_netns(netns, []() -> Result<DeviceStack> {
         auto socket = TRY(process::NetlinkSocket::open(NETLINK_ROUTE));

@@ -1,7 +1,9 @@
 // A packet socket that sees the packets of one flow.
 #pragma once
 
+#include <cstdint>
 #include <functional>
+#include <map>
 #include <optional>
 #include <string>
 
@@ -25,6 +27,22 @@ class FlowTap {
         : tuple_(tuple), socket_(std::move(socket)) {}
 
     netfilter::Tuple tuple_;
+    PacketSocket socket_;
+};
+
+// Answers that come from the asked address to the asking end, but from another port than was asked:
+// they belong to no entry (TFTP answers so).
+class StrayTap {
+  public:
+    // `reply`: the answers as conntrack expects them, of UDP.
+    static Result<StrayTap> start(const std::string& netns, const netfilter::Tuple& reply);
+
+    // Counts those that have arrived since, by the port that they came from.
+    void drain(std::map<std::uint16_t, std::uint64_t>& by_port);
+
+  private:
+    explicit StrayTap(PacketSocket socket) : socket_(std::move(socket)) {}
+
     PacketSocket socket_;
 };
 
