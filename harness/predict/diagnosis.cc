@@ -206,6 +206,29 @@ std::optional<Diagnosis> by_outcome(const FlowSeen& seen, const Outcome& outcome
     return std::nullopt;
 }
 
+Diagnosis by_strays(const FlowSeen& seen, Diagnosis diagnosis) {
+    const frame::Endpoint& asked = seen.tuple.destination;
+    diagnosis.health = Health::kCause;
+    diagnosis.cause = "answers-from-another-port";
+    diagnosis.text = fmt::format(
+        "{} came from port {} and not from {}, which was asked: they belong to no entry here and "
+        "are "
+        "not let back. {}.",
+        plural(seen.stray_answers, "answer"), seen.stray_port, asked.port, packets_text(seen));
+    for (const hazards::HelpedProtocol& protocol : hazards::kHelped) {
+        if (protocol.port == asked.port && protocol.protocol == seen.tuple.protocol) {
+            diagnosis.text += fmt::format(
+                " {} answers so, and no rule gives the flow its helper (the kernel assigns none by "
+                "itself since Linux 6.0).",
+                protocol.name);
+            diagnosis.remedy =
+                fmt::format("iptables -t raw -A {} -p udp --dport {} -j CT --helper {}",
+                            seen.sent_here ? "OUTPUT" : "PREROUTING", asked.port, protocol.name);
+        }
+    }
+    return diagnosis;
+}
+
 }  // namespace
 
 const char* name(Health health) {
@@ -337,6 +360,9 @@ Diagnosis diagnose(const FlowSeen& seen, std::int64_t now_ns) {
         diagnosis.text = fmt::format("{} of {} were answered: {}.", answered,
                                      plural(most, "packet"), packets_text(seen));
         return diagnosis;
+    }
+    if (seen.stray_answers != 0) {
+        return by_strays(seen, std::move(diagnosis));
     }
     // Not answered: what every way that fits says alike is the cause.
     std::optional<Diagnosis> cause;

@@ -51,6 +51,9 @@ struct FlowSeen {
     std::optional<bool> socket_open;  // of a destination that is this host
     // Where the flow would go without the rule that translates it.
     std::vector<Outcome> without_rule;
+    // Answers from another port than the one that was asked, and the port of the last ones.
+    std::uint64_t stray_answers = 0;
+    std::uint16_t stray_port = 0;
     std::string other_cause;  // what conntrack or the counters have concluded already
 };
 

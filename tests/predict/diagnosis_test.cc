@@ -77,6 +77,18 @@ BOOST_AUTO_TEST_CASE(a_neighbour_that_does_not_answer_is_named_with_the_rule_tha
     BOOST_TEST(diagnose(seen, 0).cause.empty());
 }
 
+BOOST_AUTO_TEST_CASE(answers_from_another_port_are_told_and_the_helper_is_named) {
+    Host host("");
+    FlowSeen seen = seen_of(host, 3, 3, 0);
+    seen.tuple.destination.port = 69;
+    seen.stray_answers = 4;
+    seen.stray_port = 40111;
+    const auto diagnosis = diagnose(seen, 0);
+    BOOST_TEST(diagnosis.cause == "answers-from-another-port");
+    BOOST_TEST(diagnosis.remedy ==
+               "iptables -t raw -A PREROUTING -p udp --dport 69 -j CT --helper tftp");
+}
+
 BOOST_AUTO_TEST_CASE(sockets_are_read_and_matched) {
     const auto sockets = parse_sockets(
         "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  "

@@ -4,6 +4,7 @@
 #include <netinet/in.h>
 
 #include <CLI/CLI.hpp>
+#include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <sstream>
@@ -167,6 +168,12 @@ class Why {
             translated_.emplace(TRY(monitor::FlowTap::start(options_.common.netns, other)));
             is_turned_ = tuple_ == turned(entry->original) || tuple_ == entry->reply;
         }
+        if (!strays_ && entry && entry->original.protocol == IPPROTO_UDP) {
+            strays_.emplace(TRY(monitor::StrayTap::start(options_.common.netns, entry->reply)));
+        }
+        if (strays_) {
+            strays_->drain(stray_answers_);
+        }
         if (translated_) {
             translated_->drain([this](monitor::FlowPacket packet) {
                 packet.translated = true;
@@ -229,6 +236,10 @@ class Why {
                                .back_in = packets.back_in,
                                .back_out = packets.back_out,
                                .entry = TRY(entry_asked_for())};
+        for (const auto& answers : stray_answers_) {
+            seen.stray_answers += answers.second;
+            seen.stray_port = answers.first;
+        }
         seen.other_cause = is_cause(conclusion.answer) ? conclusion.text : "";
         Tuple original = seen.entry ? seen.entry->original : tuple_;
         const bool from_far =
@@ -390,6 +401,8 @@ class Why {
     std::unique_ptr<drops::DropTracer> tracer_;
     std::optional<monitor::FlowStory> story_;
     std::optional<monitor::FlowTap> translated_;
+    std::optional<monitor::StrayTap> strays_;
+    std::map<std::uint16_t, std::uint64_t> stray_answers_;  // by the port that they came from
     bool is_turned_ = false;  // the flow was asked for by a packet of its answers
     std::optional<std::uint32_t> user_;
     hazards::Facts facts_, without_;
