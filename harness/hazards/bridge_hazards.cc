@@ -70,7 +70,8 @@ Hazard bridge_passes_by(Host& host) {
         .side_effect =
             "what is bridged then passes the rules of iptables too, and a service "
             "that a pod reaches through itself takes hairpin mode of the bridge's "
-            "ports"};
+            "ports",
+        .severe = true};
     for (const Device& bridge : host.facts.devices) {
         if (bridge.kind != "bridge" || host.ports_of(bridge).size() < 2) {
             continue;
@@ -107,7 +108,8 @@ Hazard hairpin_mode(Host& host) {
             "hairpin on`.",
         .side_effect =
             "broadcasts and multicasts come back to who sent them; a pod with IPv6 "
-            "may take its own neighbour solicitation for a duplicate address"};
+            "may take its own neighbour solicitation for a duplicate address",
+        .severe = true};
     for (const Device& bridge : host.facts.devices) {
         if (bridge.kind != "bridge" || bridge.promiscuous ||
             !host.filters_bridges(bridge, frame::Family::kIpv4) ||
@@ -136,7 +138,8 @@ Hazard accept_before_kube(Host& host) {
             "restart of kube-proxy does so where its jump is missing).",
         .side_effect =
             "none on other packets, for KUBE-POSTROUTING returns without its mark; it "
-            "holds until something else is put in front"};
+            "holds until something else is put in front",
+        .severe = true};
     std::set<const Rule*> named;
     const auto addresses = pods(host);
     for (const char* family : kFamilies) {

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "dataplane/base/contains.h"
+#include "dataplane/base/plural.h"
 #include "harness/hazards/kinds.h"
 #include "harness/setting/cures.h"
 
@@ -97,8 +98,19 @@ Hazard strict_reverse_path(Host& host) {
     Hazard hazard{.what =
                       "The reverse path filter is strict on devices where answers may come in by "
                       "another way than packets go out: they are dropped without a word.",
-                  .remedy = "`sysctl -w net.ipv4.conf.DEVICE.rp_filter=2` (loose).",
                   .side_effect = "forged sources that have a route by any device pass"};
+    const auto counted = host.facts.counters.find("TcpExt.IPReversePathFilter");
+    const std::uint64_t dropped = counted == host.facts.counters.end() ? 0 : counted->second;
+    // Rules that ask for addresses of this host lead its own answers back the way they were asked by.
+    const bool only_own_sources =
+        !host.facts.rule_sources.empty() &&
+        host.facts.rule_sources.size() == host.facts.routing_rules &&
+        std::ranges::all_of(host.facts.rule_sources, [&](const AddressRange& range) {
+            return range.is_one_address() && is_local(host, range.first);
+        });
+    if (dropped == 0 && only_own_sources) {
+        return {};
+    }
     std::map<std::pair<frame::IpAddress, frame::IpAddress>, std::vector<std::string>> ways;
     for (const Route& route : host.facts.routes) {
         if (route.to.first.family != frame::Family::kIpv4 ||
@@ -112,7 +124,7 @@ Hazard strict_reverse_path(Host& host) {
             }
         }
     }
-    std::set<std::string> candidates;
+    std::set<std::string> candidates, accused;
     for (const auto& [to, devices] : ways) {
         if (devices.size() > 1) {
             candidates.insert(devices.begin(), devices.end());
@@ -124,6 +136,7 @@ Hazard strict_reverse_path(Host& host) {
         }
         for (const auto& [to, devices] : ways) {
             if (devices.size() > 1 && contains(devices, device)) {
+                accused.insert(device);
                 const std::string others = fmt::format("{}", fmt::join(devices, ", "));
                 hazard.evidence.push_back(
                     {"sysctl net.ipv4.conf." + device + ".rp_filter",
@@ -133,11 +146,18 @@ Hazard strict_reverse_path(Host& host) {
             }
         }
     }
-    if (const auto dropped = host.facts.counters.find("TcpExt.IPReversePathFilter");
-        !hazard.evidence.empty() && dropped != host.facts.counters.end()) {
+    if (!hazard.evidence.empty() && dropped != 0) {
+        hazard.harm = fmt::format("{} were dropped so far (TcpExt.IPReversePathFilter)",
+                                  plural(dropped, "packet"));
         hazard.evidence.push_back({"counter TcpExt.IPReversePathFilter",
-                                   fmt::format("{} packets dropped so far", dropped->second)});
+                                   fmt::format("{} packets dropped so far", dropped)});
     }
+    std::string remedies;
+    for (const std::string& device : accused) {
+        remedies +=
+            fmt::format("{}net.ipv4.conf.{}.rp_filter=2", remedies.empty() ? "" : " ", device);
+    }
+    hazard.remedy = "`sysctl -w " + remedies + "` (loose).";
     return hazard;
 }
 
@@ -149,7 +169,8 @@ Hazard untracked_dropped(Host& host) {
         .remedy =
             "rules in front that ACCEPT the same packets by address and port, in INPUT and "
             "OUTPUT.",
-        .side_effect = "they are accepted whoever sent them: there is no state to ask"};
+        .side_effect = "they are accepted whoever sent them: there is no state to ask",
+        .severe = true};
     for (const char* family : kFamilies) {
         for (const Chain* raw : host.walker.bases("prerouting", family, "filter")) {
             for (const Rule* rule : host.walker.reachable({raw})) {

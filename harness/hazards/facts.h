@@ -34,7 +34,27 @@ struct Device {
     bool udp_checksum = false;
     std::optional<bool> tx_checksum = std::nullopt;  // tx-checksum-ip-generic
     std::vector<Address> addresses = {};
+    std::string mac = "";
+    bool has_learned_address = false;  // of IPv6, by router advertisement
 };
+
+// Of the neighbour table (ARP, ND).
+struct NeighbourEntry {
+    frame::IpAddress address;
+    std::string device;
+    std::string state = "";  // "FAILED", "REACHABLE", ...
+    std::string mac = "";
+};
+
+// Protocols that answer by another flow than they were asked by, and what conntrack's helper of each
+// is called.
+struct HelpedProtocol {
+    const char* name;
+    std::uint8_t protocol;
+    std::uint16_t port;
+};
+inline constexpr HelpedProtocol kHelped[] = {
+    {"tftp", 17, 69}, {"ftp", 6, 21}, {"sip", 17, 5060}, {"irc", 6, 6667}, {"amanda", 17, 10080}};
 
 struct Route {
     AddressRange to;
@@ -47,10 +67,27 @@ struct Unread {
     std::string why;
 };
 
+// A virtual service of IPVS: packets to it go where IPVS sends them, whatever NAT's rules say.
+struct IpvsService {
+    std::uint8_t protocol = 0;
+    frame::Endpoint at = {};
+    bool operator==(const IpvsService&) const = default;
+};
+
 struct Facts {
     Ruleset rules;
     std::vector<Device> devices;
     std::vector<Route> routes;
+    // Addresses that are the host's own: routes of type local.
+    std::vector<AddressRange> locals;
+    // Where routes and routing rules begin and end: within none of them they tell addresses apart.
+    std::vector<AddressRange> prefixes;
+    // Of routing rules: sources that they ask for.
+    std::vector<AddressRange> rule_sources;
+    std::vector<NeighbourEntry> neighbours;
+    // By the names of kHelped: entries of conntrack that have no answer.
+    std::map<std::string, std::uint64_t> unanswered;
+    std::vector<IpvsService> ipvs;
     unsigned routing_rules = 0;  // `ip rule`, beside the three that there always are
     std::map<std::string, std::string> sysctls;  // by their names with dots; missing: there is none
     std::map<std::string, std::uint64_t> counters;
@@ -63,6 +100,16 @@ Result<std::vector<Device>> parse_devices(std::string_view links, std::string_vi
                                           std::string_view fdb);
 // What `ip -j route show table all` printed; routes that lead to no device are left out.
 Result<std::vector<Route>> parse_routes(std::string_view text);
+// Of the same text: destinations of routes of type local, and those of all routes.
+Result<std::vector<AddressRange>> parse_locals(std::string_view text);
+Result<std::vector<AddressRange>> parse_prefixes(std::string_view text);
+// Prefixes that `ip -j rule show` printed: of sources and of destinations.
+Result<std::vector<AddressRange>> parse_rule_prefixes(std::string_view text);
+Result<std::vector<AddressRange>> parse_rule_sources(std::string_view text);
+// What `ip -j neigh show` printed.
+Result<std::vector<NeighbourEntry>> parse_neighbours(std::string_view text);
+// The services of /proc/net/ip_vs that have an address; other lines are passed over.
+std::vector<IpvsService> parse_ipvs(std::string_view text);
 // How many rules `ip -j rule show` printed beside the three.
 Result<unsigned> parse_routing_rules(std::string_view text);
 

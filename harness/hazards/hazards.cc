@@ -1,5 +1,6 @@
 #include "harness/hazards/hazards.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "harness/hazards/kinds.h"
@@ -13,13 +14,31 @@ struct Kind {
 };
 
 constexpr Kind kKnownHazards[] = {
-    {"snat-race", plain_masquerade},       {"snat-timestamps", random_masquerade},
-    {"invalid-rst", invalid_forwarded},    {"bridge-unnat", bridge_passes_by},
-    {"pmtu-blackhole", tunnel_mtu},        {"rp-filter", strict_reverse_path},
-    {"vxlan-checksum", outer_nat},         {"hairpin-accept", accept_before_kube},
-    {"hairpin-mode", hairpin_mode},        {"dns-race", drawn_udp},
+    {"snat-race", plain_masquerade},
+    {"snat-timestamps", random_masquerade},
+    {"invalid-rst", invalid_forwarded},
+    {"bridge-unnat", bridge_passes_by},
+    {"pmtu-blackhole", tunnel_mtu},
+    {"rp-filter", strict_reverse_path},
+    {"vxlan-checksum", outer_nat},
+    {"hairpin-accept", accept_before_kube},
+    {"hairpin-mode", hairpin_mode},
+    {"dns-race", drawn_udp},
     {"notrack-accept", untracked_dropped},
+    {"forward-drop", forward_dropped},
+    {"two-forms", two_forms},
+    {"shadowed-dnat", shadowed_dnat},
+    {"dead-dnat", dead_dnat},
+    {"bridge-mac", bridge_mac},
+    {"ra-route", lost_ra_route},
+    {"no-helper", missing_helper},
+    {"zone-mirror", unmirrored_zone},
+    {"whole-mark", whole_mark},
 };
+
+int rank(const Hazard& hazard) {
+    return !hazard.harm.empty() ? 0 : hazard.severe ? 1 : 2;
+}
 
 }  // namespace
 
@@ -33,6 +52,7 @@ Findings find_hazards(const Facts& facts) {
             findings.hazards.push_back(std::move(hazard));
         }
     }
+    std::ranges::stable_sort(findings.hazards, {}, rank);
     findings.unread = std::move(host.unread);
     return findings;
 }

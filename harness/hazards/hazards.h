@@ -22,6 +22,10 @@ struct Hazard {
     std::vector<Evidence> evidence;
     std::string remedy;
     std::string side_effect;  // of the remedy
+    // The harm that the kernel has counted, as a sentence; empty: none is counted.
+    std::string harm = "";
+    // It fails whenever it is used, not only at times.
+    bool severe = false;
 };
 
 struct Findings {
@@ -30,6 +34,7 @@ struct Findings {
     std::vector<Unread> unread;
 };
 
+// Ordered: counted harm first, then what is severe.
 Findings find_hazards(const Facts& facts);
 
 // Ids of all that are looked for.

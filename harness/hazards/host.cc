@@ -117,11 +117,14 @@ Packet packet_of(const Rule& rule) {
 }
 
 Evidence evidence_of(const Rule& rule) {
-    return {fmt::format("{} {} {}, {}, {}", rule.table, rule.chain,
-                        rule.handle != 0 ? fmt::format("handle {}", rule.handle)
-                                         : fmt::format("rule {}", rule.number),
-                        rule.family, name(rule.origin)),
-            rule.text};
+    const bool is_native = rule.origin == Origin::kNftables;
+    return {
+        fmt::format("{} {} {}, {}, {}{}", rule.table, rule.chain,
+                    is_native && rule.handle != 0 ? fmt::format("handle {}", rule.handle)
+                                                  : fmt::format("rule {}", rule.number),
+                    rule.family, name(rule.origin),
+                    !is_native && rule.handle != 0 ? fmt::format(", handle {}", rule.handle) : ""),
+        rule.text};
 }
 
 Evidence evidence_of(const Chain& chain, std::string text) {

@@ -1,9 +1,12 @@
 // The JSON of ip(8).
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <sstream>
 
 #include "dataplane/base/contains.h"
+#include "dataplane/base/number.h"
 #include "harness/hazards/facts.h"
+#include "harness/process/foreign.h"
 #include "harness/process/json_text.h"
 
 namespace pathproof::hazards {
@@ -38,7 +41,8 @@ Device device_of(const json& link) {
     Device device{.name = text_of(part(link, "ifname")),
                   .kind = text_of(part(info, "info_kind")),
                   .master = text_of(part(link, "master")),
-                  .mtu = static_cast<std::uint32_t>(number_of(part(link, "mtu")))};
+                  .mtu = static_cast<std::uint32_t>(number_of(part(link, "mtu"))),
+                  .mac = text_of(part(link, "address"))};
     for (const json& flag : flags.is_array() ? flags : json::array()) {
         device.promiscuous |= flag == "PROMISC";
     }
@@ -85,6 +89,8 @@ Result<std::vector<Device>> parse_devices(std::string_view links, std::string_vi
             if (device == devices.end() || !address) {
                 continue;
             }
+            device->has_learned_address |=
+                address->family == frame::Family::kIpv6 && is_true(part(one, "dynamic"));
             if (const auto network = prefix_range(*address, length); network) {
                 device->addresses.push_back({*address, *network});
             }
@@ -134,6 +140,132 @@ Result<std::vector<Route>> parse_routes(std::string_view text) {
         }
     }
     return routes;
+}
+
+namespace {
+
+// "default", "10.0.0.0/8", "10.0.0.1"; the default of IPv4 where it is not told.
+std::optional<AddressRange> destination_of(const json& route) {
+    const std::string to = text_of(part(route, "dst"));
+    const auto range = parse_range(to == "default" ? "0.0.0.0/0" : to);
+    return range ? std::optional(*range) : std::nullopt;
+}
+
+}  // namespace
+
+Result<std::vector<AddressRange>> parse_locals(std::string_view text) {
+    const json list = TRY(list_of(text, "ip -j route show table all"));
+    std::vector<AddressRange> locals;
+    for (const json& one : list) {
+        const auto range = destination_of(one);
+        if (range && text_of(part(one, "type")) == "local") {
+            locals.push_back(*range);
+        }
+    }
+    return locals;
+}
+
+Result<std::vector<AddressRange>> parse_prefixes(std::string_view text) {
+    const json list = TRY(list_of(text, "ip -j route show table all"));
+    std::vector<AddressRange> prefixes;
+    for (const json& one : list) {
+        if (const auto range = destination_of(one); range) {
+            prefixes.push_back(*range);
+        }
+    }
+    return prefixes;
+}
+
+namespace {
+
+// "src" with "srclen", "dst" with "dstlen", of a routing rule.
+void add_prefix(const json& rule, const char* name, const char* length,
+                std::vector<AddressRange>& prefixes) {
+    const auto address = frame::parse_ip(text_of(part(rule, name)));
+    if (!address) {
+        return;
+    }
+    const json& bits = part(rule, length);
+    const auto range =
+        prefix_range(*address, bits.is_null() ? static_cast<unsigned>(address->size() * 8)
+                                              : static_cast<unsigned>(number_of(bits)));
+    if (range) {
+        prefixes.push_back(*range);
+    }
+}
+
+}  // namespace
+
+Result<std::vector<AddressRange>> parse_rule_prefixes(std::string_view text) {
+    const json list = TRY(list_of(text, "ip -j rule show"));
+    std::vector<AddressRange> prefixes;
+    for (const json& one : list) {
+        add_prefix(one, "src", "srclen", prefixes);
+        add_prefix(one, "dst", "dstlen", prefixes);
+    }
+    return prefixes;
+}
+
+Result<std::vector<AddressRange>> parse_rule_sources(std::string_view text) {
+    const json list = TRY(list_of(text, "ip -j rule show"));
+    std::vector<AddressRange> prefixes;
+    for (const json& one : list) {
+        add_prefix(one, "src", "srclen", prefixes);
+    }
+    return prefixes;
+}
+
+Result<std::vector<NeighbourEntry>> parse_neighbours(std::string_view text) {
+    const json list = TRY(list_of(text, "ip -j neigh show"));
+    std::vector<NeighbourEntry> neighbours;
+    for (const json& one : list) {
+        const auto address = frame::parse_ip(text_of(part(one, "dst")));
+        const json& states = part(one, "state");
+        if (address) {
+            neighbours.push_back(
+                {.address = *address,
+                 .device = text_of(part(one, "dev")),
+                 .state = states.is_array() && !states.empty() ? text_of(states[0]) : "",
+                 .mac = text_of(part(one, "lladdr"))});
+        }
+    }
+    return neighbours;
+}
+
+// "TCP  0A600001:0050 rr", "UDP  [2001:0db8:...]:0035 rr"; real servers begin with "->".
+std::vector<IpvsService> parse_ipvs(std::string_view text) {
+    std::vector<IpvsService> services;
+    for (const std::string& line : process::lines_of(text)) {
+        std::istringstream words(line);
+        std::string protocol, at;
+        words >> protocol >> at;
+        const std::size_t colon = at.rfind(':');
+        const int number = protocol == "TCP"    ? 6
+                           : protocol == "UDP"  ? 17
+                           : protocol == "SCTP" ? 132
+                                                : 0;
+        if (number == 0 || colon == std::string::npos) {
+            continue;
+        }
+        const auto port = whole_number<std::uint16_t>(std::string_view(at).substr(colon + 1), 16);
+        const std::string host = at.substr(0, colon);
+        IpvsService service{.protocol = static_cast<std::uint8_t>(number)};
+        if (host.starts_with('[')) {
+            const auto address = frame::parse_ip(host.substr(1, host.size() - 2));
+            if (!address || !port) {
+                continue;
+            }
+            service.at = {*address, *port};
+        } else {
+            const auto address = whole_number<std::uint32_t>(host, 16);
+            if (!address || !port) {
+                continue;
+            }
+            service.at = {frame::IpAddress::v4(*address), *port};
+        }
+        services.push_back(service);
+    }
+    return services;
 }
 
 Result<unsigned> parse_routing_rules(std::string_view text) {

@@ -60,10 +60,91 @@ void add_ports(Condition& condition, const std::string& list) {
 }
 
 std::string protocol_name(const std::string& text) {
-    return text == "6"    ? "tcp"
-           : text == "17" ? "udp"
-           : text == "1"  ? "icmp"
-                          : boost::to_lower_copy(text);
+    return text == "6"           ? "tcp"
+           : text == "17"        ? "udp"
+           : text == "1"         ? "icmp"
+           : text == "58"        ? "icmpv6"
+           : text == "ipv6-icmp" ? "icmpv6"
+                                 : boost::to_lower_copy(text);
+}
+
+// "8", "8/0", "any": types, and codes behind a slash.
+void add_icmp(Rule& rule, bool negated, const std::string& text) {
+    const std::size_t slash = text.find('/');
+    const auto type = whole_number<std::uint8_t>(text.substr(0, slash));
+    const auto code = slash == std::string::npos
+                          ? std::nullopt
+                          : whole_number<std::uint8_t>(text.substr(slash + 1));
+    if (text == "any" || text == "255") {
+        return;
+    }
+    if (!type || (slash != std::string::npos && (!code || negated))) {
+        rule.conditions.push_back({.unknown = "--icmp-type " + text});
+        return;
+    }
+    rule.conditions.push_back(
+        {.field = Field::kIcmpType, .negated = negated, .ports = {{*type, *type}}});
+    if (code) {
+        rule.conditions.push_back({.field = Field::kIcmpCode, .ports = {{*code, *code}}});
+    }
+}
+
+// The bits of names such as "FIN,SYN,RST,ACK"; nothing for another word.
+std::optional<std::uint32_t> tcp_flags(const std::string& list) {
+    static const char* const kFlags[] = {"FIN", "SYN", "RST", "PSH", "ACK", "URG", "ECE", "CWR"};
+    if (list == "NONE") {
+        return 0;
+    }
+    if (list == "ALL") {
+        return 0x3f;
+    }
+    std::uint32_t bits = 0;
+    for (const std::string& word : split(list)) {
+        const auto* const flag = std::ranges::find(kFlags, word);
+        if (flag == std::end(kFlags)) {
+            return std::nullopt;
+        }
+        bits |= 1U << (flag - kFlags);
+    }
+    return bits;
+}
+
+std::optional<std::pair<std::uint16_t, std::uint16_t>> port_range_of(const std::string& text) {
+    const std::size_t dash = text.find('-');
+    const auto first = whole_number<std::uint16_t>(text.substr(0, dash));
+    const auto last =
+        dash == std::string::npos ? first : whole_number<std::uint16_t>(text.substr(dash + 1));
+    return first && last ? std::optional(std::pair(*first, *last)) : std::nullopt;
+}
+
+// "10.0.0.1:80", "10.0.0.1-10.0.0.5:80-90", "[2001:db8::1]:80", ":80", "2001:db8::1". Nothing where
+// it is another form.
+std::optional<NatTarget> nat_target(const std::string& text) {
+    NatTarget target;
+    std::string addresses = text;
+    const std::size_t bracket = text.rfind(']');
+    const std::size_t colon = bracket != std::string::npos ? text.find(':', bracket)
+                              : text.find('.') == std::string::npos && !text.starts_with(':')
+                                  ? std::string::npos
+                                  : text.rfind(':');
+    if (colon != std::string::npos) {
+        std::string ports = text.substr(colon + 1);
+        ports = ports.substr(0, ports.find('/'));  // "/BASE" of shifted ports
+        target.ports = port_range_of(ports);
+        if (!target.ports || ports.size() + colon + 1 != text.size()) {
+            return std::nullopt;
+        }
+        addresses = text.substr(0, colon);
+    }
+    std::erase_if(addresses, [](char c) { return c == '[' || c == ']'; });
+    if (!addresses.empty()) {
+        const auto range = parse_range(addresses);
+        if (!range) {
+            return std::nullopt;
+        }
+        target.addresses = *range;
+    }
+    return target;
 }
 
 struct Known {
@@ -85,19 +166,26 @@ constexpr Known kKnown[] = {
     {"--mark", Field::kMark},
     {"--mode", Field::kRandom},
     {"--dst-type", Field::kDestinationType},
+    {"--src-type", Field::kSourceType},
+    {"--ports", Field::kEitherPort},
+    {"--uid-owner", Field::kUser},
+    {"--ctdir", Field::kDirection},
+    {"--ctstatus", Field::kStatus},
     {"--src-range", Field::kSource},
     {"--dst-range", Field::kDestination},
 };
 // These matches say nothing without their options.
-constexpr const char* kSilent[] = {"tcp",       "udp",       "sctp", "comment",
-                                   "conntrack", "state",     "mark", "addrtype",
-                                   "multiport", "statistic", "set",  "iprange"};
+constexpr const char* kSilent[] = {
+    "tcp",       "udp",       "sctp", "comment", "conntrack", "state", "mark",  "addrtype",
+    "multiport", "statistic", "set",  "iprange", "icmp",      "icmp6", "owner", "connmark"};
+constexpr const char* kMarkOfEntry = "connmark";
 
 // Where a rule is read; each step takes what it knows.
 struct Reader {
     const Words& words;
     std::size_t at;
     Rule& rule;
+    std::string match_ = {};  // behind the last "-m"
 
     std::string next() { return at < words.size() ? words[at++] : std::string(); }
 
@@ -116,15 +204,30 @@ struct Reader {
             case Field::kIn:
             case Field::kOut: condition.words = {value}; break;
             case Field::kSourcePort:
-            case Field::kDestinationPort: add_ports(condition, value); break;
+            case Field::kDestinationPort:
+            case Field::kEitherPort: add_ports(condition, value); break;
             case Field::kState:
+            case Field::kStatus:
+            case Field::kDirection:
+            case Field::kSourceType:
             case Field::kDestinationType:
                 condition.words = split(boost::to_lower_copy(value));
                 break;
-            case Field::kMark: std::tie(condition.mark, condition.mask) = mark_of(value); break;
+            case Field::kUser: condition.words = {value}; break;
+            case Field::kMark:
+                std::tie(condition.mark, condition.mask) = mark_of(value);
+                condition.field = match_ == kMarkOfEntry ? Field::kConnmark : Field::kMark;
+                break;
             case Field::kRandom:
                 condition.field = value == "random" ? Field::kRandom : Field::kOther;
+                condition.unknown = value == "random" ? "" : "statistic --mode " + value;
                 break;
+            case Field::kConnmark:
+            case Field::kFamily:
+            case Field::kIcmpType:
+            case Field::kIcmpCode:
+            case Field::kTcpFlags:
+            case Field::kAlternatives:
             case Field::kOther: break;
         }
         rule.conditions.push_back(std::move(condition));
@@ -148,10 +251,19 @@ struct Reader {
             return add(known->field, negated, next());
         }
         if (option == "-m") {
-            const std::string match = next();
-            if (!contains(kSilent, match)) {
-                rule.conditions.push_back({});
+            match_ = next();
+            if (!contains(kSilent, match_)) {
+                rule.conditions.push_back({.unknown = "-m " + match_});
             }
+        } else if (option == "--icmp-type" || option == "--icmpv6-type") {
+            add_icmp(rule, negated, next());
+        } else if (option == "--tcp-flags") {
+            const auto mask = tcp_flags(next()), bits = tcp_flags(next());
+            rule.conditions.push_back(mask && bits ? Condition{.field = Field::kTcpFlags,
+                                                               .negated = negated,
+                                                               .mark = *bits,
+                                                               .mask = *mask}
+                                                   : Condition{.unknown = option});
         } else if (option == "--match-set") {
             add_set(negated);
         } else if (option == "--comment") {
@@ -159,7 +271,7 @@ struct Reader {
         } else if (option.starts_with("-")) {
             // Beside "--mode random": its probability.
             if (option != "--probability") {
-                rule.conditions.push_back({});
+                rule.conditions.push_back({.unknown = option});
             }
         }
     }
@@ -171,19 +283,89 @@ struct Reader {
         rule.flipped = mark;
         // --set-mark: (mark & ~mask) | value.
         rule.cleared = exclusive ? mask : mask | mark;
+        rule.effects.push_back(
+            {.kind = Effect::Kind::kMark, .cleared = rule.cleared, .flipped = rule.flipped});
+    }
+
+    // "--set-xmark V/M", "--save-mark --nfmask N --ctmask C", "--restore-mark ...".
+    void take_connmark() {
+        Effect effect{.cleared = 0xffffffff, .flipped = 0xffffffff};
+        while (at < words.size()) {
+            const std::string option = next();
+            if (option == "--set-xmark" || option == "--set-mark") {
+                const auto [mark, mask] = mark_of(next());
+                effect.kind = Effect::Kind::kConnmark;
+                effect.flipped = mark;
+                effect.cleared = option == "--set-xmark" ? mask : mask | mark;
+            } else if (option == "--save-mark" || option == "--restore-mark") {
+                effect.kind = option == "--save-mark" ? Effect::Kind::kConnFromMark
+                                                      : Effect::Kind::kMarkFromConn;
+            } else if (option == "--nfmask" || option == "--ctmask") {
+                // What is taken is masked by the one, what is cleared by the other.
+                const bool taken =
+                    (option == "--nfmask") == (effect.kind == Effect::Kind::kConnFromMark);
+                (taken ? effect.flipped : effect.cleared) = mark_of(next()).first;
+            } else if (option == "--mask") {
+                effect.flipped = effect.cleared = mark_of(next()).first;
+            }
+        }
+        rule.action = Action::kNone;
+        rule.effects.push_back(effect);
+    }
+
+    void take_ct() {
+        rule.action = Action::kNone;
+        while (at < words.size()) {
+            const std::string option = next();
+            if (option == "--notrack") {
+                rule.action = Action::kNotrack;
+                rule.effects.push_back({.kind = Effect::Kind::kNotrack});
+            } else if (option.starts_with("--zone")) {
+                const auto zone = whole_number<std::uint16_t>(next());
+                rule.effects.push_back({.kind = !zone                ? Effect::Kind::kUnknown
+                                                : option == "--zone" ? Effect::Kind::kZone
+                                                                     : Effect::Kind::kZoneOne,
+                                        .zone = zone.value_or(0),
+                                        .text = "CT " + option});
+            }
+        }
     }
 
     void take_target(const std::string& target) {
         static const std::pair<const char*, Action> kTargets[] = {
-            {"ACCEPT", Action::kAccept}, {"DROP", Action::kDrop},
-            {"REJECT", Action::kDrop},   {"RETURN", Action::kReturn},
-            {"SNAT", Action::kSnat},     {"MASQUERADE", Action::kMasquerade},
-            {"DNAT", Action::kDnat},     {"NOTRACK", Action::kNotrack},
+            {"ACCEPT", Action::kAccept},     {"DROP", Action::kDrop},
+            {"REJECT", Action::kDrop},       {"RETURN", Action::kReturn},
+            {"SNAT", Action::kSnat},         {"MASQUERADE", Action::kMasquerade},
+            {"DNAT", Action::kDnat},         {"NOTRACK", Action::kNotrack},
+            {"REDIRECT", Action::kRedirect},
         };
+        // They change or note a packet, and nothing of its way here.
+        static const char* const kSilentTargets[] = {
+            "LOG",     "NFLOG",   "ULOG",        "TRACE",     "AUDIT",  "TOS",         "DSCP",
+            "TTL",     "HL",      "CLASSIFY",    "CHECKSUM",  "TCPMSS", "TCPOPTSTRIP", "SET",
+            "RATEEST", "SECMARK", "CONNSECMARK", "IDLETIMER", "LED",    "ECN",         "HMARK"};
+        static const char* const kUnmodelled[] = {"NFQUEUE", "QUEUE", "TPROXY",    "NETMAP",
+                                                  "SAME",    "TEE",   "CLUSTERIP", "SYNPROXY",
+                                                  "DNPT",    "SNPT"};
         const auto* known =
             std::ranges::find_if(kTargets, [&](const auto& each) { return target == each.first; });
         if (known != std::end(kTargets)) {
             rule.action = known->second;
+            rule.rejects = target == "REJECT";
+            if (rule.action == Action::kNotrack) {
+                rule.effects.push_back({.kind = Effect::Kind::kNotrack});
+            }
+        } else if (target == "CT") {
+            return take_ct();
+        } else if (target == "CONNMARK") {
+            return take_connmark();
+        } else if (contains(kSilentTargets, target)) {
+            rule.action = Action::kNone;
+            return;
+        } else if (contains(kUnmodelled, target)) {
+            rule.action = Action::kNone;
+            rule.unmodelled = target;
+            return;
         } else {
             rule.action = Action::kJump;  // of a chain of that name, where there is one
             rule.targets = {target};
@@ -194,6 +376,9 @@ struct Reader {
                 rule.random = true;
             } else if (option == "--to-destination" || option == "--to-source") {
                 const std::string to = next();
+                const auto parsed = nat_target(to);
+                rule.nat.push_back(parsed.value_or(NatTarget{}));
+                rule.unmodelled = parsed ? rule.unmodelled : "to " + to;
                 if (const auto end = frame::parse_endpoint(to); end) {
                     rule.to = end->address;
                 } else if (const auto range = parse_range(to.substr(0, to.find(':'))); range) {
@@ -201,12 +386,24 @@ struct Reader {
                 } else if (const auto address = frame::parse_ip(to); address) {
                     rule.to = *address;
                 }
+            } else if (option == "--to-ports") {
+                const std::string to = next();
+                const auto ports = port_range_of(to);
+                rule.nat.push_back({.ports = ports});
+                rule.unmodelled = ports ? rule.unmodelled : "to port " + to;
             } else if (option == "--set-xmark" || option == "--set-mark") {
                 set_mark(next(), option == "--set-xmark");
-            } else if (option == "--notrack") {
-                rule.action = Action::kNotrack;
-                rule.targets.clear();
             }
+        }
+        if (rule.action == Action::kJump && rule.targets == Words{"MARK"}) {
+            rule.action = Action::kNone;
+            rule.unmodelled = "MARK";
+        }
+        const bool translates = rule.action == Action::kMasquerade ||
+                                rule.action == Action::kSnat || rule.action == Action::kDnat ||
+                                rule.action == Action::kRedirect;
+        if (translates && rule.nat.empty()) {
+            rule.nat.emplace_back();
         }
     }
 
@@ -224,6 +421,21 @@ struct Reader {
         }
     }
 };
+
+// "[12:624]": packets and bytes.
+std::uint64_t packets_of(std::string_view text) {
+    text.remove_prefix(text.starts_with('[') ? 1 : 0);
+    return take_number<std::uint64_t>(text).value_or(0);
+}
+
+// Of the hooks that x_tables registers (enum nf_ip_hook_priorities).
+int priority_of(const std::string& table, const std::string& chain) {
+    return table == "raw"        ? -300
+           : table == "mangle"   ? -150
+           : table == "nat"      ? (chain == "PREROUTING" || chain == "OUTPUT" ? -100 : 100)
+           : table == "security" ? 50
+                                 : 0;
+}
 
 std::string hook_of(const std::string& chain) {
     static const char* const kHooks[] = {"PREROUTING", "INPUT", "FORWARD", "OUTPUT", "POSTROUTING"};
@@ -266,7 +478,9 @@ class SaveReader {
         const std::string rest = begin == std::string::npos ? line : line.substr(begin + 2);
         const Words words = words_of(rest);
         if (rest.starts_with(':') && !words.empty()) {
-            chain(words[0].substr(1)).drops = words.size() > 1 && words[1] == "DROP";
+            Chain& named = chain(words[0].substr(1));
+            named.drops = words.size() > 1 && words[1] == "DROP";
+            named.packets = words.size() > 2 ? packets_of(words[2]) : 0;
             return {};
         }
         if (words.size() < 2 || words[0] != "-A") {
@@ -279,6 +493,9 @@ class SaveReader {
                   .chain = words[1],
                   .number = static_cast<unsigned>(in.rules.size() + 1),
                   .text = rest};
+        if (begin != std::string::npos) {
+            rule.packets = packets_of(line.substr(0, begin + 1));
+        }
         Reader{words, 2, rule}.take_all();
         in.rules.push_back(std::move(rule));
         return {};
@@ -303,7 +520,8 @@ class SaveReader {
                                  .table = table_,
                                  .name = name,
                                  .hook = hook_of(name),
-                                 .type = table_ == "nat" ? "nat" : "filter"});
+                                 .type = table_ == "nat" ? "nat" : "filter",
+                                 .priority = priority_of(table_, name)});
         return rules_.chains.back();
     }
 

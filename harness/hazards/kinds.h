@@ -20,5 +20,15 @@ Hazard accept_before_kube(Host& host);
 Hazard invalid_forwarded(Host& host);
 Hazard strict_reverse_path(Host& host);
 Hazard untracked_dropped(Host& host);
+// plain_hazards.cc
+Hazard forward_dropped(Host& host);
+Hazard two_forms(Host& host);
+Hazard shadowed_dnat(Host& host);
+Hazard dead_dnat(Host& host);
+Hazard bridge_mac(Host& host);
+Hazard lost_ra_route(Host& host);
+Hazard missing_helper(Host& host);
+Hazard unmirrored_zone(Host& host);
+Hazard whole_mark(Host& host);
 
 }  // namespace pathproof::hazards

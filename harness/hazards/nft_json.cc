@@ -2,8 +2,11 @@
 #include <algorithm>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <set>
+#include <tuple>
 #include <unordered_map>
 
+#include "dataplane/base/number.h"
 #include "harness/hazards/ruleset.h"
 #include "harness/process/foreign.h"
 #include "harness/process/json_text.h"
@@ -54,10 +57,52 @@ std::optional<std::pair<std::uint16_t, std::uint16_t>> ports_of(const json& valu
 
 std::string protocol_name(const json& value) {
     const std::uint64_t number = number_of(value);
+    if (text_of(value) == "ipv6-icmp") {
+        return "icmpv6";
+    }
     return value.is_string() ? value.get<std::string>()
            : number == 6     ? "tcp"
            : number == 17    ? "udp"
+           : number == 1     ? "icmp"
                              : std::to_string(number);
+}
+
+// Numbers behind the words that nft prints; nothing for a word that is not known here.
+enum class WordKind : std::uint8_t { kIcmp, kIcmpv6, kTcpFlags };
+std::optional<std::uint32_t> number_behind(const json& value, WordKind kind) {
+    if (value.is_number_unsigned()) {
+        return static_cast<std::uint32_t>(number_of(value));
+    }
+    static const std::map<std::string, std::uint32_t> kTypes = {
+        {"echo-reply", 0},        {"destination-unreachable", 3}, {"redirect", 5},
+        {"echo-request", 8},      {"time-exceeded", 11},          {"parameter-problem", 12},
+        {"timestamp-request", 13}};
+    static const std::map<std::string, std::uint32_t> kTypes6 = {
+        {"destination-unreachable", 1}, {"packet-too-big", 2},      {"time-exceeded", 3},
+        {"parameter-problem", 4},       {"echo-request", 128},      {"echo-reply", 129},
+        {"nd-neighbor-solicit", 135},   {"nd-neighbor-advert", 136}};
+    static const std::map<std::string, std::uint32_t> kFlags = {
+        {"fin", 1},  {"syn", 2},  {"rst", 4},  {"psh", 8},
+        {"ack", 16}, {"urg", 32}, {"ecn", 64}, {"cwr", 128}};
+    const auto& words = kind == WordKind::kTcpFlags ? kFlags
+                        : kind == WordKind::kIcmpv6 ? kTypes6
+                                                    : kTypes;
+    const auto found = words.find(text_of(value));
+    return found == words.end() ? std::nullopt : std::optional(found->second);
+}
+
+// A word, or several, of flags.
+std::optional<std::uint32_t> bits_of(const json& value) {
+    std::uint32_t bits = 0;
+    const json& both = part(value, "|");
+    for (const json& one : values_of(both.is_array() ? both : value)) {
+        const auto bit = number_behind(one, WordKind::kTcpFlags);
+        if (!bit) {
+            return std::nullopt;
+        }
+        bits |= *bit;
+    }
+    return bits;
 }
 
 // What a rule looks at, and of a mark through which mask.
@@ -65,17 +110,37 @@ struct Looked {
     Field field = Field::kOther;
     std::uint32_t mask = 0xffffffff;
     std::string protocol = "";  // that the field implies: "udp" of "udp dport"
+    std::string family = "";    // likewise: "ipv4" of "ip saddr"
+    std::string unknown = "";   // of kOther
 };
+
+std::string without_quotes(const json& value) {
+    std::string text = process::to_text(value);
+    std::erase(text, '"');
+    return text;
+}
 
 Looked looked_at(const json& left) {
     const json& payload = part(left, "payload");
     const std::string protocol = text_of(part(payload, "protocol"));
     const std::string field = text_of(part(payload, "field"));
     if (protocol == "ip" || protocol == "ip6") {
-        return {field == "saddr"                            ? Field::kSource
-                : field == "daddr"                          ? Field::kDestination
-                : field == "protocol" || field == "nexthdr" ? Field::kProtocol
-                                                            : Field::kOther};
+        return {.field = field == "saddr"                            ? Field::kSource
+                         : field == "daddr"                          ? Field::kDestination
+                         : field == "protocol" || field == "nexthdr" ? Field::kProtocol
+                                                                     : Field::kOther,
+                .family = protocol == "ip" ? "ipv4" : "ipv6",
+                .unknown = protocol + " " + field};
+    }
+    if (protocol == "icmp" || protocol == "icmpv6") {
+        return {.field = field == "type"   ? Field::kIcmpType
+                         : field == "code" ? Field::kIcmpCode
+                                           : Field::kOther,
+                .protocol = protocol,
+                .unknown = protocol + " " + field};
+    }
+    if (protocol == "tcp" && field == "flags") {
+        return {.field = Field::kTcpFlags, .mask = 0, .protocol = protocol};
     }
     if (field == "dport" || field == "sport") {
         return {.field = field == "dport" ? Field::kDestinationPort : Field::kSourcePort,
@@ -83,29 +148,56 @@ Looked looked_at(const json& left) {
     }
     const std::string meta = text_of(part(part(left, "meta"), "key"));
     if (!meta.empty()) {
-        return {meta == "l4proto"                    ? Field::kProtocol
-                : meta == "iifname" || meta == "iif" ? Field::kIn
-                : meta == "oifname" || meta == "oif" ? Field::kOut
-                : meta == "mark"                     ? Field::kMark
-                                                     : Field::kOther};
+        return {.field = meta == "l4proto"                    ? Field::kProtocol
+                         : meta == "nfproto"                  ? Field::kFamily
+                         : meta == "iifname" || meta == "iif" ? Field::kIn
+                         : meta == "oifname" || meta == "oif" ? Field::kOut
+                         : meta == "mark"                     ? Field::kMark
+                         : meta == "skuid"                    ? Field::kUser
+                                                              : Field::kOther,
+                .unknown = "meta " + meta};
     }
     const json& both = part(left, "&");
     if (both.is_array() && both.size() == 2 &&
         text_of(part(part(both[0], "meta"), "key")) == "mark") {
         return {.field = Field::kMark, .mask = static_cast<std::uint32_t>(number_of(both[1]))};
     }
-    if (text_of(part(part(left, "ct"), "key")) == "state") {
-        return {Field::kState};
+    if (both.is_array() && both.size() == 2 &&
+        text_of(part(part(both[0], "ct"), "key")) == "mark") {
+        return {.field = Field::kConnmark, .mask = static_cast<std::uint32_t>(number_of(both[1]))};
+    }
+    if (both.is_array() && both.size() == 2 &&
+        text_of(part(part(both[0], "payload"), "field")) == "flags") {
+        const auto mask = bits_of(both[1]);
+        return {.field = mask ? Field::kTcpFlags : Field::kOther,
+                .mask = mask.value_or(0),
+                .protocol = "tcp",
+                .unknown = "tcp flags"};
+    }
+    if (const std::string of_entry = text_of(part(part(left, "ct"), "key")); !of_entry.empty()) {
+        return {.field = of_entry == "state"       ? Field::kState
+                         : of_entry == "status"    ? Field::kStatus
+                         : of_entry == "direction" ? Field::kDirection
+                         : of_entry == "mark"      ? Field::kConnmark
+                                                   : Field::kOther,
+                .unknown = "ct " + of_entry};
     }
     const json& fib = part(left, "fib");
     const json& flags = part(fib, "flags");
     if (text_of(part(fib, "result")) == "type" && values_of(flags) == values_of(json("daddr"))) {
         return {Field::kDestinationType};
     }
+    if (text_of(part(fib, "result")) == "type" && values_of(flags) == values_of(json("saddr"))) {
+        return {Field::kSourceType};
+    }
     return part(left, "numgen").is_object() &&
                    text_of(part(part(left, "numgen"), "mode")) == "random"
                ? Looked{Field::kRandom}
-               : Looked{};
+               : Looked{.unknown = without_quotes(left)};
+}
+
+bool is_numbered(Field field) {
+    return field == Field::kSourcePort || field == Field::kDestinationPort;
 }
 
 class NftReader {
@@ -117,6 +209,11 @@ class NftReader {
             take_chain(chain);
         } else if (const json& set = part(object, "set"); set.is_object()) {
             sets_[key_of(set)] = part(set, "elem");
+            // Packets may add to it, or time takes from it.
+            if (contains_word(part(set, "flags"), "dynamic") ||
+                contains_word(part(set, "flags"), "timeout")) {
+                dynamic_.insert(key_of(set));
+            }
         } else if (const json& map = part(object, "map"); map.is_object()) {
             sets_[key_of(map)] = part(map, "elem");
         } else if (part(object, "rule").is_object()) {
@@ -135,6 +232,10 @@ class NftReader {
   private:
     static std::string table_of(const json& object) {
         return text_of(part(object, "family")) + " " + text_of(part(object, "table"));
+    }
+    static bool contains_word(const json& list, const char* word) {
+        return list.is_array() &&
+               std::ranges::any_of(list, [&](const json& each) { return text_of(each) == word; });
     }
     static std::string key_of(const json& object) {
         return table_of(object) + " " + text_of(part(object, "name"));
@@ -166,7 +267,10 @@ class NftReader {
                                  .name = text_of(part(chain, "name")),
                                  .hook = text_of(part(chain, "hook")),
                                  .type = text_of(part(chain, "type")),
-                                 .drops = text_of(part(chain, "policy")) == "drop"});
+                                 .drops = text_of(part(chain, "policy")) == "drop",
+                                 .priority = part(chain, "prio").is_number_integer()
+                                                 ? part(chain, "prio").get<int>()
+                                                 : 0});
     }
 
     Status take_rule(const json& object) {
@@ -189,7 +293,19 @@ class NftReader {
         // A rule with a verdict map is one rule for each of the map's elements.
         std::vector<Rule> made{rule};
         for (const json& expression : expressions) {
-            if (const json& map = part(expression, "vmap"); map.is_object()) {
+            const char* const word = expression.contains("dnat") ? "dnat" : "snat";
+            const json& nat_map = part(part(part(expression, word), "addr"), "map");
+            const json& nat_key = part(nat_map, "key");
+            const bool by_fields = nat_map.is_object() && !part(nat_key, "numgen").is_object() &&
+                                   !part(nat_key, "jhash").is_object() &&
+                                   !part(nat_key, "symhash").is_object();
+            std::vector<Rule> mapped;
+            if (by_fields && made.size() == 1) {
+                mapped = with_nat_map(made.front(), expression, word, table_of(object));
+            }
+            if (!mapped.empty()) {
+                made = std::move(mapped);
+            } else if (const json& map = part(expression, "vmap"); map.is_object()) {
                 made = with_map(made.front(), map, table_of(object));
             } else {
                 for (Rule& each : made) {
@@ -204,13 +320,81 @@ class NftReader {
     void take_expression(Rule& rule, const json& expression, const std::string& table) {
         if (const json& match = part(expression, "match"); match.is_object()) {
             const std::string op = text_of(part(match, "op"));
-            add(rule, looked_at(part(match, "left")), part(match, "right"),
-                op == "!=", op == "==" || op == "in" || op == "!=", table);
+            const json& left = part(match, "left");
+            // A change that was made although a condition behind it fails is not modelled.
+            if (!rule.effects.empty()) {
+                rule.unmodelled = "a condition behind a change";
+            }
+            if (part(left, "concat").is_array()) {
+                add_concat(rule, part(left, "concat"), part(match, "right"), op == "!=", table);
+            } else if (is_numbered(looked_at(left).field) && op.find_first_of("<>") == 0) {
+                add_comparison(rule, looked_at(left), op, part(match, "right"));
+            } else {
+                add(rule, looked_at(left), part(match, "right"),
+                    op == "!=", op == "==" || op == "in" || op == "!=", table);
+            }
         } else if (const json& mangle = part(expression, "mangle"); mangle.is_object()) {
             take_mangle(rule, mangle);
-        } else if (!take_nat(rule, expression)) {
+        } else if (const json& counter = part(expression, "counter"); counter.is_object()) {
+            rule.packets = number_of(part(counter, "packets"));
+        } else if (!take_nat(rule, expression, table)) {
             take_verdict(rule, expression);
         }
+    }
+
+    // "tcp dport >= 1024".
+    static void add_comparison(Rule& rule, const Looked& looked, const std::string& op,
+                               const json& right) {
+        if (!looked.protocol.empty()) {
+            rule.conditions.push_back({.field = Field::kProtocol, .words = {looked.protocol}});
+        }
+        const std::uint64_t bound = number_of(right);
+        const bool above = op.starts_with('>'), equal = op.ends_with('=');
+        const std::uint64_t first = above ? bound + (equal ? 0 : 1) : 0;
+        const std::uint64_t last = above ? 0xffff : bound - (equal ? 0 : 1);
+        const bool sensible = right.is_number_unsigned() && bound <= 0xffff && bound != 0;
+        rule.conditions.push_back(
+            sensible ? Condition{.field = looked.field,
+                                 .ports = {{static_cast<std::uint16_t>(
+                                                std::min<std::uint64_t>(first, 0xffff)),
+                                            static_cast<std::uint16_t>(last)}}}
+                     : Condition{.unknown = "a comparison"});
+    }
+
+    // Elements of a set, given by name or in place; nothing where it is not known.
+    std::optional<std::vector<json>> elements_of(const json& right, const std::string& table) {
+        if (const std::string set = text_of(right); set.starts_with('@')) {
+            const auto known = sets_.find(table + " " + set.substr(1));
+            return known == sets_.end() || dynamic_.contains(known->first)
+                       ? std::nullopt
+                       : std::optional(known->second.is_null() ? std::vector<json>()
+                                                               : values_of(known->second));
+        }
+        return values_of(right);
+    }
+
+    // "ip daddr . meta l4proto . th dport @services".
+    void add_concat(Rule& rule, const json& keys, const json& right, bool negated,
+                    const std::string& table) {
+        const auto elements = elements_of(right, table);
+        Condition any{.field = Field::kAlternatives, .negated = negated};
+        if (!elements) {
+            any = {.set = text_of(right)};
+        }
+        for (const json& element : elements.value_or(std::vector<json>())) {
+            const json& inner = part(part(element, "elem"), "val");
+            const json& values = part(inner.is_null() ? element : inner, "concat");
+            if (!values.is_array() || values.size() != keys.size()) {
+                any = {.unknown = "a set of another form"};
+                break;
+            }
+            Rule one;
+            for (std::size_t i = 0; i < keys.size(); ++i) {
+                add(one, looked_at(keys[i]), values[i], false, true, table);
+            }
+            any.alternatives.push_back(std::move(one.conditions));
+        }
+        rule.conditions.push_back(std::move(any));
     }
 
     void add(Rule& rule, const Looked& looked, const json& right, bool negated, bool is_equality,
@@ -218,17 +402,50 @@ class NftReader {
         if (!looked.protocol.empty()) {
             rule.conditions.push_back({.field = Field::kProtocol, .words = {looked.protocol}});
         }
+        // nft's rules of "inet" meet both families, and a field of one is not there in the other.
+        if (!looked.family.empty() && !table.starts_with("ip ") && !table.starts_with("ip6 ")) {
+            rule.conditions.push_back({.field = Field::kFamily, .words = {looked.family}});
+        }
         Condition condition{.field = is_equality ? looked.field : Field::kOther,
                             .negated = negated,
-                            .mask = looked.mask};
-        std::vector<json> values = values_of(right);
-        if (const std::string set = text_of(right); set.starts_with('@')) {
-            const auto known = sets_.find(table + " " + set.substr(1));
-            values = known == sets_.end() ? std::vector<json>() : values_of(known->second);
-            condition.set = known == sets_.end() ? set : "";
+                            .mask = looked.mask,
+                            .unknown = is_equality && looked.field != Field::kOther ? ""
+                                       : looked.unknown.empty()                     ? "a comparison"
+                                                                : looked.unknown};
+        if (looked.field == Field::kTcpFlags) {
+            // "tcp flags syn": one of them is set.
+            const auto bits = bits_of(right);
+            const bool any = looked.mask == 0;
+            condition.field = bits ? Field::kTcpFlags : Field::kOther;
+            condition.unknown = bits ? "" : "tcp flags";
+            condition.mask = any ? bits.value_or(0) : looked.mask;
+            condition.mark = any ? 0 : bits.value_or(0);
+            condition.negated = any != negated;
+            rule.conditions.push_back(std::move(condition));
+            return;
+        }
+        const auto known = elements_of(right, table);
+        condition.set = known ? "" : text_of(right);
+        std::vector<json> values = known.value_or(std::vector<json>());
+        const bool is_mark = condition.field == Field::kMark || condition.field == Field::kConnmark;
+        if (is_mark && values.size() != 1) {
+            Condition any{.field = Field::kAlternatives, .negated = negated, .set = condition.set};
+            condition.negated = false;
+            for (const json& value : values) {
+                Condition one = condition;
+                put(one, value);
+                any.alternatives.push_back({std::move(one)});
+            }
+            rule.conditions.push_back(std::move(any));
+            return;
         }
         for (const json& value : values) {
-            put(condition, value);
+            const bool is_type = condition.field == Field::kIcmpType;
+            const auto number =
+                is_type ? number_behind(value, looked.protocol == "icmp" ? WordKind::kIcmp
+                                                                         : WordKind::kIcmpv6)
+                        : std::nullopt;
+            put(condition, number ? json(*number) : value);
         }
         rule.conditions.push_back(std::move(condition));
     }
@@ -250,40 +467,130 @@ class NftReader {
             case Field::kIn:
             case Field::kOut:
             case Field::kState:
+            case Field::kStatus:
+            case Field::kDirection:
+            case Field::kFamily:
+            case Field::kSourceType:
             case Field::kDestinationType: condition.words.push_back(text_of(value)); break;
+            case Field::kUser:
+                known = value.is_number_unsigned();
+                condition.words.push_back(std::to_string(number_of(value)));
+                break;
             case Field::kMark:
+            case Field::kConnmark:
                 known = value.is_number_unsigned();
                 condition.mark = static_cast<std::uint32_t>(number_of(value));
                 break;
+            case Field::kIcmpType:
+            case Field::kIcmpCode: add_to(condition.ports, ports_of(value)); break;
+            case Field::kEitherPort:
+            case Field::kTcpFlags:
+            case Field::kAlternatives:
             case Field::kRandom:
             case Field::kOther: break;
         }
-        condition.field = known ? condition.field : Field::kOther;
+        if (!known) {
+            condition.field = Field::kOther;
+            condition.unknown = "a value of another form";
+        }
     }
 
-    // Marks: "mark or 0x4000", "mark xor 0x4000", "mark and 0xffffbfff", "0x1".
-    static void take_mangle(Rule& rule, const json& mangle) {
-        if (text_of(part(part(part(mangle, "key"), "meta"), "key")) != "mark") {
-            return;
+    // How a mark changes: "mark or 0x4000", "mark xor 0x4000", "mark and 0xffffbfff", "0x1",
+    // "mark and 0xff xor 0x3"; nothing for another form. `key` is how JSON names that mark.
+    static std::optional<std::pair<std::uint32_t, std::uint32_t>> change_of(const json& value,
+                                                                            const json& key) {
+        if (value.is_number_unsigned()) {
+            return std::pair{0xffffffffU, static_cast<std::uint32_t>(number_of(value))};
         }
-        rule.action = Action::kSetMark;
-        const json& value = part(mangle, "value");
-        rule.cleared = 0xffffffff;
-        rule.flipped = static_cast<std::uint32_t>(number_of(value));
         for (const char* op : {"|", "^", "&"}) {
             const json& both = part(value, op);
-            if (!both.is_array() || both.size() != 2) {
+            if (!both.is_array() || both.size() != 2 || !both[1].is_number_unsigned()) {
                 continue;
             }
             const auto bits = static_cast<std::uint32_t>(number_of(both[1]));
-            rule.cleared = *op == '|' ? bits : *op == '^' ? 0 : ~bits;
-            rule.flipped = *op == '&' ? 0 : bits;
+            auto change = both[0] == key ? std::optional(std::pair{0U, 0U}) : std::nullopt;
+            if (!change && both[0].is_object()) {
+                change = change_of(both[0], key);
+            }
+            if (!change) {
+                return std::nullopt;
+            }
+            auto& [cleared, flipped] = *change;
+            if (*op == '|') {
+                cleared |= bits;
+                flipped = (flipped & ~bits) | bits;
+            } else if (*op == '^') {
+                flipped ^= bits;
+            } else {
+                cleared |= ~bits;
+                flipped &= bits;
+            }
+            return change;
+        }
+        return std::nullopt;
+    }
+
+    static void take_mangle(Rule& rule, const json& mangle) {
+        const json& key = part(mangle, "key");
+        const json& value = part(mangle, "value");
+        const std::string meta = text_of(part(part(key, "meta"), "key"));
+        const std::string entry = text_of(part(part(key, "ct"), "key"));
+        if (meta == "mark" || entry == "mark") {
+            const bool packets = meta == "mark";
+            const json& other = part(part(value, packets ? "ct" : "meta"), "key");
+            Effect effect{.cleared = 0xffffffff, .flipped = 0xffffffff, .text = "a mark"};
+            if (const auto change = change_of(value, key); change) {
+                effect.kind = packets ? Effect::Kind::kMark : Effect::Kind::kConnmark;
+                std::tie(effect.cleared, effect.flipped) = *change;
+            } else if (text_of(other) == "mark") {
+                effect.kind = packets ? Effect::Kind::kMarkFromConn : Effect::Kind::kConnFromMark;
+            }
+            if (packets && effect.kind == Effect::Kind::kMark) {
+                rule.action = Action::kSetMark;
+                rule.cleared = effect.cleared;
+                rule.flipped = effect.flipped;
+            }
+            rule.effects.push_back(std::move(effect));
+        } else if (entry == "zone") {
+            const bool known = value.is_number_unsigned();
+            rule.effects.push_back({.kind = !known ? Effect::Kind::kUnknown
+                                            : part(part(key, "ct"), "dir").is_null()
+                                                ? Effect::Kind::kZone
+                                                : Effect::Kind::kZoneOne,
+                                    .zone = static_cast<std::uint16_t>(number_of(value)),
+                                    .text = "ct zone"});
+        } else if (part(key, "payload").is_object()) {
+            static const char* const kOfTheWay[] = {"saddr", "daddr", "sport", "dport"};
+            const std::string field = text_of(part(part(key, "payload"), "field"));
+            if (std::ranges::find(kOfTheWay, field) != std::end(kOfTheWay)) {
+                rule.unmodelled = "a header that is written";
+            }
         }
     }
 
-    static bool take_nat(Rule& rule, const json& expression) {
-        static const std::pair<const char*, Action> kKinds[] = {
-            {"masquerade", Action::kMasquerade}, {"snat", Action::kSnat}, {"dnat", Action::kDnat}};
+    // {"range": [a, b]} or one number.
+    static std::optional<NatTarget> target_of(const json& address, const json& port) {
+        NatTarget target;
+        if (!address.is_null()) {
+            target.addresses = addresses_of(address);
+            if (!target.addresses) {
+                return std::nullopt;
+            }
+        }
+        if (!port.is_null()) {
+            target.ports = ports_of(port);
+            if (!target.ports) {
+                return std::nullopt;
+            }
+        }
+        return target;
+    }
+
+    bool take_nat(Rule& rule, const json& expression, const std::string& table) {
+        static const std::pair<const char*, Action> kKinds[] = {{"masquerade", Action::kMasquerade},
+                                                                {"snat", Action::kSnat},
+                                                                {"dnat", Action::kDnat},
+                                                                {"redirect", Action::kRedirect}};
         for (const auto& [word, action] : kKinds) {
             if (!expression.contains(word)) {
                 continue;
@@ -293,12 +600,82 @@ class NftReader {
             for (const json& flag : values_of(part(what, "flags"))) {
                 rule.random |= text_of(flag) == "random" || text_of(flag) == "fully-random";
             }
-            if (const auto to = addresses_of(part(what, "addr")); to) {
+            const json& address = part(what, "addr");
+            if (const auto to = addresses_of(address); to) {
                 rule.to = to->first;
+            }
+            const json& map = part(address, "map");
+            if (map.is_object()) {
+                take_nat_map(rule, map, table);
+            } else if (const auto target = target_of(address, part(what, "port")); target) {
+                rule.nat.push_back(*target);
+            } else {
+                rule.nat.emplace_back();
+                rule.unmodelled = "where to is not a plain address and port";
             }
             return true;
         }
         return false;
+    }
+
+    // "dnat to numgen random mod 2 map { 0 : 10.1.1.1, ... }", and by fields of the packet: those are
+    // rules of their own, which with_nat_map() makes.
+    void take_nat_map(Rule& rule, const json& map, const std::string& table) {
+        const auto elements = elements_of(part(map, "data"), table);
+        const bool chance = part(part(map, "key"), "numgen").is_object() ||
+                            part(part(map, "key"), "jhash").is_object() ||
+                            part(part(map, "key"), "symhash").is_object();
+        for (const json& element : elements.value_or(std::vector<json>())) {
+            const bool is_pair = element.is_array() && element.size() == 2;
+            const auto target = is_pair ? mapped_target(element[1]) : std::nullopt;
+            if (!target) {
+                rule.unmodelled = "a map of another form";
+                return;
+            }
+            rule.nat.push_back(*target);
+            rule.to = rule.nat.front().addresses ? std::optional(rule.nat.front().addresses->first)
+                                                 : rule.to;
+        }
+        if (!chance || rule.nat.empty()) {
+            rule.unmodelled = "a map of fields";
+        }
+        rule.draws = chance;
+    }
+
+    // "10.1.1.1", {"concat": ["10.1.1.1", 5353]}.
+    static std::optional<NatTarget> mapped_target(const json& value) {
+        const json& both = part(value, "concat");
+        return both.is_array() && both.size() == 2 ? target_of(both[0], both[1])
+                                                   : target_of(value, json());
+    }
+
+    // A translation by a map of the packet's fields: one rule for each element.
+    std::vector<Rule> with_nat_map(const Rule& rule, const json& expression, const char* word,
+                                   const std::string& table) {
+        const json& map = part(part(part(expression, word), "addr"), "map");
+        const json& key = part(map, "key");
+        const json& keys = part(key, "concat");
+        const auto elements = elements_of(part(map, "data"), table);
+        std::vector<Rule> made;
+        for (const json& element : elements.value_or(std::vector<json>())) {
+            const bool is_pair = element.is_array() && element.size() == 2;
+            const auto target = is_pair ? mapped_target(element[1]) : std::nullopt;
+            const json& values = is_pair ? part(element[0], "concat") : element;
+            const bool many = keys.is_array();
+            if (!target || (many && (!values.is_array() || values.size() != keys.size()))) {
+                return {};
+            }
+            Rule one = rule;
+            one.action = word == std::string("snat") ? Action::kSnat : Action::kDnat;
+            for (std::size_t i = 0; i < (many ? keys.size() : 1); ++i) {
+                add(one, looked_at(many ? keys[i] : key), many ? values[i] : element[0], false,
+                    true, table);
+            }
+            one.nat = {*target};
+            one.to = target->addresses ? std::optional(target->addresses->first) : std::nullopt;
+            made.push_back(std::move(one));
+        }
+        return made;
     }
 
     static void take_verdict(Rule& rule, const json& expression) {
@@ -306,10 +683,23 @@ class NftReader {
             {"accept", Action::kAccept}, {"drop", Action::kDrop},       {"reject", Action::kDrop},
             {"return", Action::kReturn}, {"notrack", Action::kNotrack}, {"jump", Action::kJump},
             {"goto", Action::kGoto}};
-        static const char* const kNoVerdicts[] = {"counter", "log", "comment", "quota"};
+        static const char* const kNoVerdicts[] = {"counter",  "log",       "comment",
+                                                  "continue", "ct helper", "ct timeout"};
+        static const char* const kUnmodelled[] = {"queue", "tproxy",   "fwd",
+                                                  "dup",   "synproxy", "flow"};
+        for (const char* word : kUnmodelled) {
+            if (expression.contains(word)) {
+                rule.unmodelled = word;
+                return;
+            }
+        }
         for (const auto& [word, action] : kVerdicts) {
             if (expression.contains(word)) {
                 rule.action = action;
+                rule.rejects = word == std::string("reject");
+                if (action == Action::kNotrack) {
+                    rule.effects.push_back({.kind = Effect::Kind::kNotrack});
+                }
                 if (action == Action::kJump || action == Action::kGoto) {
                     rule.targets = {text_of(part(part(expression, word), "target"))};
                 }
@@ -319,7 +709,10 @@ class NftReader {
         const bool is_silent = std::ranges::any_of(
             kNoVerdicts, [&](const char* word) { return expression.contains(word); });
         if (!is_silent) {
-            rule.conditions.push_back({});
+            // "limit", "quota", "ct count", "xt": may let a packet through or not.
+            rule.conditions.push_back({.unknown = expression.is_object() && !expression.empty()
+                                                      ? std::string(expression.begin().key())
+                                                      : std::string("a statement")});
         }
     }
 
@@ -333,11 +726,19 @@ class NftReader {
         const json& key = part(map, "key");
         const json& keys = part(key, "concat");
         std::vector<Rule> made;
+        const std::string name = text_of(data);
+        const bool is_empty = name.starts_with('@') && elements.is_null() &&
+                              sets_.contains(table + " " + name.substr(1));
+        if (!rule.effects.empty()) {
+            // They are made whatever the map says.
+            made.push_back(rule);
+        }
         for (const json& element : elements.is_array() ? elements : json::array()) {
             if (!element.is_array() || element.size() != 2) {
                 continue;
             }
             Rule one = rule;
+            one.effects.clear();
             const json& values = part(element[0], "concat");
             if (keys.is_array() && values.is_array() && keys.size() == values.size()) {
                 for (std::size_t i = 0; i < keys.size(); ++i) {
@@ -352,12 +753,22 @@ class NftReader {
         // By chance: one rule with all of them as targets.
         if (!made.empty() && looked_at(key).field == Field::kRandom) {
             Rule all = rule;
-            all.action = made.front().action;
+            all.action = made.back().action;
             all.draws = true;
             for (const Rule& each : made) {
                 all.targets.insert(all.targets.end(), each.targets.begin(), each.targets.end());
             }
             made = {all};
+        }
+        if (!made.empty() && looked_at(key).field == Field::kOther && !keys.is_array()) {
+            for (Rule& each : made) {
+                each.draws = true;  // which of them is not known
+            }
+        }
+        if (made.size() <= (rule.effects.empty() ? 0 : 1) && !is_empty) {
+            Rule unread = rule;
+            unread.unmodelled = "a map that is not known";
+            return {unread};
         }
         return made.empty() ? std::vector<Rule>{rule} : made;
     }
@@ -365,6 +776,7 @@ class NftReader {
     std::map<std::string, std::string> texts_;  // "ip nat POSTROUTING 12"
     std::unordered_map<std::string, std::size_t> places_;
     std::map<std::string, json> sets_;
+    std::set<std::string> dynamic_;  // of them
     std::vector<json> rules_seen_;
     Ruleset rules_;
 };
@@ -379,6 +791,32 @@ Result<json> objects_of(std::string_view text, const char* command) {
 }
 
 }  // namespace
+
+void take_handles(std::string_view texts, const std::string& family, const std::string& table,
+                  Ruleset& rules) {
+    std::map<std::string, std::vector<std::uint64_t>> handles;
+    std::string chain;
+    for (std::string& line : process::lines_of(texts)) {
+        line.erase(0, line.find_first_not_of(" \t"));
+        const std::size_t mark = line.rfind(" # handle ");
+        if (line.starts_with("chain ") && line.find(" {") != std::string::npos) {
+            chain = line.substr(6, line.find(" {") - 6);
+        } else if (mark != std::string::npos && !line.starts_with("table ")) {
+            const auto handle = whole_number<std::uint64_t>(line.substr(mark + 10));
+            handles[chain].push_back(handle.value_or(0));
+        }
+    }
+    for (Chain& each : rules.chains) {
+        const auto found = handles.find(each.name);
+        if (each.origin != Origin::kIptablesNft || each.family != family || each.table != table ||
+            found == handles.end() || found->second.size() != each.rules.size()) {
+            continue;
+        }
+        for (std::size_t i = 0; i < each.rules.size(); ++i) {
+            each.rules[i].handle = found->second[i];
+        }
+    }
+}
 
 Result<std::vector<Table>> parse_nft_tables(std::string_view text) {
     const json objects = TRY(objects_of(text, "list tables"));

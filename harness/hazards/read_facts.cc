@@ -11,6 +11,7 @@
 #include "harness/agent/ethtool.h"
 #include "harness/agent/sysctl.h"
 #include "harness/hazards/facts.h"
+#include "harness/netfilter/dump.h"
 #include "harness/process/netns.h"
 #include "harness/process/program.h"
 #include "harness/setting/cures.h"
@@ -78,7 +79,7 @@ class FactReader {
     void read_iptables(Origin origin, const char* family, const char* command) {
         const std::string what = fmt::format("{} rules of {}", family, name(origin));
         const bool is_legacy = origin == Origin::kIptablesLegacy;
-        if (const auto text = ask(what, {"iptables", {command}, is_legacy}); text) {
+        if (const auto text = ask(what, {"iptables", {command, "-c"}, is_legacy}); text) {
             take(what, parse_iptables_save(*text, origin, family));
         }
     }
@@ -109,7 +110,18 @@ class FactReader {
             const std::string table = family + " " + name;
             if (!contains(known, table) || contains(incompatible, table)) {
                 read_table(family, name);
+            } else {
+                read_handles(family, name);
             }
+        }
+    }
+
+    // Both programs show the rules of a table in one order; nft has their handles.
+    void read_handles(const std::string& family, const std::string& table) {
+        const auto shown = ask("handles of the rules of " + table,
+                               {"nftables", {"nft", "-a", "list", "table", family, table}, false});
+        if (shown) {
+            take_handles(*shown, family, table, facts_.rules);
         }
     }
 
@@ -144,7 +156,31 @@ class FactReader {
                 read_features();
             }
         }
+        if (const auto text = ask("neighbours", {"iproute2", {"ip", "-j", "neigh", "show"}});
+            text) {
+            auto neighbours = parse_neighbours(*text);
+            if (!neighbours) {
+                miss("neighbours", neighbours.error().message);
+            } else {
+                facts_.neighbours = std::move(*neighbours);
+            }
+        }
         read_routes();
+        read_unanswered();
+    }
+
+    // Flows of protocols that a helper follows, without an answer.
+    void read_unanswered() {
+        netfilter::Filter filter;
+        filter.status_clear = netfilter::status::kSeenReply;
+        for (const auto& [name, protocol, port] : kHelped) {
+            filter.protocol = protocol;
+            filter.original.destination_port = port;
+            const auto counted = netfilter::count_entries(netns_, filter);
+            if (counted && counted->entries != 0) {
+                facts_.unanswered[name] = counted->entries;
+            }
+        }
     }
 
     void read_routes() {
@@ -157,6 +193,9 @@ class FactReader {
                 miss(what, routes.error().message);
             } else {
                 std::ranges::move(*routes, std::back_inserter(facts_.routes));
+                const std::string shown = text.value_or("");
+                append(facts_.locals, parse_locals(shown));
+                append(facts_.prefixes, parse_prefixes(shown));
             }
         }
         const auto text = ask("routing rules", {"iproute2", {"ip", "-j", "rule", "show"}});
@@ -165,6 +204,15 @@ class FactReader {
             return miss("routing rules", rules.error().message);
         }
         facts_.routing_rules = *rules;
+        append(facts_.prefixes, parse_rule_prefixes(text.value_or("")));
+        append(facts_.rule_sources, parse_rule_sources(text.value_or("")));
+    }
+
+    // What the same text has told another reader is no error here.
+    static void append(std::vector<AddressRange>& all, Result<std::vector<AddressRange>> more) {
+        if (more) {
+            std::ranges::move(*more, std::back_inserter(all));
+        }
     }
 
     void read_features() {
@@ -189,7 +237,8 @@ class FactReader {
     // In the namespace.
     void read_kernel() {
         for (const char* sysctl :
-             {setting::kTimestamps, setting::kBeLiberal, "net.bridge.bridge-nf-call-iptables",
+             {"net.ipv4.ip_forward", "net.netfilter.nf_conntrack_helper", setting::kTimestamps,
+              setting::kBeLiberal, "net.bridge.bridge-nf-call-iptables",
               "net.bridge.bridge-nf-call-ip6tables"}) {
             read_sysctl(sysctl);
         }
@@ -198,12 +247,19 @@ class FactReader {
              std::filesystem::directory_iterator("/proc/sys/net/ipv4/conf", none)) {
             read_sysctl("net.ipv4.conf." + entry.path().filename().string() + ".rp_filter");
         }
+        for (const auto& entry :
+             std::filesystem::directory_iterator("/proc/sys/net/ipv6/conf", none)) {
+            for (const char* value : {".forwarding", ".accept_ra"}) {
+                read_sysctl("net.ipv6.conf." + entry.path().filename().string() + value);
+            }
+        }
         if (const auto counters = agent::read_counters(); counters) {
             const auto found = counters->find("TcpExt.IPReversePathFilter");
             if (found != counters->end()) {
                 facts_.counters.insert(*found);
             }
         }
+        facts_.ipvs = parse_ipvs(read_file("/proc/thread-self/net/ip_vs").value_or(""));
         ip_tables_ = read_names("ip_tables_names");
         ip6_tables_ = read_names("ip6_tables_names");
     }

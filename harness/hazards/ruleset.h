@@ -46,6 +46,17 @@ enum class Field : std::uint8_t {
     kDestinationType,  // words: "local"
     kRandom,           // chance decides
     kOther,            // may hold or not
+    kSourceType,       // words: "local"
+    kFamily,           // words: "ipv4", "ipv6"
+    kEitherPort,       // one of the two is in `ports`
+    kIcmpType,         // `ports`: types
+    kIcmpCode,         // `ports`: codes
+    kTcpFlags,         // mark and mask: bits of the header's byte of flags
+    kConnmark,         // mark and mask, of the entry
+    kStatus,           // words: "dnat", "snat", of the entry
+    kDirection,        // words: "original", "reply"
+    kUser,             // words: numbers of users who own the socket
+    kAlternatives,     // all of one list of `alternatives`
 };
 
 struct Condition {
@@ -56,6 +67,33 @@ struct Condition {
     std::vector<std::string> words = {};
     std::uint32_t mark = 0, mask = 0xffffffff;
     std::string set = "";  // of addresses whose content is not known
+    std::vector<std::vector<Condition>> alternatives = {};
+    std::string unknown = "";  // of kOther: the match as its program spells it, "limit"
+};
+
+// Changes that a rule makes to a packet or its entry before it decides, or without deciding.
+struct Effect {
+    enum class Kind : std::uint8_t {
+        kMark,          // mark = (mark & ~cleared) ^ flipped
+        kConnmark,      // the same of the entry's mark
+        kMarkFromConn,  // mark = (mark & ~cleared) ^ (connmark & flipped)
+        kConnFromMark,
+        kZone,     // of both directions
+        kZoneOne,  // of one direction only
+        kNotrack,
+        kUnknown,  // text says what
+    } kind = Kind::kUnknown;
+    std::uint32_t cleared = 0, flipped = 0;
+    std::uint16_t zone = 0;
+    std::string text = "";
+};
+
+// One place that a rule of NAT may send a flow to. Without addresses: those the packet has, or, of
+// kRedirect and kMasquerade, those of the device.
+struct NatTarget {
+    std::optional<AddressRange> addresses = std::nullopt;
+    std::optional<std::pair<std::uint16_t, std::uint16_t>> ports = std::nullopt;
+    bool operator==(const NatTarget&) const = default;
 };
 
 enum class Action : std::uint8_t {
@@ -70,6 +108,7 @@ enum class Action : std::uint8_t {
     kDnat,
     kNotrack,
     kSetMark,
+    kRedirect,
 };
 
 struct Rule {
@@ -89,14 +128,22 @@ struct Rule {
     std::optional<frame::IpAddress> to = std::nullopt;  // of kDnat and kSnat
     // Of kSetMark: mark = (mark & ~cleared) ^ flipped.
     std::uint32_t cleared = 0, flipped = 0;
+    std::vector<Effect> effects = {};
+    std::vector<NatTarget> nat = {};  // several: by chance
+    bool rejects = false;             // of kDrop: the sender is told
+    // The part that is not modelled and may change the packet's way: "NFQUEUE"; empty: none.
+    std::string unmodelled = "";
+    std::optional<std::uint64_t> packets = std::nullopt;  // that it has counted
 };
 
 struct Chain {
     Origin origin = Origin::kIptablesNft;
     std::string family, table, name;
-    std::string hook = "";  // "prerouting", "input", ...; empty: not a base chain
-    std::string type = "";  // "nat", "filter", "route"
-    bool drops = false;     // its policy
+    std::string hook = "";      // "prerouting", "input", ...; empty: not a base chain
+    std::string type = "";      // "nat", "filter", "route"
+    bool drops = false;         // its policy
+    int priority = 0;           // of a base chain
+    std::uint64_t packets = 0;  // that its policy has taken, as far as it is counted
     std::vector<Rule> rules = {};
 };
 
@@ -117,6 +164,11 @@ Result<Ruleset> parse_iptables_save(std::string_view text, Origin origin,
 // printed with -a in place of -j: where that has a rule's handle, the rule's text is taken from there,
 // else it is JSON. kBadInput where it is no such JSON.
 Result<Ruleset> parse_nft(std::string_view json, std::string_view texts);
+
+// Gives rules that iptables-save showed the handles under which `nft -a list table` shows them, chain
+// by chain; chains of which the two show different numbers of rules are left as they are.
+void take_handles(std::string_view texts, const std::string& family, const std::string& table,
+                  Ruleset& rules);
 
 // A table of nftables: "ip", "nat".
 struct Table {

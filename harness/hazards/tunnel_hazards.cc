@@ -150,6 +150,20 @@ Hazard tunnel_mtu(Host& host) {
     return hazard;
 }
 
+namespace {
+
+// The name of the first vxlan device that writes checksums of outer packets.
+std::string named_tunnel(const Host& host) {
+    for (const Device& device : host.facts.devices) {
+        if (device.kind == "vxlan" && device.udp_checksum) {
+            return device.name;
+        }
+    }
+    return "DEVICE";
+}
+
+}  // namespace
+
 Hazard outer_nat(Host& host) {
     Hazard hazard{
         .scenario = "vxlan-checksum",
@@ -157,12 +171,13 @@ Hazard outer_nat(Host& host) {
             "NAT may change the source port of the tunnel's outer packets after their UDP "
             "checksum was made: ping between pods works, TCP and DNS time out.",
         .remedy =
-            setting::cure("tx-checksum-off").quoted({{"$TUNNEL", "DEVICE"}}) +
+            setting::cure("tx-checksum-off").quoted({{"$TUNNEL", named_tunnel(host)}}) +
             " for the vxlan device on every node, or a rule before this one that returns for UDP "
             "to the tunnel's port.",
         .side_effect =
             "the CPU then makes the checksums of what is sent into the tunnel, and "
-            "large TCP segments are cut before it: more CPU a byte"};
+            "large TCP segments are cut before it: more CPU a byte",
+        .severe = true};
     for (const Device& tunnel : host.facts.devices) {
         if (tunnel.kind != "vxlan" || !tunnel.udp_checksum || !tunnel.tx_checksum.value_or(false)) {
             continue;

@@ -74,7 +74,18 @@ Match without_negation(const Condition& condition, const Packet& packet) {
                        ? Match::kMaybe
                        : of(*packet.to_local);
         case Field::kRandom:
-        case Field::kOther: return Match::kMaybe;
+        case Field::kOther:
+        case Field::kSourceType:
+        case Field::kFamily:
+        case Field::kEitherPort:
+        case Field::kIcmpType:
+        case Field::kIcmpCode:
+        case Field::kTcpFlags:
+        case Field::kConnmark:
+        case Field::kStatus:
+        case Field::kDirection:
+        case Field::kUser:
+        case Field::kAlternatives: return Match::kMaybe;
     }
     return Match::kMaybe;
 }
@@ -198,7 +209,8 @@ class Walk {
             case Action::kDrop: return end(Ending::Kind::kDrop, &rule, state);
             case Action::kMasquerade:
             case Action::kSnat:
-            case Action::kDnat: return end(Ending::Kind::kNat, &rule, state);
+            case Action::kDnat:
+            case Action::kRedirect: return end(Ending::Kind::kNat, &rule, state);
             case Action::kReturn: return keep(returned, std::move(state));
             case Action::kSetMark:
                 state.packet.mark = (state.packet.mark & ~rule.cleared) ^ rule.flipped;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <functional>
 #include <map>
+#include <string_view>
 #include <tuple>
 #include <unordered_map>
 #include <unordered_set>
@@ -12,6 +13,7 @@
 #include "harness/monitor/backend_counts.h"
 #include "harness/monitor/early_refusals.h"
 #include "harness/netfilter/flow_memory.h"
+#include "harness/netfilter/names.h"
 
 namespace pathproof::monitor {
 namespace {
@@ -21,6 +23,8 @@ using netfilter::Event;
 using netfilter::EventKind;
 using netfilter::RecentFlow;
 using netfilter::Tuple;
+
+constexpr std::string_view kReset = "reset";  // of parse_refusal()
 
 struct BackendKey {
     frame::Endpoint service;
@@ -107,11 +111,51 @@ struct BackendTable::Impl {
         : options(given), backends(given.backends, given.rules.window_ns), waiting(given.waiting) {}
 
     bool wanted(const Entry& entry) const {
-        return options.scope == BackendTableOptions::Scope::kAll ||
-               entry.reply.source != entry.original.destination;
+        const bool has_ends = netfilter::has_ports(entry.original.protocol) || entry.original.icmp;
+        return has_ends && (options.scope == BackendTableOptions::Scope::kAll ||
+                            entry.reply.source != entry.original.destination);
+    }
+
+    // The flow that waits for what this entry was made of: an answer that conntrack took for a flow of
+    // its own, in another zone.
+    Slot find_asked(const Entry& entry) const {
+        const Tuple asked = turned(entry.original);
+        return entry.reply != asked && entry.reply != entry.original
+                   ? Flows::kNone
+                   : waiting.find_by_original(asked, [](const RecentFlow&) { return true; });
+    }
+
+    // A service has the lower port: of two entries that mirror each other it tells who asked.
+    static bool asks(const Entry& entry) {
+        return entry.original.destination.port < entry.original.source.port;
+    }
+
+    // Whether the entry, or the one that it mirrors, is an answer: the flow that asked is answered then.
+    bool take_mirrored(const Entry& entry, std::int64_t now_ns) {
+        const Slot other = find_asked(entry);
+        if (other == Flows::kNone) {
+            return false;
+        }
+        Backend* const backend = waiting.at(other).note.backend;
+        if (!asks(entry)) {
+            count(backend, {.judged = 1}, now_ns);
+            stop_waiting(other);
+            return true;
+        }
+        // The answer's entry came first: it is no service's flow.
+        if (backend != nullptr) {
+            --backend->flows;
+            --backend->in_table;
+        }
+        stop_waiting(other);
+        return false;
     }
 
     void begin(const Entry& entry, std::int64_t now_ns) {
+        const bool mirrors = find_asked(entry) != Flows::kNone;
+        if (take_mirrored(entry, now_ns)) {
+            return;
+        }
         Backend* backend = nullptr;
         if (wanted(entry)) {
             backend = backends.find_or_add(key_of(entry), now_ns);
@@ -122,7 +166,7 @@ struct BackendTable::Impl {
             ++backend->in_table;
             backend->last_ns = now_ns;
         }
-        if (seen_reply(entry)) {
+        if (seen_reply(entry) || mirrors) {
             count(backend, {.judged = 1}, now_ns);
         } else {
             wait_for_answer(entry, backend, now_ns);
@@ -150,8 +194,8 @@ struct BackendTable::Impl {
         }
         // First as the backend's host sent it, then as it went on to the client.
         for (const Tuple& tuple : {turned(entry.reply), entry.original}) {
-            if (const auto refusal = early.take(tuple)) {
-                mark_refused(slot, *refusal, now_ns);
+            if (const auto one = early.take(tuple)) {
+                mark_refused(slot, one->refusal, one->sender, now_ns);
             }
         }
     }
@@ -257,10 +301,21 @@ struct BackendTable::Impl {
                    : waiting.find_by_client(packet.source, packet.protocol, same);
     }
 
-    void mark_refused(Slot slot, const Refusal& refusal, std::int64_t now_ns) {
+    // Whether the endpoint itself has said so: neither this host (no neighbour, a rule of its own) nor
+    // the service's address, as which NAT lets an error go on to the client: of whom, it hides.
+    static bool is_word_of_backend(const Flow& flow, const Refusal& refusal, Sender sender) {
+        const frame::IpAddress& backend = flow.reply.source.address;
+        if (refusal.what == kReset || refusal.by == backend) {
+            return true;
+        }
+        return sender != Sender::kHere && refusal.by != flow.original.destination.address;
+    }
+
+    void mark_refused(Slot slot, const Refusal& refusal, Sender sender, std::int64_t now_ns) {
         Waiting& of = waiting.at(slot).note;
-        if (of.refused) {
-            return;  // the same one on its way out, with translated addresses
+        // The same one on its way out, with translated addresses, is no second one.
+        if (of.refused || !is_word_of_backend(waiting.at(slot), refusal, sender)) {
+            return;
         }
         of.refused = true;
         if (of.backend != nullptr) {
@@ -351,7 +406,7 @@ void BackendTable::take(const Refusal& refusal, Sender sender, std::int64_t now_
     tick(now_ns);
     const Slot slot = impl_->find_refused(refusal.packet);
     if (slot != Flows::kNone) {
-        impl_->mark_refused(slot, refusal, now_ns);
+        impl_->mark_refused(slot, refusal, sender, now_ns);
     } else {
         impl_->early.add(refusal, sender, now_ns);
     }
@@ -366,6 +421,9 @@ BackendReport BackendTable::report(std::int64_t now_ns) const {
     auto waiting = impl_->waiting_counts(now_ns);
     // In the order of keys: the backends of a service follow one another.
     for (const auto& [key, backend] : impl_->backends.all()) {
+        if (backend.flows == 0) {
+            continue;  // all of them were answers
+        }
         if (report.services.empty() || report.services.back().address != key.service ||
             report.services.back().protocol != key.protocol) {
             report.services.push_back({.address = key.service, .protocol = key.protocol});

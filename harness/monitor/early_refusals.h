@@ -40,14 +40,14 @@ class EarlyRefusals {
         }
     }
 
-    std::optional<Refusal> take(const netfilter::Tuple& tuple) {
+    std::optional<Early> take(const netfilter::Tuple& tuple) {
         const auto found = by_tuple_.find(without_icmp(tuple));
         if (found == by_tuple_.end()) {
             return std::nullopt;
         }
-        Refusal refusal = std::move(found->second.refusal);
+        Early early = std::move(found->second);
         by_tuple_.erase(found);
-        return refusal;
+        return early;
     }
 
     // Gives up those that have waited long enough, and the oldest when there are too many.

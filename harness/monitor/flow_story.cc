@@ -105,9 +105,15 @@ void FlowStory::note_entry(std::int64_t time_ns, const Entry& entry) {
 }
 
 void FlowStory::take(const FlowPacket& packet) {
-    Packets& way = packet.back ? back_ : forth_;
-    ++(packet.leaving ? way.out : way.in);
-    if (!packet.flags.empty()) {
+    Seen& seen = (packet.translated ? translated_ : plain_)[packet.device];
+    ++(packet.back ? (packet.leaving ? seen.back_out : seen.back_in)
+                   : (packet.leaving ? seen.forth_out : seen.forth_in));
+    const bool has_first = first_device_ != 0;
+    if (!has_first && !packet.back && !packet.leaving) {
+        first_device_ = packet.device;
+    }
+    const bool is_seen_above = stack_.contains(packet.device);
+    if (!packet.flags.empty() && !packet.translated && !is_seen_above) {
         tell(packet.time_ns,
              fmt::format("{} {}{}", packet.flags, packet.leaving ? "sent" : "received",
                          packet.back ? " in reply" : ""));
@@ -238,10 +244,35 @@ std::uint64_t FlowStory::rose_at_end(const char* counter) const {
                : 0;
 }
 
+FlowPackets FlowStory::packets() const {
+    FlowPackets total;
+    const auto add = [&](const std::map<std::uint32_t, Seen>& devices, std::uint64_t Seen::*figure,
+                         std::uint64_t& sum) {
+        for (const auto& [device, seen] : devices) {
+            const auto above = stack_.find(device);
+            const bool again =
+                above != stack_.end() && std::ranges::any_of(above->second, [&](auto other) {
+                    const auto found = devices.find(other);
+                    return found != devices.end() && found->second.*figure != 0;
+                });
+            sum += again ? 0 : seen.*figure;
+        }
+    };
+    for (const auto* devices : {&plain_, &translated_}) {
+        add(*devices, &Seen::forth_in, total.forth_in);
+        add(*devices, &Seen::forth_out, total.forth_out);
+        add(*devices, &Seen::back_in, total.back_in);
+        add(*devices, &Seen::back_out, total.back_out);
+    }
+    return total;
+}
+
 std::string FlowStory::packets_text() const {
-    std::string text = fmt::format("{} of its packets came in, {} went out", forth_.in, forth_.out);
-    if (back_.in + back_.out > 0) {
-        text += fmt::format("; of the answers {} and {}", back_.in, back_.out);
+    const FlowPackets seen = packets();
+    std::string text =
+        fmt::format("{} of its packets came in, {} went out", seen.forth_in, seen.forth_out);
+    if (seen.back_in + seen.back_out > 0) {
+        text += fmt::format("; of the answers {} and {}", seen.back_in, seen.back_out);
     }
     return text;
 }
@@ -326,7 +357,9 @@ FlowConclusion FlowStory::conclude_end() const {
 // Counters are of all flows: one that rose by less than this flow's packets does not explain it.
 FlowConclusion FlowStory::conclude_never_made(const std::vector<drops::DropCount>* drops,
                                               const std::function<bool()>& as_known) const {
-    const std::uint64_t packets = std::max({forth_.in, forth_.out, back_.in, back_.out});
+    const FlowPackets all = this->packets();
+    const std::uint64_t packets =
+        std::max({all.forth_in, all.forth_out, all.back_in, all.back_out});
     const std::string seen = packets_text();
     const std::uint64_t not_inserted = rose("insert_failed");
     const std::uint64_t invalid = rose("invalid");
@@ -364,7 +397,7 @@ FlowConclusion FlowStory::conclude_never_made(const std::vector<drops::DropCount
             where = where.empty() ? count.location : where;
         }
     }
-    const bool left = forth_.out + back_.out != 0;
+    const bool left = all.forth_out + all.back_out != 0;
     if (dropped >= packets && !left) {
         return never(FlowAnswer::kDroppedByRule,
                      fmt::format("netfilter dropped {} of this protocol before an entry was "
@@ -402,7 +435,7 @@ FlowConclusion FlowStory::conclude(const std::vector<drops::DropCount>* drops,
                       fmt::format("The entry is there{}: {}.",
                                   heard_begin_ ? ", made while we watched" : "", line_of(*entry_)),
                       {}};
-    } else if (forth_.in + forth_.out + back_.in + back_.out == 0) {
+    } else if (plain_.empty() && translated_.empty()) {
         conclusion = {FlowAnswer::kNothingSeen,
                       "No packet of this flow was seen, and no entry; conntrack keeps nothing of "
                       "flows that are gone.",

@@ -4,9 +4,11 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <optional>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "harness/drops/summary.h"
@@ -23,6 +25,17 @@ struct FlowPacket {
     bool back = false;         // from the tuple's destination to its source
     bool leaving = false;      // sent by this namespace; else received
     std::string flags;         // of TCP: "SYN", "RST"; empty: neither
+    std::uint32_t device = 0;  // its index
+    bool translated = false;   // as NAT has made it
+};
+
+// Devices that a packet passes one after the other, by their indices: a bridge's port and the bridge,
+// a device and its VLAN. Each has those that see the same packet above it.
+using DeviceStack = std::map<std::uint32_t, std::vector<std::uint32_t>>;
+
+// Packets of the flow, each once in each direction, whatever devices it has passed.
+struct FlowPackets {
+    std::uint64_t forth_in = 0, forth_out = 0, back_in = 0, back_out = 0;
 };
 
 // What the kernel answers at one moment.
@@ -72,6 +85,8 @@ class FlowStory {
     // All events of the namespace, in their order.
     void take(const netfilter::Event& event);
     void take(const FlowPacket& packet);
+    // Before the packets.
+    void set_devices(DeviceStack stack) { stack_ = std::move(stack); }
     // In the order of time, the first before anything else.
     void take(const FlowLook& look);
     // Events were lost: what began or ended then is not told.
@@ -79,6 +94,11 @@ class FlowStory {
 
     // The entry is gone, and a look has been taken since.
     bool over() const { return end_ && looked_since_end_; }
+    FlowPackets packets() const;
+    // As last known; the flow's translations are its own.
+    const std::optional<netfilter::Entry>& entry() const { return entry_; }
+    // By which the first packet of the flow came in; 0: none came in.
+    std::uint32_t first_device() const { return first_device_; }
     // `drops`: what the kernel dropped in the namespace meanwhile; nothing where it cannot be read.
     // `as_known`: whether insert_failed, drop and invalid count on this kernel what they did so far;
     // asked where they would decide.
@@ -94,9 +114,9 @@ class FlowStory {
         bool heard = false;            // by an event
         std::optional<double> left_s;  // of its time-out
     };
-    struct Packets {
-        std::uint64_t in = 0;
-        std::uint64_t out = 0;
+    // Of one device.
+    struct Seen {
+        std::uint64_t forth_in = 0, forth_out = 0, back_in = 0, back_out = 0;
     };
 
     bool is_ours(const netfilter::Entry& entry) const;
@@ -137,8 +157,9 @@ class FlowStory {
     };
     Deletions deletions_;
     std::set<netfilter::Tuple> hidden_;  // replies of hidden entries of clashes
-    Packets forth_;
-    Packets back_;
+    DeviceStack stack_;
+    std::map<std::uint32_t, Seen> plain_, translated_;  // by device
+    std::uint32_t first_device_ = 0;
     std::optional<FlowPacket> last_packet_;
     std::optional<std::int64_t> reset_ns_;  // a reset as an answer
     bool lost_events_ = false;

@@ -1,7 +1,10 @@
 // A packet socket that sees the packets of one flow.
 #pragma once
 
+#include <cstdint>
 #include <functional>
+#include <map>
+#include <optional>
 #include <string>
 
 #include "dataplane/base/result.h"
@@ -26,5 +29,30 @@ class FlowTap {
     netfilter::Tuple tuple_;
     PacketSocket socket_;
 };
+
+// Answers that come from the asked address to the asking end, but from another port than was asked:
+// they belong to no entry (TFTP answers so).
+class StrayTap {
+  public:
+    // `reply`: the answers as conntrack expects them, of UDP.
+    static Result<StrayTap> start(const std::string& netns, const netfilter::Tuple& reply);
+
+    // Counts those that have arrived since, by the port that they came from.
+    void drain(std::map<std::uint16_t, std::uint64_t>& by_port);
+
+  private:
+    explicit StrayTap(PacketSocket socket) : socket_(std::move(socket)) {}
+
+    PacketSocket socket_;
+};
+
+// The first packet that arrives or leaves and has what of the tuple is given: `any_source` and
+// `any_port` say that its source's address and port do not count. Nothing: `stop` came first.
+Result<std::optional<netfilter::Tuple>> next_flow(const std::string& netns,
+                                                  const netfilter::Tuple& like, bool any_source,
+                                                  bool any_port, const std::function<bool()>& stop);
+
+// The namespace's devices that lie on each other.
+Result<DeviceStack> device_stack(const std::string& netns);
 
 }  // namespace pathproof::monitor

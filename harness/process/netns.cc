@@ -15,15 +15,24 @@
 namespace pathproof::process {
 namespace {
 
+// "NAME" of `ip netns`, else "PID", or the path of a namespace's file.
 std::string netns_path(const std::string& name) {
-    return "/run/netns/" + name;
+    if (name.starts_with('/')) {
+        return name;
+    }
+    const std::string named = "/run/netns/" + name;
+    struct stat file {};
+    const bool is_number =
+        !name.empty() && name.find_first_not_of("0123456789") == std::string::npos;
+    return is_number && stat(named.c_str(), &file) != 0 ? "/proc/" + name + "/ns/net" : named;
 }
 
 }  // namespace
 
 bool netns_exists(const std::string& name) {
     struct stat file {};
-    return !name.empty() && name.find('/') == std::string::npos &&
+    const bool is_path = name.starts_with('/');
+    return !name.empty() && (is_path || name.find('/') == std::string::npos) &&
            stat(netns_path(name).c_str(), &file) == 0;
 }
 
@@ -31,7 +40,10 @@ Status require_netns(const std::string& name) {
     return name.empty() || netns_exists(name)
                ? Status()
                : fail(ErrorCode::kNotFound,
-                      "network namespace '{}' does not exist; 'ip netns' lists them", name);
+                      "network namespace '{}' does not exist; 'ip netns' lists those with a name, "
+                      "and "
+                      "a PID or the path of a file such as /proc/PID/ns/net names others",
+                      name);
 }
 
 Status enter_netns(const std::string& name, SysfsView sysfs) {

@@ -91,9 +91,9 @@ BOOST_AUTO_TEST_CASE(what_the_real_plug_in_writes_is_found_and_nothing_is_change
         attach(node, pod.name(), data);
         const std::string before = state_of(node);
         const Said said = inspect("--json --netns " + node.name());
-        BOOST_TEST(said.exit_status == 1);
+        BOOST_TEST(said.exit_status == 0);  // it may fail at times, and nothing is counted
         BOOST_TEST(said.unread.empty());
-        BOOST_REQUIRE_EQUAL(said.hazards.size(), 1U);
+        BOOST_REQUIRE(said.hazards.contains("snat-race"));
         const json& race = said.hazards.at("snat-race");
         BOOST_TEST(race["scenario"] == "snat-race");
         BOOST_REQUIRE_EQUAL(race["evidence"].size(), 1U);
@@ -117,7 +117,7 @@ BOOST_AUTO_TEST_CASE(rules_of_all_three_kinds_are_read) {
         "add table inet own; add chain inet own post { type nat hook postrouting priority "
         "100; }; add rule inet own post oifname four masquerade"});
     const Said said = inspect("--json --netns " + space.name());
-    BOOST_TEST(said.exit_status == 1);
+    BOOST_TEST(said.exit_status == 0);
     std::string all;
     for (const json& each : said.hazards.at("snat-race")["evidence"]) {
         all += each["where"].get<std::string>() + ": " + each["text"].get<std::string>() + "\n";
@@ -131,7 +131,7 @@ BOOST_AUTO_TEST_CASE(rules_of_all_three_kinds_are_read) {
     BOOST_TEST(all.find("inet, nftables: oifname \"four\" masquerade") != std::string::npos);
     const Said text = inspect("--netns " + space.name());
     BOOST_TEST(text.out.find("side effect  where the server closes first") != std::string::npos);
-    BOOST_TEST(text.out.find("1 of 11 known hazards found") != std::string::npos);
+    BOOST_TEST(text.out.find("1 of 20 known hazards found") != std::string::npos);
 }
 
 BOOST_AUTO_TEST_CASE(a_device_and_a_sysctl_are_evidence_too) {
@@ -154,6 +154,30 @@ BOOST_AUTO_TEST_CASE(a_device_and_a_sysctl_are_evidence_too) {
     BOOST_REQUIRE(mtu.hazards.contains("pmtu-blackhole"));
     BOOST_TEST(mtu.hazards.at("pmtu-blackhole")["evidence"][0]["text"] ==
                "MTU 1450; u0 of MTU 1400 leaves 1350");
+}
+
+BOOST_AUTO_TEST_CASE(rules_that_stand_in_their_own_way_are_severe) {
+    const Namespace space("plain");
+    const auto restore = [&](const char* program, const std::string& to) {
+        space.run(
+            {"sh", "-c",
+             fmt::format("{} <<'END'\n*nat\n-A PREROUTING -d 198.18.9.1/32 -p tcp -m tcp --dport "
+                         "80 -j DNAT --to-destination {}\nCOMMIT\nEND",
+                         program, to)});
+    };
+    restore("iptables-nft-restore --noflush", "198.18.9.2:80");
+    BOOST_TEST(inspect("--netns " + space.name()).exit_status == 0);
+    restore("iptables-nft-restore --noflush", "198.18.9.3:80");
+    const Said shadowed = inspect("--json --netns " + space.name());
+    BOOST_TEST(shadowed.exit_status == 1);
+    BOOST_REQUIRE(shadowed.hazards.contains("shadowed-dnat"));
+    BOOST_TEST(shadowed.hazards.at("shadowed-dnat")["remedy"].get<std::string>().find(
+                   "iptables -t nat -D PREROUTING 1") != std::string::npos);
+    space.run("iptables-nft -t nat -D PREROUTING 1");
+    restore("iptables-legacy-restore --noflush", "198.18.9.2:80");
+    const Said forms = inspect("--json --netns " + space.name());
+    BOOST_TEST(forms.exit_status == 1);
+    BOOST_TEST(forms.hazards.contains("two-forms"));
 }
 
 BOOST_AUTO_TEST_CASE(what_cannot_be_read_is_said_and_is_no_clean_bill) {

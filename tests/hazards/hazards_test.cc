@@ -24,10 +24,10 @@ bool has(Host& host, const std::string& id) {
 BOOST_AUTO_TEST_CASE(hosts_have_the_hazards_that_their_rules_make) {
     BOOST_TEST(Host("bridge").ids() == "snat-race");
     BOOST_TEST(Host("kube").ids() == "snat-timestamps dns-race");
-    BOOST_TEST(Host("kubeold").ids() == "snat-timestamps invalid-rst vxlan-checksum dns-race");
-    BOOST_TEST(Host("kubeafter").ids() == "snat-race snat-timestamps hairpin-accept");
-    BOOST_TEST(Host("flannelmtu").ids() == "snat-timestamps pmtu-blackhole hairpin-mode");
-    BOOST_TEST(Host("nft").ids() == "snat-timestamps dns-race");
+    BOOST_TEST(Host("kubeold").ids() == "vxlan-checksum snat-timestamps invalid-rst dns-race");
+    BOOST_TEST(Host("kubeafter").ids() == "hairpin-accept snat-race snat-timestamps");
+    BOOST_TEST(Host("flannelmtu").ids() == "hairpin-mode snat-timestamps pmtu-blackhole");
+    BOOST_TEST(Host("nft").ids() == "forward-drop snat-timestamps dns-race");
 }
 
 BOOST_AUTO_TEST_CASE(clean_hosts_have_none) {
@@ -109,7 +109,7 @@ BOOST_AUTO_TEST_CASE(invalid_segments_that_somebody_else_drops_are_none) {
     Host nft("nft");
     nft.facts.sysctls[kTimestamps] = "2";
     nft.replace("\"right\": \"invalid\"", "\"right\": \"untracked\"");
-    BOOST_TEST(nft.ids() == "invalid-rst dns-race");
+    BOOST_TEST(nft.ids() == "forward-drop invalid-rst dns-race");
 }
 
 BOOST_AUTO_TEST_CASE(a_bridge_that_does_not_ask_is_one_where_client_and_endpoint_are_on_it) {
@@ -274,4 +274,129 @@ BOOST_AUTO_TEST_CASE(what_was_not_read_is_handed_on) {
     Host host("kubeclean");
     host.facts.unread.push_back({"devices", "because"});
     BOOST_TEST(host.find().unread.size() == 1U);
+}
+
+namespace {
+
+// Facts of a host with these rules of iptables and two devices.
+Facts plain_facts(const std::string& rules) {
+    Facts facts;
+    facts.rules = *parse_iptables_save(rules, Origin::kIptablesNft, "ip");
+    facts.devices = {
+        {.name = "br0",
+         .kind = "bridge",
+         .addresses = {{*pathproof::frame::parse_ip("10.1.0.1"), *parse_range("10.1.0.0/24")}},
+         .mac = "02:00:00:00:00:01"},
+        {.name = "v0", .kind = "veth", .master = "br0", .mac = "02:00:00:00:00:02"}};
+    facts.sysctls = {{"net.ipv4.ip_forward", "1"},
+                     {"net.ipv6.conf.br0.forwarding", "1"},
+                     {"net.ipv6.conf.br0.accept_ra", "1"},
+                     {"net.netfilter.nf_conntrack_helper", "0"}};
+    return facts;
+}
+
+std::string ids_of(const Facts& facts) {
+    std::string ids;
+    for (const Hazard& hazard : find_hazards(facts).hazards) {
+        ids += (ids.empty() ? "" : " ") + hazard.id;
+    }
+    return ids;
+}
+
+const Hazard first_of(const Facts& facts) {
+    const auto hazards = find_hazards(facts).hazards;
+    BOOST_REQUIRE(!hazards.empty());
+    return hazards.front();
+}
+
+struct PlainCase {
+    const char* rules;
+    const char* ids;
+};
+
+const PlainCase kPlainCases[] = {
+    {"", ""},
+    {"*filter\n:FORWARD DROP [12:720]\nCOMMIT\n", "forward-drop"},
+    {"*filter\n:FORWARD DROP [12:720]\n-A FORWARD -i br0 -j ACCEPT\nCOMMIT\n", ""},
+    {"*filter\n:FORWARD ACCEPT [0:0]\n[3:180] -A FORWARD -j REJECT --reject-with "
+     "icmp-port-unreachable\n-A FORWARD -i br0 -j ACCEPT\nCOMMIT\n",
+     "forward-drop"},
+    {"*nat\n:PREROUTING ACCEPT [0:0]\n-A PREROUTING -p tcp -m tcp --dport 80 -j DNAT "
+     "--to-destination 10.1.0.2:80\n-A PREROUTING -p tcp -m tcp --dport 80 -j DNAT "
+     "--to-destination "
+     "10.1.0.3:80\nCOMMIT\n",
+     "shadowed-dnat"},
+    // By chance, and to one place: not in each other's way.
+    {"*nat\n:PREROUTING ACCEPT [0:0]\n-A PREROUTING -p tcp -m tcp --dport 80 -m statistic --mode "
+     "random --probability 0.5 -j DNAT --to-destination 10.1.0.2:80\n-A PREROUTING -p tcp -m tcp "
+     "--dport 80 -j DNAT --to-destination 10.1.0.3:80\nCOMMIT\n",
+     ""},
+    {"*raw\n:OUTPUT ACCEPT [0:0]\n:PREROUTING ACCEPT [0:0]\n-A OUTPUT -d 10.9.0.53/32 -p udp -m "
+     "udp "
+     "--dport 53 -j CT --zone 1\n-A PREROUTING -d 10.9.0.53/32 -p udp -m udp --sport 53 -j CT "
+     "--zone "
+     "1\nCOMMIT\n",
+     "zone-mirror"},
+    {"*raw\n:OUTPUT ACCEPT [0:0]\n:PREROUTING ACCEPT [0:0]\n-A OUTPUT -d 10.9.0.53/32 -p udp -m "
+     "udp "
+     "--dport 53 -j CT --zone 1\n-A PREROUTING -s 10.9.0.53/32 -p udp -m udp --sport 53 -j CT "
+     "--zone "
+     "1\nCOMMIT\n",
+     ""},
+    {"*mangle\n:PREROUTING ACCEPT [0:0]\n-A PREROUTING -p udp -j MARK --set-xmark "
+     "0x1/0xffffffff\nCOMMIT\n*filter\n:FORWARD ACCEPT [0:0]\n-A FORWARD -m mark --mark "
+     "0x4000/0x4000 -j ACCEPT\nCOMMIT\n",
+     "whole-mark"},
+    {"*mangle\n:PREROUTING ACCEPT [0:0]\n-A PREROUTING -p udp -j MARK --set-xmark "
+     "0x1/0x1\nCOMMIT\n*filter\n:FORWARD ACCEPT [0:0]\n-A FORWARD -m mark --mark 0x4000/0x4000 -j "
+     "ACCEPT\nCOMMIT\n",
+     ""},
+};
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(rules_that_stand_in_their_own_way_are_found) {
+    for (const PlainCase& each : kPlainCases) {
+        BOOST_TEST_CONTEXT(each.rules) {
+            BOOST_TEST(ids_of(plain_facts(each.rules)) == each.ids);
+        }
+    }
+}
+
+BOOST_AUTO_TEST_CASE(what_is_counted_comes_first_and_says_how_much) {
+    const Facts facts = plain_facts(
+        "*raw\n:OUTPUT ACCEPT [0:0]\n-A OUTPUT -d 10.9.0.53/32 -p udp -m udp --dport 53 -j CT "
+        "--zone "
+        "1\nCOMMIT\n*filter\n:FORWARD DROP [12:720]\nCOMMIT\n");
+    BOOST_TEST(ids_of(facts) == "forward-drop zone-mirror");
+    BOOST_TEST(first_of(facts).harm == "12 packets were dropped so far");
+}
+
+BOOST_AUTO_TEST_CASE(devices_neighbours_and_flows_have_hazards_of_their_own) {
+    Facts bridge = plain_facts("");
+    bridge.devices[1].mac = bridge.devices[0].mac;
+    BOOST_TEST(ids_of(bridge) == "bridge-mac");
+    Facts learned = plain_facts("");
+    learned.devices[0].has_learned_address = true;
+    BOOST_TEST(ids_of(learned) == "ra-route");
+    learned.sysctls["net.ipv6.conf.br0.accept_ra"] = "2";
+    BOOST_TEST(ids_of(learned).empty());
+    Facts dead = plain_facts(
+        "*nat\n:PREROUTING ACCEPT [0:0]\n[4:240] -A PREROUTING -p tcp -m tcp --dport 80 -j DNAT "
+        "--to-destination 10.1.0.2:80\nCOMMIT\n");
+    BOOST_TEST(ids_of(dead).empty());
+    dead.neighbours = {{*pathproof::frame::parse_ip("10.1.0.2"), "br0", "FAILED"}};
+    BOOST_TEST(ids_of(dead) == "dead-dnat");
+    BOOST_TEST(first_of(dead).harm == "4 flows were sent there so far");
+    const std::string masquerade =
+        "*nat\n:POSTROUTING ACCEPT [0:0]\n-A POSTROUTING -p icmp -j MASQUERADE\nCOMMIT\n";
+    Facts tftp = plain_facts(masquerade);
+    tftp.unanswered["tftp"] = 3;
+    BOOST_TEST(ids_of(tftp) == "no-helper");
+    tftp =
+        plain_facts(masquerade +
+                    "*raw\n:PREROUTING ACCEPT [0:0]\n-A PREROUTING -p udp -m udp --dport 69 -j CT "
+                    "--helper tftp\nCOMMIT\n");
+    tftp.unanswered["tftp"] = 3;
+    BOOST_TEST(ids_of(tftp).empty());
 }

@@ -109,3 +109,65 @@ BOOST_AUTO_TEST_CASE(devices_and_routes_are_read_from_ips_json) {
     BOOST_TEST(*parse_routing_rules(R"([{"priority":0},{"priority":100},{"priority":32766}])") ==
                1U);
 }
+
+BOOST_AUTO_TEST_CASE(counters_priorities_and_targets_are_read) {
+    const auto rules = parse_iptables_save(
+        "*nat\n:PREROUTING DROP [5:300]\n[7:420] -A PREROUTING -p tcp -m tcp --dport 80 -j DNAT "
+        "--to-destination 10.1.0.2-10.1.0.4:8080-8090\n-A PREROUTING -p udp -j REDIRECT --to-ports "
+        "53\nCOMMIT\n*raw\n:OUTPUT ACCEPT [0:0]\n-A OUTPUT -p udp -m icmp --icmp-type 8/0 -j CT "
+        "--zone "
+        "7\n-A OUTPUT -j NFQUEUE --queue-num 1\nCOMMIT\n",
+        Origin::kIptablesNft, "ip");
+    BOOST_REQUIRE(rules);
+    const Chain& nat = rules->chains[0];
+    BOOST_TEST(nat.priority == -100);
+    BOOST_TEST(nat.packets == 5U);
+    BOOST_TEST(nat.rules[0].packets.value_or(0) == 7U);
+    const NatTarget& target = nat.rules[0].nat.at(0);
+    BOOST_TEST((target.addresses == *parse_range("10.1.0.2-10.1.0.4")));
+    BOOST_TEST((target.ports == std::pair<std::uint16_t, std::uint16_t>(8080, 8090)));
+    BOOST_TEST((nat.rules[1].action == Action::kRedirect));
+    const Chain& raw = rules->chains[1];
+    BOOST_TEST(raw.priority == -300);
+    BOOST_TEST(raw.rules[0].effects.at(0).zone == 7);
+    BOOST_TEST((raw.rules[0].conditions.at(1).field == Field::kIcmpType));
+    BOOST_TEST(raw.rules[1].unmodelled == "NFQUEUE");
+}
+
+BOOST_AUTO_TEST_CASE(handles_are_taken_from_the_other_program) {
+    auto rules = *parse_iptables_save(
+        "*nat\n:PREROUTING ACCEPT [0:0]\n-A PREROUTING -j A\n-A PREROUTING -j B\nCOMMIT\n",
+        Origin::kIptablesNft, "ip");
+    const char* const shown =
+        "table ip nat { # handle 1\n\tchain PREROUTING { # handle 1\n\t\tcounter jump A # handle "
+        "4\n\t\tcounter jump B # handle 9\n\t}\n}\n";
+    take_handles(shown, "ip", "mangle", rules);
+    BOOST_TEST(rules.chains[0].rules[0].handle == 0U);
+    take_handles(shown, "ip", "nat", rules);
+    BOOST_TEST(rules.chains[0].rules[1].handle == 9U);
+}
+
+BOOST_AUTO_TEST_CASE(neighbours_services_of_ipvs_and_local_addresses_are_read) {
+    const auto neighbours = *parse_neighbours(
+        R"([{"dst":"10.1.0.2","dev":"br0","state":["FAILED"]},{"dst":"fe80::1","dev":"br0","lladdr":"02:00:00:00:00:09","state":["STALE"]}])");
+    BOOST_REQUIRE_EQUAL(neighbours.size(), 2U);
+    BOOST_TEST(neighbours[0].state == "FAILED");
+    BOOST_TEST(neighbours[1].mac == "02:00:00:00:00:09");
+    BOOST_TEST(!parse_neighbours("{}"));
+    const auto services = parse_ipvs(
+        "IP Virtual Server version 1.2.1 (size=4096)\nTCP  0A600001:0050 rr\n  -> 0A010002:0050    "
+        "  "
+        "Masq    1      0          0\nUDP  [2001:0db8:0000:0000:0000:0000:0000:0010]:0035 rr\nFWM  "
+        "00000001 rr\n");
+    BOOST_REQUIRE_EQUAL(services.size(), 2U);
+    BOOST_TEST(to_string(services[0].at) == "10.96.0.1:80");
+    BOOST_TEST(to_string(services[1].at) == "[2001:db8::10]:53");
+    const char* const routes =
+        R"([{"dst":"default","dev":"u0"},{"type":"local","dst":"10.1.0.1","dev":"br0","table":"local"}])";
+    BOOST_TEST(parse_locals(routes)->size() == 1U);
+    BOOST_TEST(parse_prefixes(routes)->size() == 2U);
+    const char* const ip_rules =
+        R"([{"priority":100,"src":"10.1.0.0","srclen":24,"table":"101"},{"priority":101,"dst":"10.9.0.1","table":"5"}])";
+    BOOST_TEST(parse_rule_sources(ip_rules)->size() == 1U);
+    BOOST_TEST(parse_rule_prefixes(ip_rules)->size() == 2U);
+}

@@ -162,12 +162,48 @@ BOOST_FIXTURE_TEST_CASE(one_or_two_refusals_among_much_silence_leave_a_backend_d
     for (unsigned i = 0; i < 30; ++i) {
         tell(EventKind::kNew, flow(i, kBackend));
         if (i < 2) {
-            table.take(refusal_of(flow(i, kBackend).original), Sender::kElsewhere, now);
+            table.take(refusal_of(translated(flow(i, kBackend))), Sender::kElsewhere, now);
         }
     }
     now += options.rules.patience_ns;
     BOOST_TEST(only().refused == 2U);
     BOOST_TEST((only().verdict == BackendVerdict::kDead));
+}
+
+// Errors that NAT lets on under the service's address, and those of this host, are not the endpoint's.
+BOOST_FIXTURE_TEST_CASE(only_the_endpoint_refuses_for_itself, Fixture) {
+    for (unsigned i = 0; i < 30; ++i) {
+        const Entry entry = flow(i, kBackend);
+        tell(EventKind::kNew, entry);
+        table.take(refusal_of(entry.original, "host unreachable"), Sender::kElsewhere, now);
+        const Refusal by_router{translated(entry), *frame::parse_ip("10.0.0.1"),
+                                "host unreachable"};
+        table.take(by_router, Sender::kHere, now);
+    }
+    now += options.rules.patience_ns;
+    BOOST_TEST(only().refused == 0U);
+    BOOST_TEST((only().verdict == BackendVerdict::kDead));
+}
+
+// A rule puts answers into another zone: each makes an entry of its own, in whatever order they are told.
+BOOST_AUTO_TEST_CASE(an_answer_in_another_zone_is_an_answer) {
+    for (const bool answer_first : {false, true}) {
+        Fixture fixture({.scope = BackendTableOptions::Scope::kAll});
+        for (unsigned i = 0; i < 30; ++i) {
+            Entry asked = netfilter::make_entry(fmt::format("198.18.0.1:{}", 10'000 + i), kService,
+                                                kService, 2 * i + 1);
+            Entry answer =
+                netfilter::make_entry(kService, fmt::format("198.18.0.1:{}", 10'000 + i),
+                                      fmt::format("198.18.0.1:{}", 10'000 + i), 2 * i + 2);
+            asked.zone = 1;
+            fixture.tell(EventKind::kNew, answer_first ? answer : asked);
+            fixture.tell(EventKind::kNew, answer_first ? asked : answer);
+        }
+        fixture.now += fixture.options.rules.patience_ns;
+        BOOST_TEST(fixture.only().flows == 30U);
+        BOOST_TEST(fixture.only().unanswered == 0U);
+        BOOST_TEST((fixture.only().verdict == BackendVerdict::kHealthy));
+    }
 }
 
 BOOST_FIXTURE_TEST_CASE(only_refusals_sent_here_and_of_no_flow_are_strays, Fixture) {

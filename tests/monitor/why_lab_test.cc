@@ -66,6 +66,7 @@ struct Answer {
     std::vector<std::string> steps;
     std::string answer;
     std::string text;
+    std::string health, cause, why;
 };
 
 // Asks why of the flow, does `action` once it is being watched, and gives what was said.
@@ -98,6 +99,9 @@ Answer why(const Tracked& lab, const std::string& flow, const char* seconds, con
         } else {
             answer.answer = value.at("answer");
             answer.text = value.at("text");
+            answer.health = value.at("health");
+            answer.cause = value.at("cause").is_null() ? "" : value.at("cause");
+            answer.why = value.at("why");
         }
     }
     BOOST_TEST_CONTEXT(said->out << said->err) {
@@ -111,7 +115,9 @@ BOOST_AUTO_TEST_CASE(an_entry_expires) {
     lab.timeout(2);
     const Answer answer = why(lab, kAskedFlow, "60", [&] { lab.send(); });
     BOOST_TEST(answer.answer == "expired", answer.text);
-    BOOST_TEST(answer.exit_status == 0);
+    // Nobody is there to answer.
+    BOOST_TEST(answer.cause == "closed-socket", answer.why);
+    BOOST_TEST(answer.exit_status == 1);
 }
 
 // The flow is older than the listening: the kernel tells nothing of its end.
@@ -177,7 +183,56 @@ BOOST_AUTO_TEST_CASE(no_entry_is_made_of_what_a_rule_drops) {
         socket.send_to(monitor::lab::end_of("198.18.6.1", 53));
     });
     BOOST_TEST(dropped.answer == "never made: dropped by netfilter", dropped.text);
-    BOOST_TEST(dropped.exit_status == 0);
+    BOOST_TEST(dropped.exit_status == 1);
+    BOOST_TEST(dropped.cause == "dropped-by-rule", dropped.why);
+    BOOST_TEST(dropped.why.find("-A INPUT -p udp -j DROP") != std::string::npos, dropped.why);
+}
+
+BOOST_AUTO_TEST_CASE(an_answered_flow_is_healthy) {
+    const Tracked lab;
+    LabSocket server(lab.space.name(), SOCK_DGRAM);
+    server.bind(kServer, 53);
+    const Answer answer = why(lab, kAskedFlow, "2", [&] {
+        LabSocket client(lab.space.name(), SOCK_DGRAM);
+        client.bind(kClient, 4000);
+        client.send_to(monitor::lab::end_of(kService, 53));
+        const auto asker = server.receive();
+        BOOST_TEST_REQUIRE(asker.has_value());
+        server.send_to(*asker);
+        BOOST_TEST(client.receive().has_value());
+    });
+    BOOST_TEST(answer.health == "healthy", answer.why);
+    BOOST_TEST(answer.exit_status == 0);
+}
+
+// The entry was made before the rule that translates its flow.
+BOOST_AUTO_TEST_CASE(an_entry_that_is_older_than_the_rule_is_named_and_removed_alone) {
+    const Tracked lab;
+    lab.space.run("iptables -t nat -F");
+    lab.timeout(120);
+    lab.send(4000);
+    lab.space.run(fmt::format(
+        "iptables -t nat -A OUTPUT -p udp -d {} --dport 53 -j DNAT --to-destination {}:53",
+        kService, kServer));
+    lab.send(4001);
+    const auto stale = [&] {
+        const auto said = process::run_program(
+            {std::getenv("PATHPROOF"), "inspect", "stale", "--json", "--netns", lab.space.name()});
+        BOOST_TEST_REQUIRE(said.has_value());
+        return std::pair(said->exit_status, said->out);
+    };
+    const Answer answer = why(lab, kAskedFlow, "1", [] {});
+    BOOST_TEST(answer.cause == "stale-entry", answer.why);
+    BOOST_TEST(answer.exit_status == 1);
+    const auto [status, out] = stale();
+    BOOST_TEST(status == 1);
+    const json found = json::parse(out.substr(0, out.find('\n')));
+    BOOST_TEST(found.at("staleness") == "other destination");
+    BOOST_TEST(found.at("would_go") == "to 198.18.7.2:53");
+    lab.space.run({"sh", "-c", found.at("cure").get<std::string>()});
+    BOOST_TEST(stale().first == 0);
+    // The other flow's entry is still there.
+    BOOST_TEST(lab.space.run("conntrack -L -p udp").find("sport=4001") != std::string::npos);
 }
 
 BOOST_AUTO_TEST_CASE(of_a_flow_that_never_was_nothing_is_said) {
@@ -278,6 +333,7 @@ BOOST_AUTO_TEST_CASE(a_clash_is_told) {
 BOOST_AUTO_TEST_CASE(what_is_no_flow_and_no_namespace_is_refused) {
     for (const std::vector<std::string>& words : {std::vector<std::string>{"udp 1.2.3.4:5"},
                                                   {kAskedFlow, "--netns", "pp-nosuch"},
+                                                  {kAskedFlow, "--netns", "/proc/1/ns/none"},
                                                   {kAskedFlow, "--duration", "0"},
                                                   {kAskedFlow, "--zone", "70000"}}) {
         std::vector<std::string> argv{std::getenv("PATHPROOF"), "inspect", "why"};

@@ -17,6 +17,8 @@ void add_clashes(CLI::App& inspect, Command& chosen);
 void add_backends(CLI::App& inspect, Command& chosen);
 void add_fate(CLI::App& inspect, Command& chosen);
 void add_why(CLI::App& inspect, Command& chosen);
+void add_stale(CLI::App& inspect, Command& chosen);
+void add_doctor(CLI::App& inspect, Command& chosen);
 void add_hazards(CLI::App& inspect, Command& chosen);
 
 }  // namespace pathproof::cli::inspect

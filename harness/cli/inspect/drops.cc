@@ -319,6 +319,9 @@ Result<int> run_drops(const DropsOptions& options) {
                          : Result<fate::Fates>(pass_on(follower.error()));
     }
     put_summary(output, summary, before, after, fates, options);
+    if (!options.all_namespaces) {
+        TRY(still_there(options.common.netns));
+    }
     return summary.lost > 0 ? kIncomplete : kDone;
 }
 
@@ -345,8 +348,8 @@ void add_drops(CLI::App& inspect, Command& chosen) {
         "a\n"
         "packet's namespace be read, the drops of the whole machine are counted and the output "
         "says\n"
-        "so. Exit codes: 0 done, 2 bad input or no root, 3 the kernel has no drops or events were "
-        "lost.");
+        "so. Exit codes: 0 done, 2 bad input or no root, 3 the kernel has no drops, events were "
+        "lost or the namespace went away.");
 }
 
 }  // namespace pathproof::cli::inspect

@@ -29,7 +29,9 @@ json json_of(const Hazard& hazard) {
             {"evidence", evidence},
             {"remedy", hazard.remedy},
             {"scenario", hazard.scenario.empty() ? json() : json(hazard.scenario)},
-            {"side_effect", hazard.side_effect}};
+            {"side_effect", hazard.side_effect},
+            {"harm", hazard.harm.empty() ? json() : json(hazard.harm)},
+            {"severe", hazard.severe}};
 }
 
 void put_text(Output& output, const Hazard& hazard) {
@@ -37,6 +39,11 @@ void put_text(Output& output, const Hazard& hazard) {
         "{}{}\n  {}\n", hazard.id,
         hazard.scenario.empty() ? "" : fmt::format("  (pathproof repro {})", hazard.scenario),
         hazard.what);
+    if (!hazard.harm.empty()) {
+        output.line() += fmt::format("  happening    {}\n", hazard.harm);
+    } else if (hazard.severe) {
+        output.line() += "  severe       it fails whenever it is used\n";
+    }
     for (std::size_t i = 0; i < std::min(hazard.evidence.size(), kShown); ++i) {
         const auto& [where, text] = hazard.evidence[i];
         output.line() +=
@@ -79,7 +86,10 @@ Result<int> run_hazards(const CommonOptions& options) {
             "{} known hazards found; there may be more, for not all could be read\n", found);
     }
     output.flush();
-    return found != 0 ? kFound : findings.unread.empty() ? kDone : kIncomplete;
+    const bool harms = std::ranges::any_of(findings.hazards, [](const Hazard& hazard) {
+        return hazard.severe || !hazard.harm.empty();
+    });
+    return harms ? kFound : findings.unread.empty() ? kDone : kIncomplete;
 }
 
 }  // namespace
@@ -95,9 +105,12 @@ void add_hazards(CLI::App& inspect, Command& chosen) {
         "Reads the rules of nftables and of both forms of iptables, IPv4 and IPv6, sysctls, "
         "devices, "
         "addresses and routes. Nothing is sent, loaded or changed.\n"
-        "Exit status: 0 none found, 1 found, 2 wrong usage, 3 none found but something could not "
-        "be "
-        "read, which is named.");
+        "Ordered: harm that the kernel has counted, then what fails whenever it is used, then what "
+        "may fail at times.\n"
+        "Exit status: 0 none, or none but such as may fail at times; 1 harm was counted, or a "
+        "severe "
+        "one was found; 2 wrong usage; 3 neither, but something could not be read, which is "
+        "named.");
 }
 
 }  // namespace pathproof::cli::inspect

@@ -18,7 +18,9 @@ void add_inspect(CLI::App& app, Command& chosen) {
     inspect::add_clashes(*inspect, chosen);
     inspect::add_backends(*inspect, chosen);
     inspect::add_fate(*inspect, chosen);
+    inspect::add_stale(*inspect, chosen);
     inspect::add_why(*inspect, chosen);
+    inspect::add_doctor(*inspect, chosen);
     inspect::add_hazards(*inspect, chosen);
 }
 

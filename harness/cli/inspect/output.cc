@@ -9,6 +9,7 @@
 #include "harness/netfilter/filter.h"
 #include "harness/netfilter/text.h"
 #include "harness/process/json_text.h"
+#include "harness/process/netns.h"
 
 namespace pathproof::cli::inspect {
 namespace {
@@ -20,8 +21,10 @@ constexpr std::size_t kFlushBytes = 64 * 1024;
 }  // namespace
 
 void add_common(CLI::App& app, CommonOptions& options) {
-    app.add_option("--netns", options.netns,
-                   "network namespace by its name in 'ip netns' (default: this one)");
+    app.add_option(
+        "--netns", options.netns,
+        "network namespace: its name in 'ip netns', the PID of a process in it, or a path "
+        "such as /proc/PID/ns/net (default: this one)");
     app.add_flag("--json", options.json, "one JSON object a line");
 }
 
@@ -54,6 +57,14 @@ void Output::flush() {
     std::fwrite(buffer_.data(), 1, buffer_.size(), stdout);
     std::fflush(stdout);
     buffer_.clear();
+}
+
+Status still_there(const std::string& netns) {
+    return process::require_netns(netns) ? Status()
+                                         : fail(ErrorCode::kUnavailable,
+                                                "network namespace '{}' went away meanwhile: begin "
+                                                "again when it is there",
+                                                netns);
 }
 
 // Text of the kernel (a helper's name) is not held to be UTF-8.

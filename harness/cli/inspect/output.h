@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "dataplane/base/exit_code.h"
+#include "dataplane/base/result.h"
 #include "harness/process/stop.h"
 #include "harness/process/streams.h"
 
@@ -65,6 +66,15 @@ class Output {
   private:
     std::string buffer_;
 };
+
+// An error where the namespace, which was there, went meanwhile: what was counted since is not known.
+Status still_there(const std::string& netns);
+// The same for a result: an error that it has gone in place of one that it is not found.
+template <typename T>
+Result<T> or_gone(Result<T> result, const std::string& netns) {
+    TRY(still_there(netns));
+    return result;
+}
 
 // Puts a line of one JSON object.
 void put_json(Output& output, const nlohmann::json& line);

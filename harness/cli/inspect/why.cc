@@ -1,22 +1,35 @@
 // pathproof inspect why: how the entry of one flow came and went, or why there is none.
+#include <fmt/ranges.h>
+#include <net/if.h>
+#include <netinet/in.h>
+
 #include <CLI/CLI.hpp>
+#include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <sstream>
 #include <utility>
 
 #include "dataplane/base/clock.h"
+#include "dataplane/base/file.h"
 #include "harness/cli/generate/number_checks.h"
 #include "harness/cli/inspect/commands.h"
 #include "harness/cli/inspect/output.h"
 #include "harness/drops/tracer.h"
 #include "harness/monitor/flow_story.h"
 #include "harness/monitor/flow_tap.h"
+#include "harness/netfilter/dump.h"
 #include "harness/netfilter/lookup.h"
+#include "harness/netfilter/names.h"
 #include "harness/netfilter/planted.h"
 #include "harness/netfilter/stats.h"
 #include "harness/netfilter/text.h"
 #include "harness/netfilter/unheard_flows.h"
 #include "harness/netfilter/watcher.h"
+#include "harness/predict/diagnosis.h"
+#include "harness/process/foreign.h"
+#include "harness/process/netns.h"
+#include "harness/process/program.h"
 
 namespace pathproof::cli::inspect {
 namespace {
@@ -27,17 +40,62 @@ using nlohmann::json;
 using Clock = std::chrono::steady_clock;
 
 constexpr auto kLookEvery = 100ms;
+constexpr int kCauseFound = 1;
 
 struct WhyOptions {
     CommonOptions common;
     std::vector<std::string> words;
     std::optional<double> duration_s;
     std::uint16_t zone = 0;
+    bool rules = false;
 };
+
+// The words of a flow, in which '*' may stand for the source, its port or its id.
+struct Asked {
+    Tuple tuple;
+    bool any_source = false, any_port = false;
+};
+
+Result<Asked> parse_asked(const std::vector<std::string>& words) {
+    std::vector<std::string> parts;
+    for (const std::string& word : words) {
+        std::istringstream text(word);
+        for (std::string part; text >> part;) {
+            if (part != ">") {
+                parts.push_back(part);
+            }
+        }
+    }
+    Asked asked;
+    if (parts.size() >= 3) {
+        std::string& source = parts[1];
+        const bool is_v6 = parts[2].find('[') == 0 || parts[2].find("::") != std::string::npos;
+        const bool is_icmp = parts[0].starts_with("icmp");
+        const std::string any = is_v6 ? (is_icmp ? "::" : "[::]") : "0.0.0.0";
+        if (source == "*") {
+            asked.any_source = asked.any_port = true;
+            source = is_icmp ? any : any + ":0";
+        } else if (source.starts_with("*:")) {
+            asked.any_source = true;
+            source = any + source.substr(1);
+        } else if (source.ends_with(":*")) {
+            asked.any_port = true;
+            source.replace(source.size() - 1, 1, "0");
+        }
+        if (is_icmp && parts.size() == 4 && (parts[3] == "id=*" || parts[3] == "*")) {
+            return fail(ErrorCode::kBadInput, "'{}': of icmp the id has to be given: write id=7",
+                        fmt::join(words, " "));
+        }
+    }
+    asked.tuple = TRY(parse_flow(parts));
+    return asked;
+}
 
 class Why {
   public:
-    Why(const WhyOptions& options, const Tuple& tuple) : options_(options), tuple_(tuple) {}
+    Why(const WhyOptions& options, const Tuple& tuple,
+        std::chrono::steady_clock::time_point deadline)
+        : options_(options), tuple_(tuple), deadline_(deadline) {}
 
     Result<int> run() {
         const Status watched = watch();
@@ -50,15 +108,16 @@ class Why {
             const auto& planted = planted_packets();
             return planted && counts_as_known(*planted);
         });
-        if (options_.common.json) {
-            put_json(output_, {{"answer", monitor::name(conclusion.answer)},
-                               {"text", conclusion.text},
-                               {"began_then", conclusion.by_one_of}});
-        } else {
-            output_.put_line(conclusion.text);
-        }
+        const auto seen = TRY(look_around(conclusion));
+        const predict::Diagnosis diagnosis = predict::diagnose(seen, realtime_ns());
+        put(conclusion, seen, diagnosis);
         output_.flush();
-        return conclusion.answer == monitor::FlowAnswer::kNothingSeen ? kIncomplete : kDone;
+        switch (diagnosis.health) {
+            case predict::Health::kHealthy: return kDone;
+            case predict::Health::kCause: return kCauseFound;
+            case predict::Health::kNotDecided: return kIncomplete;
+        }
+        return kIncomplete;
     }
 
   private:
@@ -74,18 +133,18 @@ class Why {
         auto watcher = TRY(Watcher::start({.netns = netns, .state = WatchOptions::State::kNone}));
         story_.emplace(tuple_, events_of(netns),
                        [this](const monitor::FlowStep& step) { show(step); });
+        story_->set_devices(TRY(monitor::device_stack(netns)));
         TRY(look());
         fmt::print(stderr, "pathproof: watching {} until its entry ends\n", flow_text(tuple_));
         // A packet passes before the event that it causes.
         std::vector<Event> events;
         const WatchSink sink{.event = [&](const Event& event) { events.push_back(event); },
                              .gap = [this](const Gap&) { story_->lost_events(); }};
-        const auto deadline = Limits{.duration_s = options_.duration_s, .count = {}}.deadline();
         auto next_look = Clock::now() + kLookEvery;
         while (!process::stopping() && output_.open() && !story_->over() &&
-               Clock::now() < deadline) {
+               Clock::now() < deadline_) {
             TRY(watcher->poll(10ms, sink));
-            tap.drain([this](const monitor::FlowPacket& packet) { story_->take(packet); });
+            TRY(drain(tap));
             for (const Event& event : std::exchange(events, {})) {
                 story_->take(event);
             }
@@ -96,6 +155,33 @@ class Why {
             output_.flush();
         }
         return look();
+    }
+
+    // The second tap sees the flow as NAT has made it, from when its entry is known.
+    Status drain(monitor::FlowTap& tap) {
+        tap.drain([this](const monitor::FlowPacket& packet) { story_->take(packet); });
+        const auto& entry = story_->entry();
+        if (!translated_ && entry && turned(entry->reply) != entry->original) {
+            const bool asked_before =
+                tuple_ == entry->original || tuple_ == turned(entry->original);
+            const Tuple other = asked_before ? turned(entry->reply) : entry->original;
+            translated_.emplace(TRY(monitor::FlowTap::start(options_.common.netns, other)));
+            is_turned_ = tuple_ == turned(entry->original) || tuple_ == entry->reply;
+        }
+        if (!strays_ && entry && entry->original.protocol == IPPROTO_UDP) {
+            strays_.emplace(TRY(monitor::StrayTap::start(options_.common.netns, entry->reply)));
+        }
+        if (strays_) {
+            strays_->drain(stray_answers_);
+        }
+        if (translated_) {
+            translated_->drain([this](monitor::FlowPacket packet) {
+                packet.translated = true;
+                packet.back = packet.back != is_turned_;
+                story_->take(packet);
+            });
+        }
+        return {};
     }
 
     // By the tuple as a packet of either direction has it, before and after translation.
@@ -109,7 +195,187 @@ class Why {
         look.counters = summed(stats);
         look.table = TRY(table_size(options_.common.netns));
         story_->take(look);
+        // Who asks may be gone before the end.
+        if (has_ports(tuple_.protocol) && story_->packets().forth_in == 0) {
+            const auto owner = predict::owner_of(TRY(sockets()), tuple_.source);
+            user_ = owner ? owner : user_;
+        }
         return {};
+    }
+
+    Result<std::vector<predict::LocalSocket>> sockets() const {
+        const bool is_v4 = tuple_.source.address.family == frame::Family::kIpv4;
+        const std::string name = tuple_.protocol == IPPROTO_TCP ? "tcp" : "udp";
+        return process::in_netns(
+            options_.common.netns, [&]() -> Result<std::vector<predict::LocalSocket>> {
+                std::string text = read_file("/proc/thread-self/net/" + name + "6").value_or("");
+                if (is_v4) {
+                    text += read_file("/proc/thread-self/net/" + name).value_or("");
+                }
+                return predict::parse_sockets(text);
+            });
+    }
+
+    // What of the flow's end is a cause by itself.
+    static bool is_cause(monitor::FlowAnswer answer) {
+        using monitor::FlowAnswer;
+        return answer == FlowAnswer::kEvicted || answer == FlowAnswer::kDeleted ||
+               answer == FlowAnswer::kReset || answer == FlowAnswer::kInvalid ||
+               answer == FlowAnswer::kTableFull || answer == FlowAnswer::kNotInserted;
+    }
+
+    Result<predict::FlowSeen> look_around(const monitor::FlowConclusion& conclusion) {
+        const std::string& netns = options_.common.netns;
+        facts_ = TRY(hazards::read_facts(netns));
+        router_ = TRY(predict::kernel_router(netns));
+        simulator_.emplace(facts_, *router_);
+        const monitor::FlowPackets packets = story_->packets();
+        predict::FlowSeen seen{.tuple = tuple_,
+                               .forth_in = packets.forth_in,
+                               .forth_out = packets.forth_out,
+                               .back_in = packets.back_in,
+                               .back_out = packets.back_out,
+                               .entry = TRY(entry_asked_for())};
+        for (const auto& answers : stray_answers_) {
+            seen.stray_answers += answers.second;
+            seen.stray_port = answers.first;
+        }
+        seen.other_cause = is_cause(conclusion.answer) ? conclusion.text : "";
+        Tuple original = seen.entry ? seen.entry->original : tuple_;
+        const bool from_far =
+            seen.entry && original != tuple_ && turned(seen.entry->reply) != tuple_;
+        if (from_far) {
+            // Asked by a packet of the answers.
+            std::swap(seen.forth_in, seen.back_in);
+            std::swap(seen.forth_out, seen.back_out);
+        }
+        seen.tuple = original;
+        predict::StaleFinder finder(*simulator_, *router_);
+        const std::string in = device_of(finder, original);
+        seen.sent_here = in.empty();
+        const predict::Question question{
+            .tuple = original, .in = in, .user = seen.sent_here ? user_ : std::nullopt};
+        seen.outcomes = simulator_->simulate(question);
+        if (seen.entry) {
+            seen.stale = finder.check(*seen.entry, user_);
+        }
+        const auto fit = predict::fitting(seen.outcomes, seen.entry);
+        TRY(look_at_end(fit.front(), question, seen));
+        return seen;
+    }
+
+    // An answer in another zone has an entry of its own, which the flow's ends lead to as well: the one
+    // that a packet as asked for has made comes first.
+    Result<std::optional<Entry>> entry_asked_for() const {
+        Filter filter{.family = tuple_.source.address.family, .protocol = tuple_.protocol};
+        const auto whole = static_cast<std::uint8_t>(tuple_.source.address.size() * 8);
+        filter.original.source = AddressRange{tuple_.source.address, whole};
+        filter.original.destination = AddressRange{tuple_.destination.address, whole};
+        if (tuple_.icmp) {
+            filter.original.icmp_id = tuple_.icmp->id;
+        } else {
+            filter.original.source_port = tuple_.source.port;
+            filter.original.destination_port = tuple_.destination.port;
+        }
+        if (options_.zone != 0) {
+            filter.zone = options_.zone;
+        }
+        const auto found = TRY(dump_all(options_.common.netns, filter));
+        return found.empty() ? story_->entry() : std::optional(found.front());
+    }
+
+    // The device by which the flow came, as it was seen, or as the routes lead back to its source.
+    std::string device_of(predict::StaleFinder& finder, const Tuple& original) const {
+        if (simulator_->is_local(original.source.address)) {
+            return "";
+        }
+        const std::uint32_t index = story_->first_device();
+        std::string name;
+        if (index != 0 && original == tuple_) {
+            (void)process::in_netns(options_.common.netns, [&]() -> Status {
+                char buffer[IF_NAMESIZE] = {};
+                name = if_indextoname(index, buffer) != nullptr ? buffer : "";
+                return {};
+            });
+        }
+        return name.empty() ? finder.device_towards(original.source.address).value_or("") : name;
+    }
+
+    // The neighbour or the socket at the end of the way, and the way without the rule that chose it.
+    Status look_at_end(const predict::Outcome& outcome, const predict::Question& question,
+                       predict::FlowSeen& seen) {
+        const std::string& netns = options_.common.netns;
+        if (outcome.end == predict::End::kDelivered && has_ports(tuple_.protocol)) {
+            seen.socket_open = predict::takes(TRY(sockets()), seen.tuple, outcome.destination);
+        }
+        if (outcome.end != predict::End::kForwarded) {
+            return {};
+        }
+        const frame::IpAddress hop = outcome.gateway.value_or(outcome.destination.address);
+        const auto text = process::run_checked(
+            {"ip", "-j", "neigh", "show", "to", frame::to_string(hop), "dev", outcome.out},
+            {.netns = netns});
+        if (text) {
+            seen.neighbour = TRY(predict::parse_neighbour(*text, hop, outcome.out));
+        }
+        if (outcome.destination_rule != nullptr && seen.neighbour &&
+            (seen.neighbour->state == "FAILED" || seen.neighbour->state == "INCOMPLETE")) {
+            without_ = facts_;
+            for (hazards::Chain& chain : without_.rules.chains) {
+                std::erase_if(chain.rules, [&](const hazards::Rule& rule) {
+                    return rule.text == outcome.destination_rule->text &&
+                           rule.number == outcome.destination_rule->number &&
+                           rule.origin == outcome.destination_rule->origin;
+                });
+            }
+            seen.without_rule = without_simulator_.emplace(without_, *router_).simulate(question);
+        }
+        return {};
+    }
+
+    void put(const monitor::FlowConclusion& conclusion, const predict::FlowSeen& seen,
+             const predict::Diagnosis& diagnosis) {
+        if (options_.common.json) {
+            json line{{"answer", monitor::name(conclusion.answer)},
+                      {"text", conclusion.text},
+                      {"began_then", conclusion.by_one_of},
+                      {"health", predict::name(diagnosis.health)},
+                      {"why", diagnosis.text},
+                      {"rules", diagnosis.rules},
+                      {"packets",
+                       {{"forth_in", seen.forth_in},
+                        {"forth_out", seen.forth_out},
+                        {"back_in", seen.back_in},
+                        {"back_out", seen.back_out}}}};
+            line["cause"] = diagnosis.cause.empty() ? json() : json(diagnosis.cause);
+            line["remedy"] = diagnosis.remedy.empty() ? json() : json(diagnosis.remedy);
+            return put_json(output_, line);
+        }
+        const bool explains = diagnosis.cause != "conntrack" && !is_superseded(conclusion.answer);
+        if (explains) {
+            output_.put_line(conclusion.text);
+        }
+        output_.put_line(fmt::format("{}{}: {}", predict::name(diagnosis.health),
+                                     diagnosis.cause.empty() ? "" : " (" + diagnosis.cause + ")",
+                                     process::without_controls(diagnosis.text)));
+        if (!diagnosis.remedy.empty()) {
+            output_.put_line("  remedy  " + process::without_controls(diagnosis.remedy));
+        }
+        if (options_.rules || diagnosis.health != predict::Health::kHealthy) {
+            for (const std::string& rule : diagnosis.rules) {
+                output_.put_line("  rules   " + process::without_controls(rule));
+            }
+        }
+        for (const auto& [what, why] : facts_.unread) {
+            output_.put_line(fmt::format("not read: {}: {}", what, process::without_controls(why)));
+        }
+    }
+
+    // Guesses from counters where the diagnosis has looked at the rules themselves.
+    static bool is_superseded(monitor::FlowAnswer answer) {
+        using monitor::FlowAnswer;
+        return answer == FlowAnswer::kDroppedByRule || answer == FlowAnswer::kUntracked ||
+               answer == FlowAnswer::kNothingSeen;
     }
 
     void show(const monitor::FlowStep& step) {
@@ -129,16 +395,40 @@ class Why {
 
     const WhyOptions& options_;
     const Tuple tuple_;
+    const std::chrono::steady_clock::time_point deadline_;
     Output output_;
     std::optional<Lookup> lookup_;
     std::unique_ptr<drops::DropTracer> tracer_;
     std::optional<monitor::FlowStory> story_;
+    std::optional<monitor::FlowTap> translated_;
+    std::optional<monitor::StrayTap> strays_;
+    std::map<std::uint16_t, std::uint64_t> stray_answers_;  // by the port that they came from
+    bool is_turned_ = false;  // the flow was asked for by a packet of its answers
+    std::optional<std::uint32_t> user_;
+    hazards::Facts facts_, without_;
+    std::unique_ptr<predict::Router> router_;
+    std::optional<predict::Simulator> simulator_, without_simulator_;
 };
 
 Result<int> run_why(const WhyOptions& options) {
-    const auto tuple = TRY(parse_flow(options.words));
+    const auto asked = TRY(parse_asked(options.words));
     process::stop_on_signals();
-    return Why(options, tuple).run();
+    const auto deadline = Limits{.duration_s = options.duration_s, .count = {}}.deadline();
+    Tuple tuple = asked.tuple;
+    if (asked.any_source || asked.any_port) {
+        fmt::print(stderr, "pathproof: waiting for the next flow to {}\n",
+                   frame::to_string(asked.tuple.destination));
+        const auto found = TRY(
+            monitor::next_flow(options.common.netns, asked.tuple, asked.any_source, asked.any_port,
+                               [&] { return process::stopping() || Clock::now() >= deadline; }));
+        if (!found) {
+            return fail(ErrorCode::kUnavailable, "no packet of such a flow was seen: {}",
+                        fmt::join(options.words, " "));
+        }
+        tuple = *found;
+    }
+    TRY(process::require_netns(options.common.netns));
+    return or_gone(Why(options, tuple, deadline).run(), options.common.netns);
 }
 
 }  // namespace
@@ -150,14 +440,20 @@ void add_why(CLI::App& inspect, Command& chosen) {
     add_common(*app, options->common);
     app->add_option("flow", options->words,
                     "as one of its packets has it: 'udp 10.0.0.5:40000 10.96.0.10:53', "
-                    "'icmp 10.0.0.5 10.0.0.9 id=7'")
+                    "'icmp 10.0.0.5 10.0.0.9 id=7'; '*' for the source or its port: the next flow "
+                    "to that destination")
         ->required();
     app->add_option("--zone", options->zone, "conntrack zone of the flow (default: none)")
         ->check(CLI::Range(0, 65'535));
     app->add_option("--duration", options->duration_s,
                     "end after so many seconds, although the entry is there, or none came")
         ->check(kAboveZero);
-    app->footer("Changes nothing: it listens, asks for one entry, and reads counters.");
+    app->add_flag("--rules", options->rules,
+                  "print the rules that the flow meets, chain by chain, also where it is healthy");
+    app->footer(
+        "Changes nothing: it listens, asks for one entry, and reads counters, rules, routes, "
+        "neighbours and sockets.\n"
+        "Exit status: 0 the flow is healthy, 1 a cause was found, 2 wrong usage, 3 not decided.");
 }
 
 }  // namespace pathproof::cli::inspect

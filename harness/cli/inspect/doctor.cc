@@ -1,0 +1,303 @@
+// pathproof inspect doctor: what the other sub-commands see in ten seconds, as one ranked answer.
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <future>
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "dataplane/base/plural.h"
+#include "harness/cli/generate/number_checks.h"
+#include "harness/cli/inspect/commands.h"
+#include "harness/cli/inspect/output.h"
+#include "harness/process/child.h"
+#include "harness/process/foreign.h"
+#include "harness/process/json_text.h"
+#include "harness/process/netns.h"
+#include "harness/process/program.h"
+#include "harness/process/typed_command.h"
+
+namespace pathproof::cli::inspect {
+namespace {
+
+using nlohmann::json;
+using process::number_of;
+using process::part;
+using process::text_of;
+
+constexpr int kSickness = 1;
+constexpr std::size_t kMostComplaints = 10;  // shown as text; --json has all
+constexpr auto kBeyond = std::chrono::seconds(60);
+
+struct DoctorOptions {
+    CommonOptions common;
+    double duration_s = 10;
+};
+
+// How sure harm is, from the surest on.
+enum class Rank : std::uint8_t { kRefusedNow, kStale, kDroppedNow, kSevere, kMay };
+const char* name(Rank rank) {
+    switch (rank) {
+        case Rank::kRefusedNow: return "happening";
+        case Rank::kStale: return "old entry";
+        case Rank::kDroppedNow: return "dropped";
+        case Rank::kSevere: return "severe";
+        case Rank::kMay: return "may happen";
+    }
+    return "";
+}
+
+struct Complaint {
+    Rank rank = Rank::kMay;
+    std::uint64_t count = 0;  // packets, flows or entries, to order those of one rank
+    std::string what, evidence, next;
+};
+
+// Lines of JSON that a sub-command has printed, and how it ended.
+struct Told {
+    std::vector<json> lines;
+    int exit_status = 0;
+    std::string error;
+};
+
+Told ask(const std::vector<std::string>& words, const DoctorOptions& options) {
+    std::vector<std::string> command{process::own_binary(), "inspect"};
+    command.insert(command.end(), words.begin(), words.end());
+    command.emplace_back("--json");
+    if (!options.common.netns.empty()) {
+        command.emplace_back("--netns");
+        command.push_back(options.common.netns);
+    }
+    const auto limit = std::chrono::milliseconds(static_cast<long>(options.duration_s * 1000));
+    const auto ran = process::run_program(command, {.netns = {}, .timeout = limit + kBeyond});
+    Told told;
+    if (!ran) {
+        told.exit_status = kIncomplete;
+        told.error = ran.error().message;
+        return told;
+    }
+    told.exit_status = ran->exit_status;
+    const std::string said = process::without_controls(ran->err);
+    told.error = ran->exit_status > kSickness ? said.substr(0, said.find('\n')) : "";
+    for (const std::string& line : process::lines_of(ran->out)) {
+        json value = process::parse_foreign(line);
+        if (value.is_object()) {
+            told.lines.push_back(std::move(value));
+        }
+    }
+    return told;
+}
+
+class Doctor {
+  public:
+    explicit Doctor(const DoctorOptions& options) : options_(options) {}
+
+    Result<int> run() {
+        TRY(process::require_netns(options_.common.netns));
+        const std::string seconds = fmt::format("{}", options_.duration_s);
+        const std::map<std::string, std::vector<std::string>> questions{
+            {"hazards", {"hazards"}},
+            {"stale", {"stale"}},
+            {"backends", {"backends", "--watch", seconds, "--count", "1"}},
+            {"clashes", {"clashes", "--duration", seconds}},
+            {"drops", {"drops", "--duration", seconds}}};
+        fmt::print(stderr, "pathproof: looking for {} s\n", options_.duration_s);
+        std::map<std::string, std::future<Told>> asked;
+        for (const auto& question : questions) {
+            const std::vector<std::string>& words = question.second;
+            asked[question.first] =
+                std::async(std::launch::async, [this, &words] { return ask(words, options_); });
+        }
+        std::map<std::string, Told> told;
+        for (auto& question : asked) {
+            told[question.first] = question.second.get();
+        }
+        for (const auto& each : told) {
+            if (!each.second.error.empty()) {
+                missing_.push_back(each.first + ": " + each.second.error);
+            }
+        }
+        take_hazards(told["hazards"]);
+        take_stale(told["stale"]);
+        take_backends(told["backends"]);
+        take_clashes(told["clashes"]);
+        take_drops(told["drops"]);
+        TRY(still_there(options_.common.netns));
+        std::ranges::stable_sort(complaints_, [](const Complaint& one, const Complaint& other) {
+            return one.rank != other.rank ? one.rank < other.rank : one.count > other.count;
+        });
+        return put();
+    }
+
+  private:
+    // The command that says more, with the namespace.
+    std::string next(const std::string& words) const {
+        return "pathproof inspect " + words +
+               (options_.common.netns.empty()
+                    ? ""
+                    : " --netns " + process::shell_words({options_.common.netns}));
+    }
+
+    void take_hazards(const Told& told) {
+        for (const json& line : told.lines) {
+            if (!part(line, "hazard").is_string()) {
+                continue;
+            }
+            const std::string harm = text_of(part(line, "harm"));
+            const bool severe = part(line, "severe") == json(true);
+            const json& evidence = part(line, "evidence");
+            const json first =
+                evidence.is_array() && !evidence.empty() ? evidence[0] : json::object();
+            complaints_.push_back(
+                {.rank = !harm.empty() ? Rank::kRefusedNow
+                         : severe      ? Rank::kSevere
+                                       : Rank::kMay,
+                 .what = text_of(part(line, "hazard")) + ": " + text_of(part(line, "what")),
+                 .evidence =
+                     fmt::format("{}{}: {}", harm.empty() ? "" : harm + "; ",
+                                 text_of(part(first, "where")), text_of(part(first, "text"))),
+                 .next = text_of(part(line, "remedy"))});
+        }
+    }
+
+    void take_stale(const Told& told) {
+        Complaint complaint{.rank = Rank::kStale};
+        for (const json& line : told.lines) {
+            if (!part(line, "staleness").is_string()) {
+                continue;
+            }
+            ++complaint.count;
+            if (complaint.count == 1) {
+                complaint.evidence = text_of(part(line, "text"));
+                complaint.next = text_of(part(line, "cure"));
+            }
+        }
+        if (complaint.count != 0) {
+            complaint.what = fmt::format("{} conntrack {} older than the rules", complaint.count,
+                                         complaint.count == 1 ? "entry is" : "entries are");
+            complaint.next += complaint.count == 1 ? "" : "; all: " + next("stale");
+            complaints_.push_back(std::move(complaint));
+        }
+    }
+
+    void take_backends(const Told& told) {
+        for (const json& line : told.lines) {
+            const std::string verdict = text_of(part(line, "verdict"));
+            const bool dead = verdict.starts_with("dead"),
+                       refuses = verdict.starts_with("refusing");
+            const bool lossy = verdict.starts_with("lossy");
+            if (!dead && !refuses && !lossy) {
+                continue;
+            }
+            complaints_.push_back(
+                {.rank = Rank::kRefusedNow,
+                 .count = number_of(part(line, "unanswered")),
+                 .what = fmt::format(
+                     "the backend {} of {} {} is {}", text_of(part(line, "backend")),
+                     text_of(part(line, "protocol")), text_of(part(line, "service")), verdict),
+                 .evidence =
+                     fmt::format("{} of {} flows unanswered", number_of(part(line, "unanswered")),
+                                 number_of(part(line, "judged"))),
+                 .next = next(fmt::format("why {} '*' {}", text_of(part(line, "protocol")),
+                                          text_of(part(line, "service"))))});
+        }
+    }
+
+    void take_clashes(const Told& told) {
+        std::uint64_t clashes = 0, late = 0;
+        for (const json& line : told.lines) {
+            clashes += part(line, "clash").is_object() ? 1 : 0;
+            late += part(line, "late_answer").is_object() ? 1 : 0;
+        }
+        if (clashes != 0) {
+            complaints_.push_back(
+                {.rank = late != 0 ? Rank::kRefusedNow : Rank::kMay,
+                 .count = clashes,
+                 .what = fmt::format("packets of one flow raced each other into conntrack: {}",
+                                     clashes == 1 ? std::string("1 hidden entry")
+                                                  : fmt::format("{} hidden entries", clashes)),
+                 .evidence =
+                     fmt::format("{} came too late to be translated", plural(late, "answer")),
+                 .next = next("clashes")});
+        }
+    }
+
+    void take_drops(const Told& told) {
+        for (const json& line : told.lines) {
+            const json& counts = part(line, "counts");
+            for (const json& count : counts.is_array() ? counts : json::array()) {
+                complaints_.push_back(
+                    {.rank = Rank::kDroppedNow,
+                     .count = number_of(part(count, "packets")),
+                     .what = fmt::format("the kernel dropped {} of {}: {}",
+                                         plural(number_of(part(count, "packets")), "packet"),
+                                         text_of(part(count, "protocol")),
+                                         text_of(part(count, "reason"))),
+                     .evidence = "at " + text_of(part(count, "location")),
+                     .next = next("drops")});
+            }
+        }
+    }
+
+    int put() {
+        bool sick = false;
+        for (std::size_t i = 0; i < complaints_.size(); ++i) {
+            const Complaint& each = complaints_[i];
+            sick |= each.rank != Rank::kMay && each.rank != Rank::kDroppedNow;
+            if (options_.common.json) {
+                put_json(output_, {{"rank", i + 1},
+                                   {"kind", name(each.rank)},
+                                   {"what", each.what},
+                                   {"evidence", each.evidence},
+                                   {"next", each.next}});
+            } else if (i < kMostComplaints) {
+                output_.line() += fmt::format("{}. {}: {}\n   found  {}\n   next   {}\n", i + 1,
+                                              name(each.rank), each.what, each.evidence, each.next);
+            }
+        }
+        if (options_.common.json) {
+            put_json(output_, {{"complaints", complaints_.size()}, {"not_seen", missing_}});
+        } else {
+            for (const std::string& missing : missing_) {
+                output_.put_line("not seen: " + missing);
+            }
+            output_.put_line(complaints_.empty() ? "nothing found"
+                             : complaints_.size() > kMostComplaints
+                                 ? fmt::format("{} found, {} shown (--json has all)",
+                                               complaints_.size(), kMostComplaints)
+                                 : fmt::format("{} found", complaints_.size()));
+        }
+        output_.flush();
+        return sick ? kSickness : missing_.empty() ? kDone : kIncomplete;
+    }
+
+    const DoctorOptions& options_;
+    Output output_;
+    std::vector<Complaint> complaints_;
+    std::vector<std::string> missing_;
+};
+
+Result<int> run_doctor(const DoctorOptions& options) {
+    process::stop_on_signals();
+    return Doctor(options).run();
+}
+
+}  // namespace
+
+void add_doctor(CLI::App& inspect, Command& chosen) {
+    CLI::App* app = inspect.add_subcommand(
+        "doctor", "Ten seconds of hazards, stale, backends, clashes and drops: one ranked answer");
+    const auto options = options_for<DoctorOptions>(*app, chosen, run_doctor);
+    add_common(*app, options->common);
+    app->add_option("--duration", options->duration_s, "look for so many seconds (default: 10)")
+        ->check(kAboveZero);
+    app->footer(
+        "Ordered: what fails now, entries that are older than the rules, what the kernel drops, "
+        "what "
+        "fails whenever it is used, what may fail at times. Each with its evidence and the next "
+        "command. Changes nothing.\n"
+        "Exit status: 0 nothing that fails was found, 1 something was, 2 wrong usage, 3 nothing "
+        "was, "
+        "but not all could be seen.");
+}
+
+}  // namespace pathproof::cli::inspect

@@ -1,0 +1,1329 @@
+#include "harness/predict/simulator.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <netinet/in.h>
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <unordered_map>
+#include <unordered_set>
+
+#include "dataplane/base/contains.h"
+#include "harness/netfilter/names.h"
+
+namespace pathproof::predict {
+namespace {
+
+using hazards::Action;
+using hazards::AddressRange;
+using hazards::Chain;
+using hazards::Condition;
+using hazards::Effect;
+using hazards::Field;
+using hazards::NatTarget;
+using hazards::Origin;
+using hazards::Rule;
+using netfilter::Tuple;
+
+// enum nf_ip_hook_priorities.
+constexpr int kTracking = -200;
+constexpr int kNatDestination = -100;
+constexpr int kNatSource = 100;
+constexpr unsigned kDeepest = 16;  // jumps: NFT_JUMP_STACK_SIZE
+constexpr std::size_t kMostSteps = 2'000'000;
+constexpr std::uint32_t kSyn = 0x02;
+
+enum class Match : std::uint8_t { kNo, kYes, kMaybe };
+
+Match of(bool matches) {
+    return matches ? Match::kYes : Match::kNo;
+}
+
+struct AddressHash {
+    std::size_t operator()(const frame::IpAddress& address) const {
+        std::uint64_t hash = 1469598103934665603ULL;
+        for (const std::uint8_t byte : address.bytes) {
+            hash = (hash ^ byte) * 1099511628211ULL;
+        }
+        return static_cast<std::size_t>(hash);
+    }
+};
+
+struct Packet {
+    frame::Endpoint source, destination;
+    std::uint8_t protocol = 0;
+    std::string protocol_word;
+    std::optional<Tuple::Icmp> icmp;
+    std::string in = "", out = "";
+    bool any_in = false;
+    std::uint32_t mark = 0, connmark = 0;
+    std::string state = "invalid";  // before conntrack has seen it (nf_ct_get() gives nothing)
+    bool dnat = false, snat = false;
+    std::optional<std::uint32_t> user;
+    bool sent_here = false;  // the socket that owns it is on this host
+
+    bool has_ports() const { return netfilter::has_ports(protocol); }
+    bool operator==(const Packet&) const = default;
+};
+
+struct State {
+    Packet packet;
+    Outcome out;
+    bool notrack = false;
+    bool past_tracking = false;
+    bool steps_certain = true;
+};
+
+// What a base chain made of a state.
+struct Left {
+    enum class Kind : std::uint8_t { kAccepted, kDropped, kTranslated, kUnmodelled } kind;
+    State state;
+    const Rule* rule = nullptr;
+};
+
+bool is_device(const std::string& pattern, const std::string& device) {
+    if (pattern.ends_with('+') || pattern.ends_with('*')) {
+        return device.starts_with(pattern.substr(0, pattern.size() - 1));
+    }
+    return device == pattern;
+}
+
+bool is_in(const std::vector<std::pair<std::uint16_t, std::uint16_t>>& ranges, unsigned value) {
+    return std::ranges::any_of(
+        ranges, [&](const auto& range) { return range.first <= value && value <= range.second; });
+}
+
+// The packet's protocol in the words of rules: "udp", or its number.
+std::string word_of(std::uint8_t protocol) {
+    switch (protocol) {
+        case IPPROTO_TCP: return "tcp";
+        case IPPROTO_UDP: return "udp";
+        case IPPROTO_ICMP: return "icmp";
+        case IPPROTO_ICMPV6: return "icmpv6";
+        case IPPROTO_SCTP: return "sctp";
+        case IPPROTO_DCCP: return "dccp";
+        case IPPROTO_UDPLITE: return "udplite";
+        case IPPROTO_GRE: return "gre";
+        case IPPROTO_ESP: return "esp";
+        case IPPROTO_AH: return "ah";
+        default: return std::to_string(protocol);
+    }
+}
+
+// Where a source address or port is compared, the values for which the comparison ends alike stay.
+struct Narrow {
+    explicit Narrow(const Tuple& tuple)
+        : source(tuple.source), family(tuple.source.address.family) {}
+
+    void by(const frame::Endpoint& now, const std::vector<AddressRange>& ranges) {
+        if (now != source) {
+            return;  // a translated one: it does not depend on what it was
+        }
+        const auto holds = std::ranges::find_if(
+            ranges, [&](const AddressRange& range) { return range.contains(source.address); });
+        if (holds != ranges.end()) {
+            region.first_source = std::max(region.first_source, holds->first);
+            region.last_source = std::min(region.last_source, holds->last);
+            return;
+        }
+        for (const AddressRange& range : ranges) {
+            step_off(range);
+        }
+    }
+
+    void by_ports(const frame::Endpoint& now,
+                  const std::vector<std::pair<std::uint16_t, std::uint16_t>>& ranges) {
+        if (now != source) {
+            return;
+        }
+        const std::uint16_t port = source.port;
+        for (const auto& [first, last] : ranges) {
+            if (first <= port && port <= last) {
+                region.first_port = std::max(region.first_port, first);
+                region.last_port = std::min(region.last_port, last);
+            } else if (last < port) {
+                region.first_port =
+                    std::max(region.first_port, static_cast<std::uint16_t>(last + 1));
+            } else {
+                region.last_port =
+                    std::min(region.last_port, static_cast<std::uint16_t>(first - 1));
+            }
+        }
+    }
+
+    // All ranges at once: within one of them, and on one side of the others' ends.
+    void by_all(const frame::Endpoint& now, const std::vector<AddressRange>& ranges) {
+        if (now != source) {
+            return;
+        }
+        for (const AddressRange& range : ranges) {
+            if (range.contains(source.address)) {
+                region.first_source = std::max(region.first_source, range.first);
+                region.last_source = std::min(region.last_source, range.last);
+            } else {
+                step_off(range);
+            }
+        }
+    }
+
+    Region region;
+
+  private:
+    void step_off(const AddressRange& range) {
+        if (range.first.family != family) {
+            return;
+        }
+        if (range.last < source.address) {
+            region.first_source = std::max(region.first_source, next(range.last));
+        } else {
+            region.last_source = std::min(region.last_source, before(range.first));
+        }
+    }
+
+    static frame::IpAddress next(frame::IpAddress address) {
+        for (std::size_t i = address.size(); i-- > 0;) {
+            if (++address.bytes[i] != 0) {
+                break;
+            }
+        }
+        return address;
+    }
+    static frame::IpAddress before(frame::IpAddress address) {
+        for (std::size_t i = address.size(); i-- > 0;) {
+            if (address.bytes[i]-- != 0) {
+                break;
+            }
+        }
+        return address;
+    }
+
+    frame::Endpoint source;
+    frame::Family family;
+};
+
+using Locals = std::vector<AddressRange>;  // sorted, without overlaps
+
+bool is_in(const Locals& locals, const frame::IpAddress& address) {
+    const auto after = std::ranges::upper_bound(locals, address, {}, &AddressRange::first);
+    return after != locals.begin() && std::prev(after)->contains(address);
+}
+
+// What the type of an address is, as far as rules ask.
+Match of_type(const std::vector<std::string>& words, const frame::IpAddress& address,
+              const Locals& locals) {
+    const bool local = is_in(locals, address);
+    const bool multicast = address.family == frame::Family::kIpv4
+                               ? (address.bytes[0] & 0xf0) == 0xe0
+                               : address.bytes[0] == 0xff;
+    if (contains(words, "local") && local) {
+        return Match::kYes;
+    }
+    if (contains(words, "multicast") && multicast) {
+        return Match::kYes;
+    }
+    if (local || multicast) {
+        return Match::kNo;
+    }
+    // Unicast, broadcast, blackhole and others are told apart by routes.
+    const bool plain = std::ranges::all_of(
+        words, [](const std::string& word) { return word == "local" || word == "multicast"; });
+    return plain ? Match::kNo : Match::kMaybe;
+}
+
+Match match(const Condition& condition, const Packet& packet, const Locals& locals, Narrow& narrow);
+
+Match match_all(const std::vector<Condition>& conditions, const Packet& packet,
+                const Locals& locals, Narrow& narrow) {
+    Match all = Match::kYes;
+    for (const Condition& condition : conditions) {
+        const Match one = match(condition, packet, locals, narrow);
+        if (one == Match::kNo) {
+            return Match::kNo;
+        }
+        all = one == Match::kMaybe ? one : all;
+    }
+    return all;
+}
+
+Match address_match(const Condition& condition, const frame::IpAddress& address) {
+    return of(std::ranges::any_of(
+        condition.addresses, [&](const AddressRange& range) { return range.contains(address); }));
+}
+
+Match device_match(const Condition& condition, const std::string& device) {
+    return of(std::ranges::any_of(
+        condition.words, [&](const std::string& word) { return is_device(word, device); }));
+}
+
+Match plain_match(const Condition& condition, const Packet& packet, const Locals& locals,
+                  Narrow& narrow) {
+    if (!condition.set.empty()) {
+        return Match::kMaybe;
+    }
+    switch (condition.field) {
+        case Field::kSource:
+            narrow.by(packet.source, condition.addresses);
+            return address_match(condition, packet.source.address);
+        case Field::kDestination: return address_match(condition, packet.destination.address);
+        case Field::kProtocol: {
+            const std::string number = std::to_string(packet.protocol);
+            return of(contains(condition.words, packet.protocol_word) ||
+                      contains(condition.words, number) || contains(condition.words, "all"));
+        }
+        case Field::kSourcePort:
+            narrow.by_ports(packet.source, condition.ports);
+            return packet.has_ports() ? of(is_in(condition.ports, packet.source.port))
+                                      : Match::kMaybe;
+        case Field::kDestinationPort:
+            return packet.has_ports() ? of(is_in(condition.ports, packet.destination.port))
+                                      : Match::kMaybe;
+        case Field::kEitherPort:
+            narrow.by_ports(packet.source, condition.ports);
+            return packet.has_ports() ? of(is_in(condition.ports, packet.source.port) ||
+                                           is_in(condition.ports, packet.destination.port))
+                                      : Match::kMaybe;
+        case Field::kIn: return packet.any_in ? Match::kMaybe : device_match(condition, packet.in);
+        case Field::kOut: return device_match(condition, packet.out);
+        case Field::kMark: return of((packet.mark & condition.mask) == condition.mark);
+        case Field::kConnmark:
+            // Without an entry there is no mark, and the rule does not match whatever it asks.
+            return of((packet.connmark & condition.mask) == condition.mark);
+        case Field::kState:
+            if (packet.state.empty()) {
+                return Match::kMaybe;
+            }
+            return of(contains(condition.words, packet.state) ||
+                      (packet.dnat && contains(condition.words, "dnat")) ||
+                      (packet.snat && contains(condition.words, "snat")));
+        case Field::kStatus: {
+            const bool plain = std::ranges::all_of(condition.words, [](const std::string& word) {
+                return word == "dnat" || word == "snat";
+            });
+            const bool met = (packet.dnat && contains(condition.words, "dnat")) ||
+                             (packet.snat && contains(condition.words, "snat"));
+            return met ? Match::kYes : plain ? Match::kNo : Match::kMaybe;
+        }
+        case Field::kDirection:
+            return packet.state == "invalid" || packet.state == "untracked"
+                       ? Match::kMaybe
+                       : of(contains(condition.words, "original"));
+        case Field::kDestinationType:
+            return of_type(condition.words, packet.destination.address, locals);
+        case Field::kSourceType:
+            narrow.by_all(packet.source, locals);
+            return of_type(condition.words, packet.source.address, locals);
+        case Field::kFamily:
+            return of(contains(condition.words, packet.source.address.family == frame::Family::kIpv4
+                                                    ? "ipv4"
+                                                    : "ipv6"));
+        case Field::kIcmpType:
+            return packet.icmp ? of(is_in(condition.ports, packet.icmp->type)) : Match::kNo;
+        case Field::kIcmpCode:
+            return packet.icmp ? of(is_in(condition.ports, packet.icmp->code)) : Match::kNo;
+        case Field::kTcpFlags:
+            // A flow begins with a SYN.
+            return packet.protocol == IPPROTO_TCP ? of((kSyn & condition.mask) == condition.mark)
+                                                  : Match::kNo;
+        case Field::kUser: {
+            if (!packet.sent_here) {
+                return Match::kNo;  // nobody's socket here sent it
+            }
+            if (!packet.user) {
+                return Match::kMaybe;
+            }
+            const bool ranges = std::ranges::any_of(condition.words, [](const std::string& word) {
+                return word.find('-') != std::string::npos;
+            });
+            return ranges ? Match::kMaybe
+                          : of(contains(condition.words, std::to_string(*packet.user)));
+        }
+        case Field::kAlternatives: {
+            Match any = Match::kNo;
+            for (const auto& alternative : condition.alternatives) {
+                const Match one = match_all(alternative, packet, locals, narrow);
+                if (one == Match::kYes) {
+                    return one;
+                }
+                any = one == Match::kMaybe ? one : any;
+            }
+            return any;
+        }
+        case Field::kRandom:
+        case Field::kOther: return Match::kMaybe;
+    }
+    return Match::kMaybe;
+}
+
+Match match(const Condition& condition, const Packet& packet, const Locals& locals,
+            Narrow& narrow) {
+    const Match plain = plain_match(condition, packet, locals, narrow);
+    // The user of a packet that no socket here sent is not there: neither form matches.
+    if (condition.field == Field::kUser && !packet.sent_here) {
+        return Match::kNo;
+    }
+    return !condition.negated || plain == Match::kMaybe ? plain
+           : plain == Match::kYes                       ? Match::kNo
+                                                        : Match::kYes;
+}
+
+std::string doubt_of(const Condition& condition) {
+    return !condition.set.empty()                    ? "set " + condition.set
+           : condition.field == Field::kRandom       ? "chance"
+           : condition.field == Field::kUser         ? "owner of the socket"
+           : condition.field == Field::kIn           ? "device"
+           : condition.field == Field::kState        ? "state"
+           : !condition.unknown.empty()              ? condition.unknown
+           : condition.field == Field::kAlternatives ? "a set"
+                                                     : "a match that is not modelled";
+}
+
+// A place in the list of base chains of a hook.
+struct Base {
+    std::size_t chain = 0;
+    int priority = 0;
+    bool nat = false;
+};
+
+const char* const kHooks[] = {"prerouting", "input", "forward", "output", "postrouting"};
+
+void add_doubt(Outcome& outcome, const std::string& doubt) {
+    if (!contains(outcome.doubts, doubt)) {
+        outcome.doubts.push_back(doubt);
+    }
+}
+
+}  // namespace
+
+const char* name(End end) {
+    switch (end) {
+        case End::kDelivered: return "delivered";
+        case End::kForwarded: return "forwarded";
+        case End::kBridged: return "bridged";
+        case End::kDropped: return "dropped";
+        case End::kRejected: return "rejected";
+        case End::kNoRoute: return "no route";
+        case End::kReversePath: return "reverse path";
+        case End::kNotForwarding: return "not forwarding";
+        case End::kUnmodelled: return "not modelled";
+    }
+    return "";
+}
+
+bool Outcome::has_doubt(std::string_view about) const {
+    return contains(doubts, about);
+}
+
+struct Simulator::Compiled {
+    struct CompiledRule {
+        const Rule* rule = nullptr;
+        std::vector<std::ptrdiff_t> targets = {};  // chains; -1: there is none of that name
+    };
+    struct CompiledChain {
+        const Chain* chain = nullptr;
+        std::vector<CompiledRule> rules = {};
+        // Rules that ask for one destination, by it; all others, in their order.
+        std::unordered_map<frame::IpAddress, std::vector<std::uint32_t>, AddressHash> exact = {};
+        std::vector<std::uint32_t> general = {};
+        mutable std::unordered_map<frame::IpAddress, std::vector<std::uint32_t>, AddressHash> memo =
+            {};
+    };
+
+    Compiled(const hazards::Facts& known, Router& asked) : facts(known), router(asked) {
+        std::unordered_map<std::string, std::size_t> places;
+        for (const Chain& chain : facts.rules.chains) {
+            places.emplace(key_of(chain.origin, chain.family, chain.table, chain.name),
+                           chains.size());
+            chains.push_back({.chain = &chain});
+        }
+        for (CompiledChain& chain : chains) {
+            for (const Rule& rule : chain.chain->rules) {
+                CompiledRule compiled{.rule = &rule};
+                for (const std::string& target : rule.targets) {
+                    const auto found =
+                        places.find(key_of(rule.origin, rule.family, rule.table, target));
+                    compiled.targets.push_back(
+                        found == places.end() ? -1 : static_cast<std::ptrdiff_t>(found->second));
+                }
+                index(chain, rule, static_cast<std::uint32_t>(chain.rules.size()));
+                chain.rules.push_back(std::move(compiled));
+            }
+        }
+        for (const char* family : {"ip", "ip6"}) {
+            for (const char* hook : kHooks) {
+                bases[std::string(family) + " " + hook] = bases_of(family, hook);
+            }
+        }
+        read_locals();
+        for (const hazards::Device& device : facts.devices) {
+            devices.emplace(device.name, &device);
+        }
+        before_tracking = std::ranges::any_of(chains, [](const CompiledChain& chain) {
+            return std::ranges::any_of(chain.chain->rules, [](const Rule& rule) {
+                return std::ranges::any_of(rule.effects, [](const Effect& effect) {
+                    return effect.kind == Effect::Kind::kZone ||
+                           effect.kind == Effect::Kind::kZoneOne ||
+                           effect.kind == Effect::Kind::kNotrack;
+                });
+            });
+        });
+        tracks = std::ranges::any_of(chains, [](const CompiledChain& chain) {
+            return chain.chain->type == "nat" ||
+                   std::ranges::any_of(chain.chain->rules, [](const Rule& rule) {
+                       return std::ranges::any_of(rule.conditions, [](const Condition& condition) {
+                           return condition.field == Field::kState ||
+                                  condition.field == Field::kStatus ||
+                                  condition.field == Field::kConnmark;
+                       });
+                   });
+        });
+    }
+
+    static std::string key_of(Origin origin, const std::string& family, const std::string& table,
+                              const std::string& chain) {
+        return fmt::format("{} {} {} {}", static_cast<int>(origin), family, table, chain);
+    }
+
+    static void index(CompiledChain& chain, const Rule& rule, std::uint32_t at) {
+        for (const Condition& condition : rule.conditions) {
+            if (condition.field == Field::kDestination && !condition.negated &&
+                condition.set.empty() && condition.addresses.size() == 1 &&
+                condition.addresses[0].is_one_address()) {
+                chain.exact[condition.addresses[0].first].push_back(at);
+                return;
+            }
+        }
+        chain.general.push_back(at);
+    }
+
+    std::vector<Base> bases_of(const std::string& family, const std::string& hook) const {
+        std::vector<Base> found;
+        for (std::size_t i = 0; i < chains.size(); ++i) {
+            const Chain& chain = *chains[i].chain;
+            if (chain.hook == hook && (chain.family == family || chain.family == "inet")) {
+                found.push_back(
+                    {.chain = i, .priority = chain.priority, .nat = chain.type == "nat"});
+            }
+        }
+        std::ranges::stable_sort(found, {}, &Base::priority);
+        return found;
+    }
+
+    void read_locals() {
+        std::vector<AddressRange> all = facts.locals;
+        for (const hazards::Device& device : facts.devices) {
+            for (const hazards::Address& own : device.addresses) {
+                all.push_back({own.address, own.address});
+            }
+        }
+        std::ranges::sort(all, {}, &AddressRange::first);
+        for (const AddressRange& range : all) {
+            if (!locals.empty() && range.first.family == locals.back().first.family &&
+                range.first <= locals.back().last) {
+                locals.back().last = std::max(locals.back().last, range.last);
+            } else {
+                locals.push_back(range);
+            }
+        }
+    }
+
+    const std::vector<std::uint32_t>& candidates(const CompiledChain& chain,
+                                                 const frame::IpAddress& destination) const {
+        if (chain.exact.empty()) {
+            return chain.general;
+        }
+        const auto exact = chain.exact.find(destination);
+        if (exact == chain.exact.end()) {
+            return chain.general;
+        }
+        const auto [found, is_new] = chain.memo.try_emplace(destination);
+        if (is_new) {
+            std::ranges::merge(chain.general, exact->second, std::back_inserter(found->second));
+        }
+        return found->second;
+    }
+
+    class Walk;
+
+    const hazards::Facts& facts;
+    Router& router;
+    std::vector<CompiledChain> chains;
+    std::map<std::string, std::vector<Base>> bases;
+    Locals locals;
+    std::map<std::string, const hazards::Device*> devices;
+    bool tracks = false;
+    bool before_tracking = false;
+};
+
+namespace {
+
+// The addresses that MASQUERADE and REDIRECT may take of a device: its own, of that family.
+std::vector<hazards::Address> addresses_of(const hazards::Device* device, frame::Family family) {
+    std::vector<hazards::Address> found;
+    if (device != nullptr) {
+        for (const hazards::Address& own : device->addresses) {
+            const bool link_local = family == frame::Family::kIpv6 &&
+                                    own.address.bytes[0] == 0xfe &&
+                                    (own.address.bytes[1] & 0xc0) == 0x80;
+            if (own.address.family == family && !link_local) {
+                found.push_back(own);
+            }
+        }
+    }
+    return found;
+}
+
+bool same_end(const Outcome& one, const Outcome& other) {
+    return one.end == other.end && one.by_rule == other.by_rule && one.by_chain == other.by_chain &&
+           one.tracked == other.tracked && one.zone == other.zone &&
+           one.zone_known == other.zone_known && one.destination == other.destination &&
+           one.destinations == other.destinations &&
+           one.destination_ports == other.destination_ports && one.sources == other.sources &&
+           one.out == other.out;
+}
+
+// Ways that end alike are one, and where all do, what was in doubt did not matter.
+std::vector<Outcome> merged(std::vector<Outcome> all) {
+    std::vector<Outcome> kept;
+    for (Outcome& outcome : all) {
+        const auto same = std::ranges::find_if(
+            kept, [&](const Outcome& other) { return same_end(outcome, other); });
+        if (same == kept.end()) {
+            kept.push_back(std::move(outcome));
+            continue;
+        }
+        for (const std::string& doubt : outcome.doubts) {
+            add_doubt(*same, doubt);
+        }
+        same->steps_certain = false;
+    }
+    if (kept.size() == 1 && kept[0].end != End::kUnmodelled && !kept[0].destinations &&
+        !kept[0].destination_ports) {
+        kept[0].doubts.clear();
+    }
+    return kept;
+}
+
+}  // namespace
+
+class Simulator::Compiled::Walk {
+  public:
+    Walk(const Compiled& compiled, const Question& question)
+        : compiled_(compiled), question_(question), narrow_(question.tuple) {}
+
+    const Region& region() const { return narrow_.region; }
+
+    std::vector<Outcome> run() {
+        State state = begin();
+        if (question_.in.empty()) {
+            send(std::move(state));
+        } else {
+            receive(std::move(state));
+        }
+        return merged(std::move(outcomes_));
+    }
+
+    std::vector<Outcome> before_tracking() {
+        std::vector<State> states;
+        states.push_back(begin());
+        states = plain(question_.in.empty() ? "output" : "prerouting", std::move(states),
+                       [](int priority) { return priority < kTracking; });
+        for (State& state : states) {
+            state.out.tracked = !state.notrack;
+            finish(End::kDelivered, std::move(state));
+        }
+        return merged(std::move(outcomes_));
+    }
+
+  private:
+    State begin() {
+        const Tuple& tuple = question_.tuple;
+        State state;
+        Packet& packet = state.packet;
+        packet = {.source = tuple.source,
+                  .destination = tuple.destination,
+                  .protocol = tuple.protocol,
+                  .protocol_word = word_of(tuple.protocol),
+                  .icmp = tuple.icmp,
+                  .any_in = question_.any_device,
+                  .mark = question_.mark,
+                  .user = question_.user,
+                  .sent_here = question_.in.empty()};
+        family_ = tuple.source.address.family == frame::Family::kIpv4 ? "ip" : "ip6";
+        packet.in = question_.in;
+        const auto device = compiled_.devices.find(question_.in);
+        if (device != compiled_.devices.end() && !device->second->master.empty()) {
+            // IP sees the bridge, or the bond, that the device is a port of.
+            packet.in = device->second->master;
+        }
+        state.out.in = packet.in;
+        state.out.destination = tuple.destination;
+        return state;
+    }
+
+    void finish(End end, State state, const Rule* rule = nullptr, const Chain* chain = nullptr) {
+        Outcome& out = state.out;
+        out.end = end;
+        out.by_rule = rule;
+        out.by_chain = chain;
+        out.destination = state.packet.destination;
+        out.out = state.packet.out;
+        out.mark = state.packet.mark;
+        out.steps_certain = state.steps_certain;
+        if (outcomes_.size() < kMostOutcomes) {
+            outcomes_.push_back(std::move(out));
+        } else {
+            add_doubt(outcomes_.back(), "more ways than are followed");
+            outcomes_.back().end = End::kUnmodelled;
+        }
+    }
+
+    RouteAnswer route(const State& state) {
+        const Packet& packet = state.packet;
+        narrow_.by_all(packet.source, compiled_.facts.prefixes);
+        return compiled_.router.find({.source = packet.source.address,
+                                      .destination = packet.destination.address,
+                                      .in = packet.sent_here ? "" : packet.in,
+                                      .mark = packet.mark,
+                                      .protocol = packet.protocol,
+                                      .source_port = packet.source.port,
+                                      .destination_port = packet.destination.port,
+                                      .user = packet.sent_here ? packet.user : std::nullopt});
+    }
+
+    const hazards::Device* device(const std::string& wanted) const {
+        const auto found = compiled_.devices.find(wanted);
+        return found == compiled_.devices.end() ? nullptr : found->second;
+    }
+
+    bool filters(const hazards::Device& bridge) const {
+        const auto found =
+            compiled_.facts.sysctls.find(family_ == "ip" ? "net.bridge.bridge-nf-call-iptables"
+                                                         : "net.bridge.bridge-nf-call-ip6tables");
+        return bridge.calls_iptables ||
+               (found != compiled_.facts.sysctls.end() && found->second == "1");
+    }
+
+    void receive(State state) {
+        const hazards::Device* in = device(state.packet.in);
+        bool bridged = false;
+        if (in != nullptr && in->kind == "bridge") {
+            const RouteAnswer plain_way = route(state);
+            bridged = plain_way.kind == RouteAnswer::Kind::kOnward && !plain_way.gateway &&
+                      plain_way.out == in->name;
+            if (bridged && !filters(*in)) {
+                state.packet.out = in->name;
+                return finish(End::kBridged, std::move(state));
+            }
+        }
+        const frame::Endpoint before = state.packet.destination;
+        std::vector<State> states;
+        states.push_back(std::move(state));
+        for (State& one : hook("prerouting", std::move(states))) {
+            if (bridged && one.packet.destination == before) {
+                one.packet.out = in->name;
+                forward(std::move(one), {.kind = RouteAnswer::Kind::kOnward, .out = in->name});
+                continue;
+            }
+            const RouteAnswer way = route(one);
+            arrive(std::move(one), way);
+        }
+    }
+
+    // Past prerouting, by what the routes say.
+    void arrive(State state, const RouteAnswer& way) {
+        switch (way.kind) {
+            case RouteAnswer::Kind::kLocal: return deliver(std::move(state));
+            case RouteAnswer::Kind::kOnward: return forward(std::move(state), way);
+            case RouteAnswer::Kind::kNone: return finish(End::kNoRoute, std::move(state));
+            case RouteAnswer::Kind::kReversePath:
+                return finish(End::kReversePath, std::move(state));
+            case RouteAnswer::Kind::kNotForwarding:
+                return finish(End::kNotForwarding, std::move(state));
+            case RouteAnswer::Kind::kUnknown:
+                add_doubt(state.out, "route: " + way.text);
+                return finish(End::kUnmodelled, std::move(state));
+        }
+    }
+
+    void deliver(State state) {
+        state.packet.out.clear();
+        const frame::Endpoint& to = state.packet.destination;
+        if (contains(compiled_.facts.ipvs, hazards::IpvsService{state.packet.protocol, to})) {
+            add_doubt(state.out, "IPVS");
+            return finish(End::kUnmodelled, std::move(state));
+        }
+        std::vector<State> states;
+        states.push_back(std::move(state));
+        for (State& one : hook("input", std::move(states))) {
+            finish(End::kDelivered, std::move(one));
+        }
+    }
+
+    void forward(State state, const RouteAnswer& way) {
+        state.packet.out = way.out;
+        state.out.gateway = way.gateway;
+        std::vector<State> states;
+        states.push_back(std::move(state));
+        states = hook("forward", std::move(states));
+        for (State& one : hook("postrouting", std::move(states))) {
+            finish(End::kForwarded, std::move(one));
+        }
+    }
+
+    void send(State state) {
+        const RouteAnswer first = route(state);
+        if (first.kind == RouteAnswer::Kind::kUnknown) {
+            add_doubt(state.out, "route: " + first.text);
+            return finish(End::kUnmodelled, std::move(state));
+        }
+        if (first.kind != RouteAnswer::Kind::kLocal && first.kind != RouteAnswer::Kind::kOnward) {
+            return finish(End::kNoRoute, std::move(state));
+        }
+        state.packet.out = first.out;
+        const frame::Endpoint before = state.packet.destination;
+        const std::uint32_t mark = state.packet.mark;
+        std::vector<State> states;
+        states.push_back(std::move(state));
+        for (State& one : hook("output", std::move(states))) {
+            RouteAnswer way = first;
+            // ip_route_me_harder().
+            if (one.packet.destination.address != before.address || one.packet.mark != mark) {
+                way = route(one);
+            }
+            if (way.kind != RouteAnswer::Kind::kLocal && way.kind != RouteAnswer::Kind::kOnward) {
+                finish(End::kNoRoute, std::move(one));
+                continue;
+            }
+            leave(std::move(one), way);
+        }
+    }
+
+    void leave(State state, const RouteAnswer& way) {
+        state.packet.out = way.kind == RouteAnswer::Kind::kLocal ? "lo" : way.out;
+        state.out.gateway = way.gateway;
+        std::vector<State> states;
+        states.push_back(std::move(state));
+        for (State& one : hook("postrouting", std::move(states))) {
+            if (way.kind != RouteAnswer::Kind::kLocal) {
+                finish(End::kForwarded, std::move(one));
+                continue;
+            }
+            // By the loopback device back in, with its entry: it is not translated again.
+            one.packet.in = "lo";
+            one.packet.out.clear();
+            std::vector<State> back;
+            back.push_back(std::move(one));
+            for (State& in : hook("prerouting", std::move(back))) {
+                deliver(std::move(in));
+            }
+        }
+    }
+
+    // The base chains of a hook, conntrack and NAT, in the order of their priorities.
+    std::vector<State> hook(const char* at, std::vector<State> states) {
+        const std::string_view where = at;
+        const bool begins = where == "prerouting" || where == "output";
+        const bool again = !states.empty() && states.front().past_tracking;
+        if (begins) {
+            states = plain(at, std::move(states), [](int p) { return p < kTracking; });
+            for (State& state : states) {
+                track(state);
+            }
+        }
+        const int first = begins ? kTracking : INT32_MIN;
+        const int nat_at = begins ? kNatDestination : kNatSource;
+        states = plain(at, std::move(states), [&](int p) { return p >= first && p < nat_at; });
+        if (where != "forward" && !(begins && again)) {
+            states = nat(at, std::move(states));
+        }
+        return plain(at, std::move(states), [&](int p) { return p >= nat_at; });
+    }
+
+    void track(State& state) const {
+        if (state.past_tracking) {
+            return;
+        }
+        state.past_tracking = true;
+        const bool is_request =
+            !state.packet.icmp ||
+            contains(std::array{8, 13, 15, 17, 128}, static_cast<int>(state.packet.icmp->type));
+        state.out.tracked = compiled_.tracks && !state.notrack;
+        state.packet.state = !compiled_.tracks ? "invalid"
+                             : state.notrack   ? "untracked"
+                             : is_request      ? "new"
+                                               : "";
+    }
+
+    template <typename Wanted>
+    std::vector<State> plain(const char* at, std::vector<State> states, const Wanted& wanted) {
+        for (const Base& base : compiled_.bases.at(family_ + " " + at)) {
+            if (base.nat || !wanted(base.priority)) {
+                continue;
+            }
+            std::vector<State> next;
+            for (State& state : states) {
+                for (Left& left : through_base(base.chain, std::move(state))) {
+                    keep(std::move(left), base.chain, next);
+                }
+            }
+            states = std::move(next);
+        }
+        return states;
+    }
+
+    void keep(Left left, std::size_t chain, std::vector<State>& next) {
+        switch (left.kind) {
+            case Left::Kind::kAccepted:
+            case Left::Kind::kTranslated: return next.push_back(std::move(left.state));
+            case Left::Kind::kDropped:
+                return finish(
+                    left.rule != nullptr && left.rule->rejects ? End::kRejected : End::kDropped,
+                    std::move(left.state), left.rule, compiled_.chains[chain].chain);
+            case Left::Kind::kUnmodelled:
+                return finish(End::kUnmodelled, std::move(left.state), left.rule,
+                              compiled_.chains[chain].chain);
+        }
+    }
+
+    // The first chain that translates decides; where two of one priority both might, which of them
+    // is in front depends on when each was registered, which the kernel does not tell.
+    std::vector<State> nat(const char* at, std::vector<State> states) {
+        std::vector<std::size_t> order, reversed;
+        int last = INT32_MIN;
+        bool ambiguous = false;
+        const Chain* before = nullptr;
+        std::size_t group = 0;
+        for (const Base& base : compiled_.bases.at(family_ + " " + at)) {
+            if (!base.nat) {
+                continue;
+            }
+            const Chain* chain = compiled_.chains[base.chain].chain;
+            if (base.priority != last) {
+                group = reversed.size();
+                before = nullptr;
+            }
+            ambiguous |= before != nullptr &&
+                         (before->origin != chain->origin || before->table != chain->table);
+            reversed.insert(reversed.begin() + static_cast<std::ptrdiff_t>(group), base.chain);
+            order.push_back(base.chain);
+            last = base.priority;
+            before = chain;
+        }
+        std::vector<State> next;
+        for (State& state : states) {
+            if (state.packet.state != "new" || order.empty()) {
+                next.push_back(std::move(state));
+                continue;
+            }
+            std::vector<State> other = ambiguous ? nat_in(reversed, state) : std::vector<State>();
+            std::vector<State> one = nat_in(order, std::move(state));
+            const bool differ = ambiguous && !same(one, other);
+            for (State& kept : one) {
+                if (differ) {
+                    add_doubt(kept.out, "order of two NAT chains of one priority");
+                }
+                next.push_back(std::move(kept));
+            }
+            for (State& kept : other) {
+                if (differ) {
+                    add_doubt(kept.out, "order of two NAT chains of one priority");
+                    next.push_back(std::move(kept));
+                }
+            }
+        }
+        return next;
+    }
+
+    static bool same(const std::vector<State>& one, const std::vector<State>& other) {
+        return std::ranges::equal(one, other, [](const State& a, const State& b) {
+            return a.packet == b.packet && a.out.destination_rule == b.out.destination_rule &&
+                   a.out.source_rule == b.out.source_rule;
+        });
+    }
+
+    std::vector<State> nat_in(const std::vector<std::size_t>& order, State state) {
+        std::vector<State> pending, done;
+        pending.push_back(std::move(state));
+        for (const std::size_t chain : order) {
+            std::vector<State> next;
+            for (State& one : pending) {
+                for (Left& left : through_base(chain, std::move(one))) {
+                    const bool translated = left.kind == Left::Kind::kTranslated;
+                    keep(std::move(left), chain, translated ? done : next);
+                }
+            }
+            pending = std::move(next);
+        }
+        std::ranges::move(pending, std::back_inserter(done));
+        return done;
+    }
+
+    std::vector<Left> through_base(std::size_t at, State state) {
+        std::vector<Left> left;
+        std::vector<State> states;
+        states.push_back(std::move(state));
+        const Chain* chain = compiled_.chains[at].chain;
+        for (State& out : through(at, std::move(states), 0, left)) {
+            out.out.steps.push_back({chain, nullptr});
+            left.push_back({chain->drops ? Left::Kind::kDropped : Left::Kind::kAccepted,
+                            std::move(out), nullptr});
+        }
+        return left;
+    }
+
+    // Gives what comes out at the chain's end.
+    std::vector<State> through(std::size_t at, std::vector<State> states, unsigned depth,
+                               std::vector<Left>& left) {
+        std::vector<State> returned;
+        const CompiledChain& chain = compiled_.chains[at];
+        for (State& state : states) {
+            std::vector<State> here;
+            const frame::IpAddress destination = state.packet.destination.address;
+            here.push_back(std::move(state));
+            for (const std::uint32_t rule : compiled_.candidates(chain, destination)) {
+                std::vector<State> next;
+                for (State& one : here) {
+                    if (++steps_ > kMostSteps || depth > kDeepest ||
+                        left.size() + next.size() > kMostOutcomes) {
+                        add_doubt(one.out, "more ways than are followed");
+                        left.push_back({Left::Kind::kUnmodelled, std::move(one), nullptr});
+                        continue;
+                    }
+                    meet(chain.rules[rule], chain.chain, std::move(one), depth, next, returned,
+                         left);
+                }
+                here = std::move(next);
+                if (here.empty()) {
+                    break;
+                }
+            }
+            std::ranges::move(here, std::back_inserter(returned));
+        }
+        return returned;
+    }
+
+    void meet(const CompiledRule& compiled, const Chain* chain, State state, unsigned depth,
+              std::vector<State>& next, std::vector<State>& returned, std::vector<Left>& left) {
+        const Rule& rule = *compiled.rule;
+        Match all = Match::kYes;
+        std::vector<std::string> doubts;
+        for (const Condition& condition : rule.conditions) {
+            const Match one = match(condition, state.packet, compiled_.locals, narrow_);
+            if (one == Match::kNo) {
+                return next.push_back(std::move(state));
+            }
+            if (one == Match::kMaybe) {
+                all = one;
+                doubts.push_back(doubt_of(condition));
+            }
+        }
+        if (all == Match::kMaybe) {
+            const bool has_consequence =
+                rule.action != Action::kNone || !rule.effects.empty() || !rule.unmodelled.empty();
+            if (!has_consequence) {
+                state.steps_certain = false;
+                return next.push_back(std::move(state));
+            }
+            for (const std::string& doubt : doubts) {
+                add_doubt(state.out, doubt);
+            }
+            next.push_back(state);
+        }
+        act(compiled, chain, std::move(state), depth, next, returned, left);
+    }
+
+    void act(const CompiledRule& compiled, const Chain* chain, State state, unsigned depth,
+             std::vector<State>& next, std::vector<State>& returned, std::vector<Left>& left) {
+        const Rule& rule = *compiled.rule;
+        state.out.steps.push_back({chain, &rule});
+        for (const Effect& effect : rule.effects) {
+            take(effect, state);
+        }
+        if (!rule.unmodelled.empty()) {
+            add_doubt(state.out, rule.unmodelled);
+            return left.push_back({Left::Kind::kUnmodelled, std::move(state), &rule});
+        }
+        switch (rule.action) {
+            case Action::kNone:
+            case Action::kNotrack:
+            case Action::kSetMark: return next.push_back(std::move(state));
+            case Action::kAccept:
+                return left.push_back({Left::Kind::kAccepted, std::move(state), &rule});
+            case Action::kDrop:
+                return left.push_back({Left::Kind::kDropped, std::move(state), &rule});
+            case Action::kReturn: return returned.push_back(std::move(state));
+            case Action::kDnat:
+            case Action::kRedirect: return translate_destination(rule, std::move(state), left);
+            case Action::kSnat:
+            case Action::kMasquerade: return translate_source(rule, std::move(state), left);
+            case Action::kJump:
+            case Action::kGoto: {
+                if (compiled.targets.empty()) {
+                    add_doubt(state.out, "a map that is not known");
+                    return left.push_back({Left::Kind::kUnmodelled, std::move(state), &rule});
+                }
+                if (compiled.targets.size() > 1) {
+                    add_doubt(state.out, "chance");
+                }
+                std::vector<State>& onward = rule.action == Action::kGoto ? returned : next;
+                for (std::size_t i = 0; i < compiled.targets.size(); ++i) {
+                    State one = state;
+                    if (compiled.targets[i] < 0) {
+                        add_doubt(one.out, "target " + rule.targets[i]);
+                        left.push_back({Left::Kind::kUnmodelled, std::move(one), &rule});
+                        continue;
+                    }
+                    std::vector<State> in;
+                    in.push_back(std::move(one));
+                    for (State& out : through(static_cast<std::size_t>(compiled.targets[i]),
+                                              std::move(in), depth + 1, left)) {
+                        onward.push_back(std::move(out));
+                    }
+                }
+            }
+        }
+    }
+
+    static void take(const Effect& effect, State& state) {
+        Packet& packet = state.packet;
+        switch (effect.kind) {
+            case Effect::Kind::kMark:
+                packet.mark = (packet.mark & ~effect.cleared) ^ effect.flipped;
+                return;
+            case Effect::Kind::kConnmark:
+                packet.connmark = (packet.connmark & ~effect.cleared) ^ effect.flipped;
+                return;
+            case Effect::Kind::kMarkFromConn:
+                packet.mark = (packet.mark & ~effect.cleared) ^ (packet.connmark & effect.flipped);
+                return;
+            case Effect::Kind::kConnFromMark:
+                packet.connmark =
+                    (packet.connmark & ~effect.cleared) ^ (packet.mark & effect.flipped);
+                return;
+            case Effect::Kind::kZone:
+                state.out.zone = state.past_tracking ? state.out.zone : effect.zone;
+                return;
+            case Effect::Kind::kZoneOne:
+                state.out.zone_known = state.past_tracking && state.out.zone_known;
+                return;
+            case Effect::Kind::kNotrack:
+                state.notrack = state.notrack || !state.past_tracking;
+                return;
+            case Effect::Kind::kUnknown: add_doubt(state.out, effect.text); return;
+        }
+    }
+
+    void translate_destination(const Rule& rule, State state, std::vector<Left>& left) {
+        if (rule.nat.size() > 1) {
+            add_doubt(state.out, "chance");
+        }
+        for (const NatTarget& target : rule.nat) {
+            State one = state;
+            Packet& packet = one.packet;
+            const frame::Endpoint before = packet.destination;
+            if (rule.action == Action::kRedirect) {
+                const auto own = addresses_of(device(packet.in), before.address.family);
+                if (!packet.sent_here && own.empty()) {
+                    // nf_nat_redirect(): a device without an address drops.
+                    left.push_back({Left::Kind::kDropped, std::move(one), &rule});
+                    continue;
+                }
+                packet.destination.address =
+                    packet.sent_here ? loopback(before.address.family) : own.front().address;
+            } else if (target.addresses) {
+                packet.destination.address = target.addresses->first;
+                if (!target.addresses->is_one_address()) {
+                    one.out.destinations = *target.addresses;
+                    add_doubt(one.out, "one of several addresses");
+                }
+            }
+            if (target.ports && packet.has_ports()) {
+                const auto [first, last] = *target.ports;
+                if (first == last) {
+                    packet.destination.port = first;
+                } else if (before.port < first || before.port > last) {
+                    packet.destination.port = first;
+                    one.out.destination_ports = *target.ports;
+                    add_doubt(one.out, "one of several ports");
+                }
+            }
+            packet.dnat = packet.destination != before;
+            one.out.destination_rule = &rule;
+            left.push_back({Left::Kind::kTranslated, std::move(one), &rule});
+        }
+    }
+
+    static frame::IpAddress loopback(frame::Family family) {
+        frame::IpAddress address{.family = family};
+        if (family == frame::Family::kIpv4) {
+            address.bytes[0] = 127;
+            address.bytes[3] = 1;
+        } else {
+            address.bytes[15] = 1;
+        }
+        return address;
+    }
+
+    void translate_source(const Rule& rule, State state, std::vector<Left>& left) {
+        Packet& packet = state.packet;
+        state.out.source_rule = &rule;
+        if (rule.action == Action::kMasquerade) {
+            const auto own = addresses_of(device(packet.out), packet.source.address.family);
+            if (own.empty()) {
+                // nf_nat_masquerade_ipv4(): "%s ate my IP address".
+                return left.push_back({Left::Kind::kDropped, std::move(state), &rule});
+            }
+            if (family_ == "ip") {
+                // inet_select_addr(): the first in the next hop's network, else the first.
+                const frame::IpAddress hop = state.out.gateway.value_or(packet.destination.address);
+                const auto near = std::ranges::find_if(
+                    own, [&](const hazards::Address& each) { return each.network.contains(hop); });
+                const auto& taken = near == own.end() ? own.front() : *near;
+                state.out.sources = {{taken.address, taken.address}};
+            } else {
+                for (const hazards::Address& each : own) {
+                    state.out.sources.push_back({each.address, each.address});
+                }
+            }
+        } else {
+            for (const NatTarget& target : rule.nat) {
+                if (target.addresses) {
+                    state.out.sources.push_back(*target.addresses);
+                }
+            }
+        }
+        if (!state.out.sources.empty()) {
+            const frame::IpAddress before = packet.source.address;
+            packet.source.address = state.out.sources.front().first;
+            packet.snat = packet.source.address != before;
+        }
+        left.push_back({Left::Kind::kTranslated, std::move(state), &rule});
+    }
+
+    const Compiled& compiled_;
+    const Question& question_;
+    Narrow narrow_;
+    std::string family_;
+    std::vector<Outcome> outcomes_;
+    std::size_t steps_ = 0;
+};
+
+Simulator::Simulator(const hazards::Facts& facts, Router& router)
+    : compiled_(std::make_unique<Compiled>(facts, router)) {}
+
+Simulator::~Simulator() = default;
+
+std::vector<Outcome> Simulator::simulate(const Question& question) const {
+    return Compiled::Walk(*compiled_, question).run();
+}
+
+std::vector<Outcome> Simulator::simulate(const Question& question, Region& region) const {
+    Compiled::Walk walk(*compiled_, question);
+    std::vector<Outcome> outcomes = walk.run();
+    region = walk.region();
+    return outcomes;
+}
+
+std::vector<Outcome> Simulator::simulate_before_tracking(const Question& question) const {
+    return Compiled::Walk(*compiled_, question).before_tracking();
+}
+
+bool Simulator::before_tracking() const {
+    return compiled_->before_tracking;
+}
+
+bool Simulator::is_local(const frame::IpAddress& address) const {
+    return is_in(compiled_->locals, address);
+}
+
+const hazards::Facts& Simulator::facts() const {
+    return compiled_->facts;
+}
+
+std::string place_of(const Rule& rule) {
+    std::string place = fmt::format("{} {}", rule.table, rule.chain);
+    if (rule.origin != Origin::kNftables) {
+        place += fmt::format(" rule {}", rule.number);
+    }
+    if (rule.handle != 0) {
+        place += fmt::format(" handle {}", rule.handle);
+    }
+    return place + fmt::format(" ({}, {})", rule.family, hazards::name(rule.origin));
+}
+
+std::string rule_text(const Rule& rule) {
+    return fmt::format("{}: {}", place_of(rule), rule.text);
+}
+
+std::string policy_text(const Chain& chain) {
+    return fmt::format("policy {} of {} {} ({}, {})", chain.drops ? "DROP" : "ACCEPT", chain.table,
+                       chain.name, chain.family, hazards::name(chain.origin));
+}
+
+std::vector<std::string> lines_of(const Outcome& outcome) {
+    std::vector<std::string> lines;
+    for (const Step& step : outcome.steps) {
+        lines.push_back(step.rule != nullptr ? rule_text(*step.rule) : policy_text(*step.chain));
+    }
+    lines.push_back("=> " + sentence_of(outcome));
+    return lines;
+}
+
+std::string sentence_of(const Outcome& outcome) {
+    const auto end = [](const frame::Endpoint& endpoint) {
+        return endpoint.port == 0 ? frame::to_string(endpoint.address) : frame::to_string(endpoint);
+    };
+    std::string to = "to " + end(outcome.destination);
+    if (outcome.destinations) {
+        to = fmt::format("to one of {}-{}", frame::to_string(outcome.destinations->first),
+                         frame::to_string(outcome.destinations->last));
+    }
+    std::string text;
+    switch (outcome.end) {
+        case End::kDelivered: text = fmt::format("is delivered here, {}", to); break;
+        case End::kForwarded:
+            text = fmt::format("leaves by {} {}{}", outcome.out, to,
+                               outcome.gateway ? " via " + frame::to_string(*outcome.gateway) : "");
+            break;
+        case End::kBridged:
+            text = fmt::format("is bridged by {} {}, past the rules of IP", outcome.out, to);
+            break;
+        case End::kDropped:
+        case End::kRejected:
+            text = fmt::format("is {} by {}", name(outcome.end),
+                               outcome.by_rule != nullptr    ? rule_text(*outcome.by_rule)
+                               : outcome.by_chain != nullptr ? policy_text(*outcome.by_chain)
+                                                             : "a rule");
+            break;
+        case End::kNoRoute: text = fmt::format("has no route {}", to); break;
+        case End::kReversePath:
+            text = fmt::format(
+                "is dropped by the reverse path filter of {} on its way {} (the way back to its "
+                "source is not by {})",
+                outcome.in, to, outcome.in);
+            break;
+        case End::kNotForwarding:
+            text = fmt::format("is not forwarded: {} does not forward (on its way {})", outcome.in,
+                               to);
+            break;
+        case End::kUnmodelled: text = "goes where this model cannot follow"; break;
+    }
+    if (!outcome.sources.empty()) {
+        const AddressRange& from = outcome.sources.front();
+        text += fmt::format(", with the source {}{}", frame::to_string(from.first),
+                            from.is_one_address() ? "" : "-" + frame::to_string(from.last));
+    }
+    if (!outcome.tracked) {
+        text += ", untracked";
+    } else if (outcome.zone != 0) {
+        text += fmt::format(", in zone {}", outcome.zone);
+    }
+    if (!outcome.doubts.empty()) {
+        text += fmt::format(" (not certain: {})", fmt::join(outcome.doubts, ", "));
+    }
+    return text;
+}
+
+}  // namespace pathproof::predict

@@ -1,0 +1,99 @@
+// Entries of conntrack held against the rules of now: where a flow is sent by its entry, and where it
+// would be sent were it new.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "harness/netfilter/entry.h"
+#include "harness/predict/simulator.h"
+
+namespace pathproof::predict {
+
+enum class Staleness : std::uint8_t {
+    kCurrent,           // the rules of now would do the same
+    kOtherDestination,  // they would send it elsewhere
+    kOtherSource,       // they would give it another source
+    kAddressGone,       // likewise, and its translated source is no address of this host any more
+    kUntracked,         // they would not track it
+    kOtherZone,         // its packets no longer meet the entry
+    kAnswersElsewhere,  // its answers meet another zone than the entry's
+    kOtherUser,  // a rule asks who owns the socket, and the entry was made by another than asks now
+    kNotDecided,
+};
+const char* name(Staleness staleness);  // "current", "other destination", ...
+
+struct StaleVerdict {
+    Staleness staleness = Staleness::kCurrent;
+    // The rule that the entry is at odds with; null: the lack of one.
+    const hazards::Rule* rule = nullptr;
+    std::string goes, would_go;  // "to 192.0.2.10:514", "to 10.79.0.5:514"
+    std::string why;             // of kNotDecided
+    bool stale() const {
+        return staleness != Staleness::kCurrent && staleness != Staleness::kNotDecided;
+    }
+};
+
+class StaleFinder {
+  public:
+    // Both must outlive it.
+    StaleFinder(const Simulator& simulator, Router& router)
+        : simulator_(simulator), router_(router) {}
+
+    // `user`: who owns the socket that sends now, where that is known. Answers for like entries are
+    // kept, so that a table of a million costs some thousand simulations.
+    StaleVerdict check(const netfilter::Entry& entry,
+                       std::optional<std::uint32_t> user = std::nullopt);
+
+    // The device by which packets from that address come, as the routes lead back to it; empty: the
+    // address is this host's own. Nothing: there is no way back.
+    std::optional<std::string> device_towards(const frame::IpAddress& source);
+
+    std::uint64_t simulations() const { return simulations_; }
+
+  private:
+    struct Known {
+        Region region;
+        std::vector<Outcome> outcomes;
+    };
+    struct Key {
+        frame::Endpoint destination;
+        std::string in;
+        std::uint32_t mark = 0;
+        std::uint16_t icmp = 0;
+        std::uint8_t protocol = 0;
+        bool any_device = false;
+        bool operator==(const Key&) const = default;
+    };
+    struct KeyHash {
+        std::size_t operator()(const Key& key) const;
+    };
+
+    const std::vector<Outcome>& outcomes_of(const netfilter::Tuple& tuple, const std::string& in,
+                                            bool any_device);
+    std::optional<Staleness> answers_elsewhere(const netfilter::Entry& entry);
+
+    const Simulator& simulator_;
+    Router& router_;
+    std::unordered_map<Key, std::vector<Known>, KeyHash> known_;
+    std::vector<Outcome> last_;  // of an answer that is not kept
+    struct Way {
+        frame::IpAddress first, last;
+        std::optional<std::string> device;
+    };
+    std::vector<Way> ways_;
+    std::uint64_t simulations_ = 0;
+};
+
+// The `conntrack -D` that removes this entry and no other.
+std::string delete_command(const netfilter::Entry& entry);
+// Seconds since the entry was made, where the kernel notes it (nf_conntrack_timestamp).
+std::optional<double> age_s(const netfilter::Entry& entry, std::int64_t now_ns);
+// "this entry is older than ...: it goes to A, a new flow would go to B".
+std::string sentence_of(const netfilter::Entry& entry, const StaleVerdict& verdict,
+                        std::int64_t now_ns);
+
+}  // namespace pathproof::predict

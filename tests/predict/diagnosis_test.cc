@@ -1,0 +1,121 @@
+#include "harness/predict/diagnosis.h"
+
+#include "tests/predict/fixture.h"
+
+BOOST_AUTO_TEST_SUITE(predict_diagnosis)
+
+using namespace pathproof;
+using namespace pathproof::predict;
+using fixture::Host;
+
+namespace {
+
+constexpr const char* kFlow = "udp 10.1.0.5:4000 10.96.0.10:53";
+
+FlowSeen seen_of(Host& host, std::uint64_t in, std::uint64_t out, std::uint64_t answers) {
+    return {.tuple = *netfilter::parse_flow({kFlow}),
+            .forth_in = in,
+            .forth_out = out,
+            .back_in = answers,
+            .back_out = answers,
+            .outcomes = host.simulate(kFlow)};
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(an_answered_flow_is_healthy_whatever_the_rules_say) {
+    Host host("*filter\n:FORWARD DROP [0:0]\nCOMMIT\n");
+    const auto diagnosis = diagnose(seen_of(host, 10, 10, 10), 0);
+    BOOST_TEST((diagnosis.health == Health::kHealthy));
+    BOOST_TEST(diagnosis.cause.empty());
+}
+
+BOOST_AUTO_TEST_CASE(a_drop_is_named_by_its_rule_or_policy) {
+    Host rule(
+        "*filter\n:FORWARD ACCEPT [0:0]\n-A FORWARD -p udp -m udp --dport 53 -j DROP\nCOMMIT\n");
+    const auto by_rule = diagnose(seen_of(rule, 10, 0, 0), 0);
+    BOOST_TEST(by_rule.cause == "dropped-by-rule");
+    BOOST_TEST(by_rule.text.find("-A FORWARD -p udp -m udp --dport 53 -j DROP") !=
+               std::string::npos);
+    Host policy("*filter\n:FORWARD DROP [0:0]\nCOMMIT\n");
+    const auto by_policy = diagnose(seen_of(policy, 10, 0, 0), 0);
+    BOOST_TEST(by_policy.cause == "dropped-by-policy");
+    BOOST_TEST(by_policy.remedy ==
+               "iptables -t filter -I FORWARD -s 10.1.0.5 -d 10.96.0.10 -j ACCEPT");
+}
+
+// A rule that packets were seen to pass is not accused.
+BOOST_AUTO_TEST_CASE(a_drop_that_packets_pass_is_none) {
+    Host host("*filter\n:FORWARD DROP [0:0]\nCOMMIT\n");
+    const auto diagnosis = diagnose(seen_of(host, 10, 10, 0), 0);
+    BOOST_TEST((diagnosis.health == Health::kNotDecided));
+}
+
+BOOST_AUTO_TEST_CASE(one_direction_only_is_said) {
+    Host host("");
+    const auto diagnosis = diagnose(seen_of(host, 10, 10, 0), 0);
+    BOOST_TEST((diagnosis.health == Health::kNotDecided));
+    BOOST_TEST(diagnosis.text.find("only one direction passes here") != std::string::npos);
+}
+
+BOOST_AUTO_TEST_CASE(a_neighbour_that_does_not_answer_is_named_with_the_rule_that_chose_it) {
+    Host host(
+        "*nat\n:PREROUTING ACCEPT [0:0]\n-A PREROUTING -p udp -j DNAT --to-destination "
+        "10.2.0.7\n-A "
+        "PREROUTING -p udp -j DNAT --to-destination 10.2.0.8\nCOMMIT\n");
+    FlowSeen seen = seen_of(host, 5, 0, 0);
+    seen.neighbour = Neighbour{*frame::parse_ip("10.2.0.7"), "s0", "FAILED"};
+    Host without(
+        "*nat\n:PREROUTING ACCEPT [0:0]\n-A PREROUTING -p udp -j DNAT --to-destination "
+        "10.2.0.8\nCOMMIT\n");
+    seen.without_rule = without.simulate(kFlow);
+    const auto diagnosis = diagnose(seen, 0);
+    BOOST_TEST(diagnosis.cause == "no-neighbour");
+    BOOST_TEST(diagnosis.text.find("10.2.0.8") != std::string::npos);
+    BOOST_TEST(diagnosis.remedy == "iptables -t nat -D PREROUTING 1");
+    seen.neighbour->state = "REACHABLE";
+    BOOST_TEST(diagnose(seen, 0).cause.empty());
+}
+
+BOOST_AUTO_TEST_CASE(answers_from_another_port_are_told_and_the_helper_is_named) {
+    Host host("");
+    FlowSeen seen = seen_of(host, 3, 3, 0);
+    seen.tuple.destination.port = 69;
+    seen.stray_answers = 4;
+    seen.stray_port = 40111;
+    const auto diagnosis = diagnose(seen, 0);
+    BOOST_TEST(diagnosis.cause == "answers-from-another-port");
+    BOOST_TEST(diagnosis.remedy ==
+               "iptables -t raw -A PREROUTING -p udp --dport 69 -j CT --helper tftp");
+}
+
+BOOST_AUTO_TEST_CASE(sockets_are_read_and_matched) {
+    const auto sockets = parse_sockets(
+        "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  "
+        "timeout\n"
+        "  10: 0100007F:3AD5 00000000:0000 07 00000000:00000000 00:00000000 00000000  1337 0 99\n"
+        "  11: 00000000:0035 00000000:0000 07 00000000:00000000 00:00000000 00000000     0 0 98\n"
+        "  12: 00000000000000000000000000000000:0050 00000000000000000000000000000000:0000 0A "
+        "00000000:00000000 00:00000000 00000000     5 0 97\nnonsense\n");
+    BOOST_REQUIRE_EQUAL(sockets.size(), 3U);
+    BOOST_TEST(sockets[0].local.port == 15061);
+    BOOST_TEST(frame::to_string(sockets[0].local.address) == "127.0.0.1");
+    BOOST_TEST(sockets[0].user == 1337U);
+    const auto tuple = *netfilter::parse_flow({kFlow});
+    BOOST_TEST(takes(sockets, tuple, *frame::parse_endpoint("10.1.0.1:53")));
+    BOOST_TEST(!takes(sockets, tuple, *frame::parse_endpoint("10.1.0.1:15061")));
+    BOOST_TEST(takes(sockets, *netfilter::parse_flow({"tcp 10.1.0.5:4000 10.1.0.1:80"}),
+                     *frame::parse_endpoint("10.1.0.1:80")));
+    BOOST_TEST(owner_of(sockets, *frame::parse_endpoint("127.0.0.1:15061")).value_or(0) == 1337U);
+}
+
+BOOST_AUTO_TEST_CASE(a_neighbour_is_read) {
+    const auto address = *frame::parse_ip("10.2.0.7");
+    const auto found = parse_neighbour(R"([{"dst":"10.2.0.7","state":["FAILED"]}])", address, "s0");
+    BOOST_REQUIRE(found);
+    BOOST_TEST(found->state == "FAILED");
+    BOOST_TEST(parse_neighbour("[]", address, "s0")->state.empty());
+    BOOST_TEST(!parse_neighbour("{", address, "s0"));
+}
+
+BOOST_AUTO_TEST_SUITE_END()
