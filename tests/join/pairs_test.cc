@@ -4,7 +4,6 @@
 #include <netinet/in.h>
 
 #include <boost/test/unit_test.hpp>
-#include <optional>
 
 using namespace pathproof;
 using join::Fate;
@@ -323,30 +322,4 @@ BOOST_AUTO_TEST_CASE(a_right_answer_after_the_timeout_came_by_a_slow_path) {
     const auto found = bench.join();
     BOOST_TEST(found.count(Fate::kSlow) == 1u);
     BOOST_TEST(found.with(join::kLateOrWrong) == 1u);
-}
-
-// Where packets were followed, a counter of the host gives no query its cause.
-BOOST_AUTO_TEST_CASE(a_query_that_ended_elsewhere_is_not_called_refused) {
-    const auto lost_one = [](const std::optional<join::DutRecord::Dropped>& packet,
-                             const std::string& not_followed) {
-        Bench bench(kClientB);
-        bench.half(0, QueryState::kAnswered, kBackend1);
-        bench.half(1, QueryState::kNever, {});
-        bench.event(EventKind::kNew, kClientA, kBackend1, 0);
-        bench.dut.not_followed = not_followed;
-        if (packet) {
-            bench.dut.queries[kClientB].push_back(*packet);
-        }
-        return bench.join(452);
-    };
-    BOOST_TEST(lost_one({}, "no BTF").count(Fate::kDroppedAtInsertion) == 1U);
-    BOOST_TEST(lost_one({}, "").count(Fate::kUnexplained) == 1U);
-    const auto by_tc = lost_one({{.cause = "tc-ingress", .text = "by tc at ingress"}}, "");
-    BOOST_TEST(by_tc.count(Fate::kDropped) == 1U);
-    BOOST_TEST(by_tc.dropped.at("by tc at ingress") == 1U);
-    const auto refused = lost_one({{.cause = "insert-failed", .text = "by conntrack"}}, "");
-    BOOST_TEST(refused.count(Fate::kDroppedAtInsertion) == 1U);
-    BOOST_REQUIRE(refused.stories.size() == 1U);
-    BOOST_TEST(!refused.stories[0].winner.empty());
-    BOOST_TEST(lost_one({{.cause = "table-full", .text = "x"}}, "").count(Fate::kTableFull) == 1U);
 }
