@@ -61,7 +61,7 @@ namespace {
 // The words that cells have for it.
 std::string word_of(const std::string& cause, Link link) {
     static constexpr std::string_view kRules[] = {"rule", "reject", "netfilter"};
-    // What becomes of packets on their way to a device without a link.
+    // Ends of packets on their way to a device without a link.
     static constexpr std::string_view kDown[] = {"no-route", "neighbour", "device-down", "qdisc",
                                                  "device",   "no-reason", "held"};
     if (std::ranges::find(kRules, cause) != std::end(kRules)) {

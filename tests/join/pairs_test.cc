@@ -140,6 +140,22 @@ BOOST_AUTO_TEST_CASE(a_late_answer_is_joined_to_its_expired_entry) {
     BOOST_TEST(found.stories[0].event.find("expired unanswered") != std::string::npos);
 }
 
+// One packet of a pair meets the clash: 285 answers of 258 hidden entries is no account.
+BOOST_AUTO_TEST_CASE(a_hidden_entry_tells_of_one_answer) {
+    Bench bench;
+    for (const std::size_t member : {0U, 1U}) {
+        bench.half(member, QueryState::kWrongSource, kBackend2);
+        bench.answered_late(member, kBackend2, 1'500'000'000);
+    }
+    bench.event(EventKind::kNew, kClientA, kBackend1, 0);
+    bench.event(EventKind::kDestroy, kClientA, kBackend2, netfilter::status::kNatClash);
+    bench.answer_as_new_flow(kBackend2, kClientA);
+    const auto found = bench.join();
+    BOOST_TEST(found.count(Fate::kUntranslatedAnswer) == 1U);
+    BOOST_TEST(found.count(Fate::kUnexplained) == 1U);
+    BOOST_TEST(found.with(join::kHiddenEntry) == 1U);
+}
+
 BOOST_AUTO_TEST_CASE(a_misdelivered_answer_without_its_events_stays_unexplained) {
     Bench no_new_flow;
     no_new_flow.half(0, QueryState::kAnswered, kBackend1);
