@@ -52,7 +52,7 @@ constexpr HookCaller kHookCallers[] = {
     {"__dev_queue_xmit", "egress"},
 };
 
-// What a reason means, in a word for scripts and in one for people.
+// The meaning of a reason: a word for scripts, and one for people.
 struct Meaning {
     std::string_view reason;
     std::string_view cause;

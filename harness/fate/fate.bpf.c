@@ -665,7 +665,7 @@ int BPF_PROG(reset, struct sock* sk, struct sk_buff* skb) {
     return skb ? note(skb, FATE_RESET, 0) : 0;
 }
 
-// What NAT had made of the packet by its end.
+// Reads the packet's addresses and ports once more: NAT may have changed them by its end.
 static __noinline int read_last(struct fate_record* record, const unsigned char* at,
                                 const unsigned char* end) {
     struct parsed packet = {};

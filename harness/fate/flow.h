@@ -31,7 +31,7 @@ Result<Flow> parse_flow(const std::vector<std::string>& words);
 // "udp 10.0.0.5:40000 > 10.96.0.10:53"
 std::string to_string(const Flow& flow);
 
-// What the programs in the kernel compare.
+// The flow as the programs in the kernel compare it.
 fate_filter to_filter(const Flow& flow);
 
 }  // namespace pathproof::fate

@@ -91,7 +91,7 @@ std::uint32_t arguments_of(const btf& types, const std::string& tracepoint) {
     return type == nullptr || btf_vlen(type) == 0 ? 0 : btf_vlen(type) - 1;
 }
 
-// What is left untold where a kernel has no such tracepoint.
+// A tracepoint, and the facts that stay unknown on a kernel without it.
 struct Untold {
     std::string_view tracepoint;
     std::string_view text;
@@ -270,7 +270,7 @@ class KernelFollower final : public Follower {
         bpf_prog_test_run_opts(bpf_program__fd(programs_->progs.look_at_held), &run);
     }
 
-    // Those that are in no end yet.
+    // Takes the packets that are in no end yet.
     void take_held() {
         const int map = bpf_map__fd(programs_->maps.followed);
         __u64 key = 0, next = 0;

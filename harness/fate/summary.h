@@ -1,4 +1,4 @@
-// What became of the packets of a flow: plain values. One end a packet, said by the packet itself.
+// The ends of the packets of a flow: plain values, one end a packet.
 #pragma once
 
 #include <cstdint>
@@ -27,7 +27,7 @@ const char* name(Ending ending);  // "delivered", ...
 // Where and why a packet ended.
 struct End {
     Ending ending = Ending::kUnseen;
-    // Of kDropped, a word that scripts read: "rule", "insert-failed", "table-full", "tc-egress", ...
+    // A word that scripts read, for kDropped: "rule", "insert-failed", "table-full", "tc-egress", ...
     std::string cause;
     // In words: "by a rule or policy in hook forward".
     std::string text;

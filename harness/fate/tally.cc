@@ -26,7 +26,7 @@ void EndTally::add(const fate_record& record, const Names& names, std::int64_t t
     }
     ++fates_.ends[place->second].packets;
     ++fates_.packets;
-    // Those that were dropped are what is asked about: they are kept all the same.
+    // Dropped packets are kept all the same: they are asked about.
     if (fates_.each.size() >= most_packets_ &&
         fates_.ends[place->second].end.ending != Ending::kDropped) {
         ++fates_.not_kept;

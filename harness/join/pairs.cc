@@ -224,32 +224,6 @@ class Joiner {
         return false;
     }
 
-    // Where packets were followed: what the DUT dropped of this client and was not given to another query.
-    bool was_dropped_itself(const QueryRecord& record, QueryStory& story) {
-        const Endpoint client = plan_.client(record.pair, record.member);
-        const auto& dropped = record.server_saw == 0 ? dut_.queries : dut_.answers;
-        const auto found = dropped.find(client);
-        std::size_t& taken = taken_[{record.server_saw == 0, client}];
-        if (found == dropped.end() || taken >= found->second.size()) {
-            return false;
-        }
-        const DutRecord::Dropped& packet = found->second[taken++];
-        story.event = std::string(record.server_saw == 0 ? "this query was dropped "
-                                                         : "its answer was dropped ") +
-                      packet.text;
-        if (packet.cause == "insert-failed") {
-            story.fate = Fate::kDroppedAtInsertion;
-            const Event* winner = events_of(plan_.client(record.pair, 1u - record.member)).inserted;
-            story.winner = winner != nullptr ? describe(winner->entry) : "";
-        } else if (packet.cause == "table-full") {
-            story.fate = Fate::kTableFull;
-        } else {
-            story.fate = Fate::kDropped;
-            ++found_.dropped[packet.text];
-        }
-        return true;
-    }
-
     // The query never reached a server and got no entry of its own. The other half of its pair holds
     // the entry that it clashed with if that entry has the port which both would have kept;
     // --random-fully draws ports, and the drawn one of a packet that was dropped is told by nobody.
@@ -288,13 +262,6 @@ class Joiner {
     }
 
     void explain_loss(const QueryRecord& record, QueryStory& story) {
-        if (dut_.not_followed.empty()) {
-            if (!was_dropped_itself(record, story) && !in_outage(record, story) &&
-                record.server_saw != 0) {
-                was_flushed(record, record.server, story);
-            }
-            return;
-        }
         if (in_outage(record, story) || failed_insertion(record, story) ||
             (record.server_saw != 0 && was_flushed(record, record.server, story))) {
             return;
@@ -362,8 +329,6 @@ class Joiner {
     // Answers that conntrack took for new flows: their source is a backend, their destination a
     // client.
     std::map<Endpoint, std::vector<const Entry*>> new_towards_;
-    // Dropped packets that have told of a query, of queries (true) and answers.
-    std::map<std::pair<bool, Endpoint>, std::size_t> taken_;
     std::set<Endpoint> used_hidden_;        // clients whose hidden entry has told of an answer
     std::optional<std::int64_t> epoch_ns_;  // the run's time 0 in CLOCK_REALTIME
     // What the kernel counted and no query has been given yet.

@@ -47,14 +47,6 @@ struct DutRecord {
     std::string untraced = "not asked for";  // why `drops` holds nothing; empty when it does
     std::vector<drops::Outage> outages;      // of the devices that the pairs pass
     std::int64_t began_ns = 0;               // about the run's start (CLOCK_REALTIME)
-    // Queries and answers that the DUT dropped, packet by packet, by the client's endpoint. Where they were
-    // followed no counter of the host gives a query its cause.
-    struct Dropped {
-        std::string cause;  // "insert-failed", "tc-ingress": fate::End::cause
-        std::string text;   // "by tc at ingress"
-    };
-    std::map<frame::Endpoint, std::vector<Dropped>> queries, answers;
-    std::string not_followed = "not asked for";  // why they hold nothing; empty when they do
 
     std::uint64_t counter(const std::string& name) const { return netfilter::total(stats, name); }
     // conntrack throws entries out from 95 % on (nf_conntrack_max95 in its garbage collector).

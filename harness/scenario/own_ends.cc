@@ -36,18 +36,20 @@ OwnEnds own_ends(const Result<fate::Fates>& fates, fate::Direction direction) {
     ends.not_followed.clear();
     for (const fate::EndCount& count : fates->ends) {
         const fate::End& end = count.end;
-        if (count.direction != direction || end.ending != fate::Ending::kDropped ||
+        const bool held = end.ending == fate::Ending::kHeld;
+        if (count.direction != direction || (!held && end.ending != fate::Ending::kDropped) ||
             end.netns != fates->netns || end.cause == "xdp") {
             continue;
         }
         const std::string text =
-            fmt::format("dropped {}{}", end.text,
+            fmt::format("{} {}{}", held ? "held" : "dropped", end.text,
                         end.device.empty() ? "" : fmt::format(", device {}", end.device));
         const auto known = std::ranges::find(ends.dropped, text, &OwnEnds::Kind::text);
         if (known != ends.dropped.end()) {
             known->packets += count.packets;
         } else {
-            ends.dropped.push_back({.cause = end.cause, .text = text, .packets = count.packets});
+            ends.dropped.push_back(
+                {.cause = held ? "held" : end.cause, .text = text, .packets = count.packets});
         }
     }
     std::ranges::stable_sort(ends.dropped, std::greater(), &OwnEnds::Kind::packets);
@@ -59,9 +61,9 @@ namespace {
 // The words that cells have for it.
 std::string word_of(const std::string& cause, Link link) {
     static constexpr std::string_view kRules[] = {"rule", "reject", "netfilter"};
-    // What becomes of packets on their way to a device without a link.
-    static constexpr std::string_view kDown[] = {"no-route", "neighbour", "device-down",
-                                                 "qdisc",    "device",    "no-reason"};
+    // Ends of packets on their way to a device without a link.
+    static constexpr std::string_view kDown[] = {"no-route", "neighbour", "device-down", "qdisc",
+                                                 "device",   "no-reason", "held"};
     if (std::ranges::find(kRules, cause) != std::end(kRules)) {
         return "rule-drop";
     }

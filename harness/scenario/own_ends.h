@@ -28,8 +28,8 @@ struct OwnEnds {
     std::uint64_t by(std::string_view cause) const;
 };
 
-// Packets of one direction that the agent's own namespace dropped, those aside that a device never took
-// in (XDP).
+// Packets of one direction that the agent's own namespace dropped, or still held on a queue ("held"), those
+// aside that a device never took in (XDP).
 OwnEnds own_ends(const Result<fate::Fates>& fates, fate::Direction direction);
 
 // Whether a device on the packets' way had no link for a time.

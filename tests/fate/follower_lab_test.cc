@@ -362,7 +362,7 @@ BOOST_AUTO_TEST_CASE(each_planted_packet_has_its_own_end_and_cause) {
     const std::uint64_t full = ended[7115]["dropped socket-full  in server"];
     BOOST_TEST(full > 0U);
     BOOST_TEST(full + ended[7115]["delivered   in server"] == 40U);
-    // What answers them is told apart from them.
+    // ICMP errors about them are told apart from them.
     std::uint64_t errors = 0;
     for (const fate::EndCount& count : fates.ends) {
         errors += count.direction == Direction::kError ? count.packets : 0;

@@ -45,11 +45,15 @@ BOOST_AUTO_TEST_CASE(only_what_this_host_dropped_in_this_direction_counts) {
 }
 
 BOOST_AUTO_TEST_CASE(a_link_that_was_down_is_the_cause_of_what_found_no_way_out) {
-    const fate::Fates fates{
-        .netns = "dut", .ends = {dropped("dut", "no-route", 2), dropped("dut", "tc-egress", 1)}};
+    fate::Fates fates{.netns = "dut",
+                      .ends = {dropped("dut", "no-route", 2), dropped("dut", "tc-egress", 1)}};
+    fates.ends.push_back(
+        {.end = {.ending = Ending::kHeld, .text = "for a neighbour", .netns = "dut"},
+         .packets = 4});
     const auto ends = own_ends(fates, Direction::kThere);
+    BOOST_TEST(ends.by("held") == 4U);
     BOOST_TEST(causes(ends, scenario::Link::kWasDown) == "link-down+tc-egress");
-    BOOST_TEST(causes(ends, scenario::Link::kWasUp) == "no-route+tc-egress");
+    BOOST_TEST(causes(ends, scenario::Link::kWasUp) == "held+no-route+tc-egress");
 }
 
 BOOST_AUTO_TEST_CASE(what_was_not_followed_whole_is_no_proof) {

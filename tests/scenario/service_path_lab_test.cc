@@ -394,8 +394,9 @@ BOOST_AUTO_TEST_CASE(endpoints_that_the_dut_rejects_by_another_rule_are_not_dead
     const Sprung run =
         spring({.arguments = {"repro", kEndpoint, "--cells", "dead.closed,control.all-alive"},
                 .plant = command("dut",
-                                 "iptables -A FORWARD -p tcp -d 203.0.113.48/28 -j REJECT "
-                                 "--reject-with tcp-reset")});
+                                 "nft 'add table ip trap; add chain ip trap front { type filter "
+                                 "hook forward priority 0; }; add rule ip trap front ip daddr "
+                                 "203.0.113.48/28 tcp dport 8080 reject with tcp reset'")});
     BOOST_REQUIRE_MESSAGE(run.report.is_object(), run.log);
     const json& scenario = run.scenario(kEndpoint);
     BOOST_TEST(run.exit_status == 3);
@@ -450,29 +451,26 @@ BOOST_AUTO_TEST_CASE(new_flows_that_a_rule_drops_have_another_cause) {
          "rule-drop");
 }
 
-// The table is full, and the counter `drop` rises by the packets of strangers; the new flows end before it.
+// The table is full, and the new flows end before they come to it.
 BOOST_AUTO_TEST_CASE(new_flows_that_end_before_a_full_table_have_another_cause) {
     const Sprung run = spring(
         {.arguments = {"repro", kTable, "--cells", "answered,control.half.answered"},
          .plant = [](Planter& lab) {
              lab.wait_for_step("answered");
              lab.in("dut",
-                    "nft 'add table netdev trap; add chain netdev trap in { type filter hook "
-                    "ingress device d0 priority 0; }; add rule netdev trap in meta l4proto udp th "
-                    "dport 9000 drop; add rule netdev trap in meta l4proto tcp th dport 9001 "
-                    "drop'");
-             while (lab.going_on()) {
-                 lab.try_in("server",
-                            "bash -c 'for i in {20001..20400}; do echo > "
-                            "/dev/udp/198.18.0.2/$i; done'");
-             }
+                    "nft 'add table netdev trap; add chain netdev trap front { type filter hook "
+                    "ingress device d0 priority 0; }; add rule netdev trap front meta l4proto udp "
+                    "th dport 9000 drop; add rule netdev trap front meta l4proto tcp th dport "
+                    "9001 drop'");
          }});
     BOOST_REQUIRE_MESSAGE(run.report.is_object(), run.log);
+    for (const std::string& trouble : run.troubles) {
+        BOOST_TEST(false, trouble);
+    }
     const json& scenario = run.scenario(kTable);
     BOOST_TEST(run.exit_status == 3);
     BOOST_TEST(scenario["verdict"] == "INCONCLUSIVE", scenario["headline"]);
     BOOST_TEST(cell_named(scenario, "answered")["cause"] == "rule-drop", scenario["headline"]);
-    BOOST_TEST(measure(cell_named(scenario, "answered"), "drop") > 0);
     nothing_false(scenario);
 }
 

@@ -9,14 +9,12 @@
 
 #include "dataplane/port/device_name.h"
 #include "dataplane/port/port_request.h"
-#include "harness/fate/flow.h"
 #include "harness/ports/open.h"
 #include "harness/process/json_text.h"
 #include "harness/process/netns.h"
 #include "harness/scenario/device_facts.h"
 #include "harness/scenario/first_error.h"
 #include "harness/scenario/measures.h"
-#include "harness/scenario/own_ends.h"
 
 namespace pathproof::scenario {
 namespace {
@@ -66,23 +64,6 @@ std::vector<std::string> objections_of(const pairs::PairPlan& plan, const judge:
 }
 
 }  // namespace
-
-// The packets that the DUT dropped, by the client.
-void take_drops(const Result<fate::Fates>& fates, join::DutRecord& dut) {
-    dut.not_followed = own_ends(fates, fate::Direction::kThere).not_followed;
-    if (!dut.not_followed.empty()) {
-        return;
-    }
-    for (const fate::Packet& packet : fates->each) {
-        const fate::End& end = fates->ends.at(packet.end).end;
-        if (end.ending != fate::Ending::kDropped || end.netns != fates->netns) {
-            continue;
-        }
-        const bool there = packet.direction == fate::Direction::kThere;
-        (there ? dut.queries[packet.source] : dut.answers[packet.last_destination])
-            .push_back({.cause = end.cause, .text = end.text});
-    }
-}
 
 struct NatBench::Run {
     pairs::PairPlan plan;
@@ -272,7 +253,6 @@ Result<MeasuredCell> NatBench::measure(const RaceCell& what, const pairs::PairPl
                                .early_drop = dut.counter("early_drop"),
                                .table = dut.table,
                                .untraced = dut.untraced,
-                               .not_followed = dut.not_followed,
                                .answer_p50_ns = report.latency.p50_ns,
                                .skew_p50_ns = report.departures.skew_p50_ns,
                                .late_departures = report.departures.late,
@@ -327,15 +307,10 @@ Status NatBench::record(const RaceCell& what, Look look, Run& run) {
     TRY(dut_->start_events({.protocol = IPPROTO_UDP}));
     if (look == Look::kAll) {
         TRY(dut_->start_path_watch());
-        TRY(dut_->start_fate(
-            {{.protocol = IPPROTO_UDP, .destination_port = run.plan.service.port}}));
     }
     auto report = tester_->run_pairs(run.plan, responder, run.capture);
     const auto after = dut_->conntrack_stats();
     const auto table = dut_->conntrack_table();
-    const auto fates = look == Look::kAll
-                           ? dut_->stop_fate()
-                           : Result<fate::Fates>({.not_followed = "not asked for in this cell"});
     auto seen = look == Look::kAll
                     ? dut_->stop_path_watch()
                     : Result<agent::PathEvents>({.untraced = "not asked for in this cell"});
@@ -355,7 +330,6 @@ Status NatBench::record(const RaceCell& what, Look look, Run& run) {
                .drops = std::move(seen->drops),
                .untraced = std::move(seen->untraced),
                .began_ns = seen->began_ns};
-    take_drops(fates, run.dut);
     const std::set<std::string> path{names().dut_client_devices[0], names().dut_client_devices[1],
                                      names().dut_server_device, names().vxlan};
     for (const drops::Outage& outage : seen->outages) {

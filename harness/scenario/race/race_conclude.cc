@@ -115,8 +115,8 @@ Clauses why(const RaceCell& what, const RaceValues& seen, bool others_only) {
     Clauses clauses;
     const auto count = [&](Fate fate) { return found.count(fate); };
     const std::uint64_t insertion = others_only ? 0 : count(Fate::kDroppedAtInsertion);
-    tell_count(clauses, insertion, "{} dropped at insertion (insert_failed rose by {}{})",
-               seen.insert_failed, seen.not_followed.empty() ? "" : "; by counters, not by packet");
+    tell_count(clauses, insertion, "{} dropped at insertion (insert_failed rose by {})",
+               seen.insert_failed);
     const bool expiry_too = !others_only || what.race == Race::kSnatCollision;
     const std::uint64_t expiry = expiry_too ? count(Fate::kUntranslatedAnswer) : 0;
     tell_count(clauses, expiry,

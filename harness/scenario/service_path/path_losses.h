@@ -53,10 +53,10 @@ struct WatchedPath {
 Result<WatchedPath> watch_path(NatPathHosts& hosts, std::uint16_t port,
                                const std::function<Status()>& send);
 
-// Of packets that a scenario's own failure does not explain, a cause and a clause. Where they were followed
-// it is that of their own ends (fate::End::cause, several with + between), and "lost" for those that have
-// none. Else "link-down", "rule-drop", "insert-failed", "table-full" or "lost" by the DUT's counters, and
-// the clause says so.
+// A cause and a clause for packets that a scenario's own failure does not explain. Where they were followed
+// the cause is that of their own ends (several with + between), and "lost" where some have none. Else it is
+// "link-down", "rule-drop", "insert-failed", "table-full" or "lost" by the DUT's counters, and the clause
+// says so.
 struct OtherCause {
     std::string cause;
     std::string clause;

@@ -56,8 +56,8 @@ struct EndpointValues {
     std::vector<EndpointTally> endpoints;
     std::uint64_t ends[kConnectEnds] = {};
     std::uint64_t failed_without_entry = 0;  // that neither an entry nor an event names
-    // Of the failed ones those whose packets ended on the DUT, by what no dead endpoint does; the causes of
-    // these, and what dropped them.
+    // Failed connects whose SYN the DUT dropped, for something else than the state of its endpoint; the
+    // causes, and the words for them.
     std::uint64_t stopped = 0;
     std::string stopped_by, stopped_how;
     std::string not_followed = "packets were not followed";  // why that is not known; empty: it is
