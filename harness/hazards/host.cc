@@ -117,14 +117,15 @@ Packet packet_of(const Rule& rule) {
 }
 
 Evidence evidence_of(const Rule& rule) {
-    const bool is_native = rule.origin == Origin::kNftables;
-    return {
-        fmt::format("{} {} {}, {}, {}{}", rule.table, rule.chain,
-                    is_native && rule.handle != 0 ? fmt::format("handle {}", rule.handle)
-                                                  : fmt::format("rule {}", rule.number),
-                    rule.family, name(rule.origin),
-                    !is_native && rule.handle != 0 ? fmt::format(", handle {}", rule.handle) : ""),
-        rule.text};
+    std::string place = rule.origin == Origin::kNftables && rule.handle != 0
+                            ? fmt::format("handle {}", rule.handle)
+                            : fmt::format("rule {}", rule.number);
+    if (rule.origin == Origin::kIptablesNft && rule.handle != 0) {
+        place += fmt::format(" (handle {})", rule.handle);
+    }
+    return {fmt::format("{} {} {}, {}, {}", rule.table, rule.chain, place, rule.family,
+                        name(rule.origin)),
+            rule.text};
 }
 
 Evidence evidence_of(const Chain& chain, std::string text) {

@@ -97,6 +97,8 @@ class FlowStory {
     FlowPackets packets() const;
     // As last known; the flow's translations are its own.
     const std::optional<netfilter::Entry>& entry() const { return entry_; }
+    // It was made while we watched: a packet has passed, whether it was seen or not.
+    bool began() const { return heard_begin_; }
     // By which the first packet of the flow came in; 0: none came in.
     std::uint32_t first_device() const { return first_device_; }
     // `drops`: what the kernel dropped in the namespace meanwhile; nothing where it cannot be read.

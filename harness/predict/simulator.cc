@@ -72,7 +72,9 @@ struct State {
     Packet packet;
     Outcome out;
     bool notrack = false;
+    bool has_template = false;  // of conntrack, with the zone
     bool past_tracking = false;
+    bool reroutes = false;  // a chain of OUTPUT that routes anew has changed the mark
     bool steps_certain = true;
 };
 
@@ -415,6 +417,26 @@ bool Outcome::has_doubt(std::string_view about) const {
     return contains(doubts, about);
 }
 
+// Rules that make the kernel track flows (nf_ct_netns_get()): an empty chain of NAT does not.
+bool asks_conntrack(const Rule& rule) {
+    const bool translates = rule.action == Action::kDnat || rule.action == Action::kSnat ||
+                            rule.action == Action::kMasquerade || rule.action == Action::kRedirect;
+    return translates ||
+           std::ranges::any_of(rule.conditions,
+                               [](const Condition& condition) {
+                                   return condition.field == Field::kState ||
+                                          condition.field == Field::kStatus ||
+                                          condition.field == Field::kDirection ||
+                                          condition.field == Field::kConnmark ||
+                                          condition.unknown.starts_with("ct ") ||
+                                          condition.unknown.starts_with("-m conn");
+                               }) ||
+           std::ranges::any_of(rule.effects, [](const Effect& effect) {
+               return effect.kind != Effect::Kind::kMark && effect.kind != Effect::Kind::kNotrack &&
+                      effect.kind != Effect::Kind::kUnknown;
+           });
+}
+
 struct Simulator::Compiled {
     struct CompiledRule {
         const Rule* rule = nullptr;
@@ -469,14 +491,7 @@ struct Simulator::Compiled {
             });
         });
         tracks = std::ranges::any_of(chains, [](const CompiledChain& chain) {
-            return chain.chain->type == "nat" ||
-                   std::ranges::any_of(chain.chain->rules, [](const Rule& rule) {
-                       return std::ranges::any_of(rule.conditions, [](const Condition& condition) {
-                           return condition.field == Field::kState ||
-                                  condition.field == Field::kStatus ||
-                                  condition.field == Field::kConnmark;
-                       });
-                   });
+            return std::ranges::any_of(chain.chain->rules, asks_conntrack);
         });
     }
 
@@ -783,13 +798,12 @@ class Simulator::Compiled::Walk {
         }
         state.packet.out = first.out;
         const frame::Endpoint before = state.packet.destination;
-        const std::uint32_t mark = state.packet.mark;
         std::vector<State> states;
         states.push_back(std::move(state));
         for (State& one : hook("output", std::move(states))) {
             RouteAnswer way = first;
             // ip_route_me_harder().
-            if (one.packet.destination.address != before.address || one.packet.mark != mark) {
+            if (one.packet.destination.address != before.address || one.reroutes) {
                 way = route(one);
             }
             if (way.kind != RouteAnswer::Kind::kLocal && way.kind != RouteAnswer::Kind::kOnward) {
@@ -850,6 +864,7 @@ class Simulator::Compiled::Walk {
             !state.packet.icmp ||
             contains(std::array{8, 13, 15, 17, 128}, static_cast<int>(state.packet.icmp->type));
         state.out.tracked = compiled_.tracks && !state.notrack;
+        state.out.taken_out = state.notrack;
         state.packet.state = !compiled_.tracks ? "invalid"
                              : state.notrack   ? "untracked"
                              : is_request      ? "new"
@@ -862,15 +877,25 @@ class Simulator::Compiled::Walk {
             if (base.nat || !wanted(base.priority)) {
                 continue;
             }
+            const bool routes_anew = is_rerouting(*compiled_.chains[base.chain].chain);
             std::vector<State> next;
             for (State& state : states) {
+                const std::uint32_t mark = state.packet.mark;
                 for (Left& left : through_base(base.chain, std::move(state))) {
+                    left.state.reroutes |= routes_anew && left.state.packet.mark != mark;
                     keep(std::move(left), base.chain, next);
                 }
             }
             states = std::move(next);
         }
         return states;
+    }
+
+    // nf_route_table_hook4(), ipt_mangle_out(): they compare the mark before and behind the chain.
+    static bool is_rerouting(const Chain& chain) {
+        return chain.hook == "output" &&
+               (chain.type == "route" ||
+                (chain.origin != Origin::kNftables && chain.table == "mangle"));
     }
 
     void keep(Left left, std::size_t chain, std::vector<State>& next) {
@@ -1039,7 +1064,7 @@ class Simulator::Compiled::Walk {
         const Rule& rule = *compiled.rule;
         state.out.steps.push_back({chain, &rule});
         for (const Effect& effect : rule.effects) {
-            take(effect, state);
+            take(effect, rule.origin, state);
         }
         if (!rule.unmodelled.empty()) {
             add_doubt(state.out, rule.unmodelled);
@@ -1086,7 +1111,24 @@ class Simulator::Compiled::Walk {
         }
     }
 
-    static void take(const Effect& effect, State& state) {
+    // What comes first holds (xt_ct_target(), notrack_tg(), nft_notrack_eval()), but that nftables' zone
+    // undoes a NOTRACK before it (nft_ct_set_zone_eval()).
+    static void take_zone(const Effect& effect, Origin origin, State& state) {
+        const bool held = state.has_template || (state.notrack && origin != Origin::kNftables);
+        if (state.past_tracking || held) {
+            return;
+        }
+        state.has_template = true;
+        state.notrack = false;
+        state.packet.state = "new";
+        if (effect.kind == Effect::Kind::kZone) {
+            state.out.zone = effect.zone;
+        } else {
+            state.out.zone_known = false;
+        }
+    }
+
+    static void take(const Effect& effect, Origin origin, State& state) {
         Packet& packet = state.packet;
         switch (effect.kind) {
             case Effect::Kind::kMark:
@@ -1103,13 +1145,12 @@ class Simulator::Compiled::Walk {
                     (packet.connmark & ~effect.cleared) ^ (packet.mark & effect.flipped);
                 return;
             case Effect::Kind::kZone:
-                state.out.zone = state.past_tracking ? state.out.zone : effect.zone;
-                return;
-            case Effect::Kind::kZoneOne:
-                state.out.zone_known = state.past_tracking && state.out.zone_known;
-                return;
+            case Effect::Kind::kZoneOne: return take_zone(effect, origin, state);
             case Effect::Kind::kNotrack:
-                state.notrack = state.notrack || !state.past_tracking;
+                if (!state.past_tracking && !state.has_template) {
+                    state.notrack = true;
+                    state.packet.state = "untracked";
+                }
                 return;
             case Effect::Kind::kUnknown: add_doubt(state.out, effect.text); return;
         }

@@ -41,7 +41,8 @@ struct Outcome {
     const hazards::Chain* by_chain = nullptr;  // of kDropped and kRejected
     const hazards::Rule* by_rule = nullptr;    // null: the policy
 
-    bool tracked = true;     // not taken out of conntrack
+    bool tracked = true;     // by conntrack
+    bool taken_out = false;  // not so for a rule that says so (NOTRACK)
     std::uint16_t zone = 0;  // of both directions
     bool zone_known = true;
     std::uint32_t mark = 0;

@@ -80,7 +80,7 @@ Staleness compare(const Entry& entry, const Outcome& outcome) {
     if (!past_destination_nat(outcome)) {
         return Staleness::kCurrent;
     }
-    if (!outcome.tracked) {
+    if (outcome.taken_out) {
         return Staleness::kUntracked;
     }
     const bool compares_zones =

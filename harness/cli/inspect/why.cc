@@ -4,6 +4,7 @@
 #include <netinet/in.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -253,6 +254,14 @@ class Why {
         predict::StaleFinder finder(*simulator_, *router_);
         const std::string in = device_of(finder, original);
         seen.sent_here = in.empty();
+        // A tap that followed its entry's translation came after its first packets: conntrack saw them.
+        std::uint64_t& asked = seen.sent_here ? seen.forth_out : seen.forth_in;
+        std::uint64_t& answered = seen.sent_here ? seen.back_in : seen.back_out;
+        if (story_->began() && !from_far) {
+            asked = std::max<std::uint64_t>(asked, 1);
+            const bool replied = seen.entry && seen_reply(*seen.entry);
+            answered = std::max<std::uint64_t>(answered, replied ? 1 : 0);
+        }
         const predict::Question question{
             .tuple = original, .in = in, .user = seen.sent_here ? user_ : std::nullopt};
         seen.outcomes = simulator_->simulate(question);
