@@ -556,7 +556,7 @@ class Comparing {
         judge_transport(same, in_wire);
     }
 
-    // Of a first fragment the checksum cannot be judged by itself: it has to have followed its
+    // The checksum of a first fragment cannot be judged by itself: it has to have followed its
     // addresses and ports, which was compared.
     void judge_fragment(bool same) {
         if (same && out_.fragment != Fragment::kWhole && !out_.cut) {

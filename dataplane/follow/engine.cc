@@ -195,7 +195,7 @@ void Follower::Engine::step(unsigned which, Record& record) {
     if (which == 0) {
         join_loosely(record);
     } else if (which == 1) {
-        // Of a stream a segment that looks like one before may be a retransmission.
+        // A segment of a stream that looks like one before may be a retransmission.
         if (record.packet.is_tcp_data()) {
             join_stream(record, true);
         }
@@ -257,7 +257,7 @@ bool Follower::Engine::pair_by(const Table& table, std::uint64_t key, Record& re
             return true;
         }
         int score = surety == Surety::kStrict ? 0 : 2 * likeness_of_flows(record, candidate);
-        // Of frames that are the same one that is not late is likelier.
+        // Among equal frames, one that is not late is likelier.
         score += std::abs(time_of(candidate) - now) <= options_.late_ns ? 1 : 0;
         if (best == nullptr || score > best_score) {
             best = &candidate;
@@ -425,7 +425,7 @@ void Follower::Engine::set_partner(Record& out, Record& in) {
     ++target->pins;
 }
 
-// What the frame became; both are whole, or segments of a stream that share bytes.
+// Compares a frame with the one that it became; both are whole, or segments that share bytes.
 void Follower::Engine::judge(Record& in, Record& out, Extent extent) {
     set_partner(out, in);
     Comparison comparison = compare(in.packet, out.packet, extent, options_.allowed);
@@ -755,7 +755,7 @@ void Follower::Engine::remove(Record& record) {
 }
 
 bool Follower::Engine::is_outside(const Record& record) const {
-    // What takes as long as the slowest frame so far would have come out behind the end.
+    // A frame that takes as long as the slowest one so far would have come out behind the end.
     constexpr std::int64_t kLeastNs = 2'000'000;
     const std::int64_t delay = std::clamp(outcome_.longest_delay_ns, kLeastNs, options_.late_ns);
     const OneSide& there = sides_[record.side == Side::kIn ? 1 : 0];
@@ -783,7 +783,7 @@ bool Follower::Engine::stays_on_links() const {
     return ends.any();
 }
 
-// What the device sends and takes by itself.
+// Frames that the device sends and takes by itself.
 bool Follower::Engine::is_local(const Record& record, bool sent) {
     if (!stays_on_links()) {
         return false;

@@ -432,7 +432,7 @@ bool Follower::Engine::make_datagram(Side side, Fragments& group) {
     datagram.order = pieces.front().record->order;
     datagram.virtual_datagram = true;
     for (const FragmentPiece& piece : pieces) {
-        // One that came out as it went in stands for itself.
+        // A fragment that came out as it went in stands for itself.
         if (piece.record->state == State::kPending) {
             datagram.members.push_back(piece.record);
             piece.record->datagram = &datagram;

@@ -33,7 +33,7 @@ struct Followed {
 Result<Followed> follow_files(const std::vector<std::string>& in,
                               const std::vector<std::string>& out, const FollowOptions& options);
 
-// What follows from it.
+// The verdict on it.
 enum class Arrival : std::uint8_t {
     kAllArrived,  // as is allowed
     kNot,

@@ -36,7 +36,7 @@ class Follower {
     void coming(Side side, std::int64_t time_ns);
     // No more frames of this side. `until_ns`: how long its capture ran on, if it says so.
     void end(Side side, std::int64_t until_ns);
-    // What became of all frames.
+    // Decides all frames that are left, and gives the counts.
     Outcome finish();
 
   private:

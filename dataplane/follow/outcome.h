@@ -1,4 +1,4 @@
-// What became of every frame, in counts that balance and findings that name and locate.
+// The fate of every frame, in counts that balance and findings that name and locate.
 #pragma once
 
 #include <array>

@@ -160,7 +160,7 @@ std::uint64_t digest_of_header(const Packet& packet) {
     return digest(Bytes(copy.data(), length), kThree);
 }
 
-// What of an ICMP error names the packet that it quotes, and survives translation: type, code, the
+// The parts of an ICMP error that survive translation and name the packet that it quotes: type, code, the
 // fourth word (MTU), and of the quote its length, identification, protocol and what follows the
 // transport's ports and checksums.
 std::uint64_t digest_of_error(const Packet& packet) {

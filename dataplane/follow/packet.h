@@ -81,7 +81,7 @@ struct Packet {
         return ip == frame::Network::kIpv4 ? bytes.subspan(network + 16, 4)
                                            : bytes.subspan(network + 24, 16);
     }
-    // Of the transport; kNowhere: there is none.
+    // The transport checksum field; kNowhere: there is none.
     std::uint32_t checksum_at() const;
     bool is_tcp_data() const;
 };

@@ -1,4 +1,4 @@
-// What a path may do to frames on their way, where the user says so.
+// Changes that a path may make to frames on their way, where the user says so.
 #pragma once
 
 #include <bitset>

@@ -563,7 +563,7 @@ BOOST_AUTO_TEST_CASE(frames_beyond_the_other_capture_are_outside) {
     Outcome outcome = follow::follow(made.in, out, {});
     BOOST_TEST(count(outcome, Class::kOutside) + count(outcome, Class::kMissing) == 10U);
     BOOST_TEST(count(outcome, Class::kOutside) >= 9U);
-    // What came out before the first one went in.
+    // Frames that came out before the first one went in.
     outcome = follow::follow(Frames(made.in.begin() + 10, made.in.end()), made.out, {});
     BOOST_TEST(outcome.totals[0].outside == 10U);
     BOOST_TEST(unknown(outcome) == 0U);

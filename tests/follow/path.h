@@ -19,7 +19,7 @@ struct TimedFrame {
 };
 using Frames = std::vector<TimedFrame>;
 
-// What became of `in`, whose counts balance.
+// Follows `in` to `out`, and checks that the counts balance.
 Outcome follow(const Frames& in, const Frames& out, const std::vector<std::string>& allow,
                const ReadLimits& limits = {});
 

@@ -90,7 +90,7 @@ class Path {
 
     const Namespace& router() const { return router_; }
 
-    // What verify says of the traffic's captures, and its exit code.
+    // Makes traffic, captures it on both sides and gives verify's JSON and exit code.
     json verify(const std::string& allow, int& exit_code) {
         std::filesystem::remove(folder_ / "ready");
         const std::string script = fmt::format(
