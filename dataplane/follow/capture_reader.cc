@@ -19,8 +19,8 @@ constexpr std::uint32_t kLongestBlock = 16 << 20;
 constexpr std::uint16_t kEthernet = 1;  // LINKTYPE_ETHERNET
 
 // draft-ietf-opsawg-pcap section 4, draft-ietf-opsawg-pcapng sections 4 and 10.
-constexpr std::uint32_t kMicroseconds = 0xa1b2c3d4;
-constexpr std::uint32_t kNanoseconds = 0xa1b23c4d;
+constexpr std::uint32_t kMagicMicroseconds = 0xa1b2c3d4;
+constexpr std::uint32_t kMagicNanoseconds = 0xa1b23c4d;
 constexpr std::uint32_t kSection = 0x0a0d0d0a;
 constexpr std::uint32_t kByteOrder = 0x1a2b3c4d;
 constexpr std::uint32_t kInterface = 1;
@@ -81,8 +81,8 @@ Status CaptureReader::read_header() {
     for (const bool swapped : {false, true}) {
         swapped_ = swapped;
         const std::uint32_t value = magic ? u32(here()) : 0;
-        if (value == kMicroseconds || value == kNanoseconds) {
-            nanoseconds_ = value == kNanoseconds;
+        if (value == kMagicMicroseconds || value == kMagicNanoseconds) {
+            nanoseconds_ = value == kMagicNanoseconds;
             return read_pcap_header();
         }
     }
@@ -236,19 +236,25 @@ Status CaptureReader::read_interface(frame::Bytes body) {
     return {};
 }
 
+// Times that no clock shows are brought into the range in which differences can be taken.
 std::int64_t CaptureReader::unix_ns(const CaptureInterface& interface, std::uint64_t ticks) const {
+    constexpr std::uint64_t kMostTicks = 4'000'000'000'000'000;  // microseconds: the year 2096
+    constexpr unsigned kMicroseconds = 6, kNanoseconds = 9;
     const unsigned power = interface.resolution & 0x7fu;
-    long double ns = static_cast<long double>(ticks);
+    if (interface.resolution == kMicroseconds && interface.offset_s == 0) {
+        return static_cast<std::int64_t>(std::min(ticks, kMostTicks) * 1000);
+    }
+    if (interface.resolution == kNanoseconds && interface.offset_s == 0) {
+        return static_cast<std::int64_t>(std::min(ticks, kMostTicks * 1000));
+    }
+    auto ns = static_cast<long double>(ticks);
     if ((interface.resolution & 0x80) != 0) {
         ns = std::ldexp(ns, -static_cast<int>(power)) * 1e9L;
-    } else if (power == 6) {
-        return static_cast<std::int64_t>(ticks * 1000 % (1ull << 62)) +
-               interface.offset_s % 1'000'000'000 * 1'000'000'000;
     } else {
         ns *= std::pow(10.0L, 9 - static_cast<int>(power));
     }
     ns += static_cast<long double>(interface.offset_s) * 1e9L;
-    return static_cast<std::int64_t>(std::clamp(ns, -4e18L, 4e18L));
+    return static_cast<std::int64_t>(std::clamp(ns, 0.0L, 4e18L));
 }
 
 void CaptureReader::read_statistics(frame::Bytes body) {
