@@ -18,6 +18,7 @@ void add_commands(CLI::App& app, Command& chosen) {
     add_respond(app, chosen);
     add_wire(app, chosen);
     add_search(app, chosen);
+    add_verify(app, chosen);
     add_lab(app, chosen);
     add_profile(app, chosen);
     app.add_subcommand("bench", "Measure pathproof beside the usual tools, in this run");

@@ -29,6 +29,7 @@ void add_generate(CLI::App& app, Command& chosen);
 void add_respond(CLI::App& app, Command& chosen);
 void add_wire(CLI::App& app, Command& chosen);
 void add_search(CLI::App& app, Command& chosen);
+void add_verify(CLI::App& app, Command& chosen);
 void add_inspect(CLI::App& app, Command& chosen);
 void add_offload(CLI::App& app, Command& chosen);
 void add_profile(CLI::App& app, Command& chosen);

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes the seeds of the fuzz targets frame_view, dns_message, stamp and capture_file into corpus/ beside this file.
+"""Writes the seeds of the fuzz targets frame_view, dns_message, stamp, capture_file and followed_capture into corpus/ beside this file.
 
 Each seed is a small valid message of one kind, so that mutations reach behind the first length checks.
 """
@@ -222,10 +222,41 @@ def fate_records():
     }
 
 
+def followed_captures():
+    def block(kind, body):
+        body += b"\0" * (-len(body) % 4)
+        size = struct.pack("<I", 12 + len(body))
+        return struct.pack("<I", kind) + size + body + size
+
+    def option(code, value):
+        return struct.pack("<HH", code, len(value)) + value + b"\0" * (-len(value) % 4)
+
+    def packet(number, frame):
+        head = struct.pack("<IIIII", number % 2, 0x60000, 1000 * number, len(frame), len(frame))
+        return block(6, head + frame)
+
+    head = (block(0x0a0d0d0a, struct.pack("<IHHq", 0x1a2b3c4d, 1, 0, -1)) +
+            block(1, struct.pack("<HHI", 1, 0, 0) + option(2, b"lan0") + option(9, b"\x09")) +
+            block(1, struct.pack("<HHI", 1, 0, 65535) + option(2, b"wan0") + option(14, bytes(8))))
+    statistics = block(5, struct.pack("<III", 0, 0x60000, 9000) + option(3, struct.pack("<II", 0x60000, 9000)) +
+                       option(5, struct.pack("<Q", 3)))
+    some = list(frames().values())
+    big = struct.pack(">IHHIIII", 0xa1b23c4d, 2, 4, 0, 0, 96, 1)
+    stream = [ethernet(0x0800, ipv4(6, tcp(IP4, bytes(range(n, n + 40))))) for n in range(4)]
+    return {
+        "pcapng": head + b"".join(packet(n, frame) for n, frame in enumerate(some[:12])) + statistics,
+        "pcapng-rest": head + b"".join(packet(n, frame) for n, frame in enumerate(some[12:])),
+        "big-endian-cut": big + b"".join(struct.pack(">IIII", 10, n, len(frame), len(frame) + 50) + frame
+                                         for n, frame in enumerate(some[:6])),
+        "stream": head + b"".join(packet(n, frame) for n, frame in enumerate(stream * 2)),
+    }
+
+
 def main():
     for target, seeds in (("frame_view", frames()), ("dns_message", messages()),
                           ("stamp", stamps()), ("capture_file", captures()),
-                          ("fate_record", fate_records())):
+                           ("fate_record", fate_records()),
+                           ("followed_capture", followed_captures())):
         folder = CORPUS / target
         folder.mkdir(parents=True, exist_ok=True)
         for seed, data in seeds.items():

@@ -1,0 +1,199 @@
+// Capture files: what is read, refused, and concluded from them.
+#include <unistd.h>
+
+#include <boost/test/unit_test.hpp>
+#include <filesystem>
+#include <fstream>
+
+#include "dataplane/follow/evidence_file.h"
+#include "dataplane/follow/followed_files.h"
+#include "tests/follow/path.h"
+#include "tests/load/capture_bytes.h"
+
+namespace pathproof::follow {
+namespace {
+
+namespace bytes = pathproof::load;
+
+class File {
+  public:
+    explicit File(const Octets& content) {
+        static int number = 0;
+        path_ = std::filesystem::temp_directory_path() /
+                fmt::format("pp-follow-{}-{}.pcap", getpid(), number++);
+        std::ofstream(path_, std::ios::binary)
+            .write(reinterpret_cast<const char*>(content.data()),
+                   static_cast<std::streamsize>(content.size()));
+    }
+    File(const File&) = delete;
+    File& operator=(const File&) = delete;
+    ~File() { std::filesystem::remove(path_); }
+    std::string path() const { return path_.string(); }
+
+  private:
+    std::filesystem::path path_;
+};
+
+Octets pcap_of(const Frames& frames) {
+    Octets file = bytes::pcap_file(bytes::kNanoseconds);
+    for (const TimedFrame& frame : frames) {
+        bytes::add_frame(file, static_cast<std::uint32_t>(frame.time_ns / 1'000'000'000),
+                         static_cast<std::uint32_t>(frame.time_ns % 1'000'000'000), frame.bytes);
+    }
+    return file;
+}
+
+// Interface statistics with so many drops (draft-ietf-opsawg-pcapng section 4.6).
+Octets statistics(std::uint64_t dropped) {
+    Octets block;
+    bytes::put32(block, 5);
+    bytes::put32(block, 40);
+    bytes::put32(block, 0);
+    bytes::put32(block, 0);
+    bytes::put32(block, 1);
+    bytes::put16(block, 5);
+    bytes::put16(block, 8);
+    bytes::put32(block, static_cast<std::uint32_t>(dropped));
+    bytes::put32(block, 0);
+    bytes::put32(block, 0);
+    bytes::put32(block, 40);
+    return block;
+}
+
+Octets pcapng_of(const Frames& frames, std::uint64_t dropped) {
+    Octets file = bytes::pcapng_file();
+    for (const TimedFrame& frame : frames) {
+        bytes::add_block(file, static_cast<std::uint64_t>(frame.time_ns / 1000), frame.bytes);
+    }
+    bytes::put(file, statistics(dropped));
+    return file;
+}
+
+Conclusion concluded(const Octets& in, const Octets& out,
+                     const std::vector<std::string>& allow = {}) {
+    const File a(in), b(out);
+    FollowOptions options;
+    for (const std::string& word : allow) {
+        options.allowed.set(bit(transformation(word).value()));
+    }
+    const auto followed = follow_files({a.path()}, {b.path()}, options);
+    BOOST_REQUIRE_MESSAGE(followed, (followed ? "" : followed.error().message));
+    return conclude(*followed);
+}
+
+std::string refusal(const Octets& in, const std::string& interface = "") {
+    const File a(in), b(bytes::pcap_file());
+    const auto followed = follow_files({a.path() + interface}, {b.path()}, {});
+    BOOST_REQUIRE(!followed);
+    BOOST_TEST(static_cast<int>(followed.error().code) == static_cast<int>(ErrorCode::kBadInput));
+    return followed.error().message;
+}
+
+Way healthy() {
+    return way(frame::Transport::kUdp, 100, 200, route, {"router"});
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(files_of_a_healthy_path_are_all_arrived) {
+    const Way made = healthy();
+    const Conclusion conclusion = concluded(pcap_of(made.in), pcapng_of(made.out, 0), {"router"});
+    BOOST_TEST((conclusion.arrival == Arrival::kAllArrived));
+    BOOST_TEST(conclusion.why.empty());
+    // Microseconds in one, nanoseconds in the other.
+    BOOST_TEST((concluded(pcap_of(made.in), pcap_of(made.out)).arrival == Arrival::kNot));
+}
+
+BOOST_AUTO_TEST_CASE(drops_of_the_capture_explain_as_many_as_they_are) {
+    Way made = healthy();
+    made.out.erase(made.out.begin() + 50, made.out.begin() + 60);
+    const auto arrival = [&](std::uint64_t dropped) {
+        return concluded(pcap_of(made.in), pcapng_of(made.out, dropped), {"router"}).arrival;
+    };
+    BOOST_TEST((arrival(0) == Arrival::kNot));
+    BOOST_TEST((arrival(9) == Arrival::kNot));
+    BOOST_TEST((arrival(10) == Arrival::kCannotTell));
+}
+
+BOOST_AUTO_TEST_CASE(the_border_of_time_is_no_loss_and_half_a_capture_no_verdict) {
+    const Way made = healthy();
+    const Frames late(made.out.begin() + 10, made.out.end());
+    BOOST_TEST(
+        (concluded(pcap_of(made.in), pcap_of(late), {"router"}).arrival == Arrival::kAllArrived));
+    const Frames half(made.out.begin(), made.out.begin() + 100);
+    BOOST_TEST(
+        (concluded(pcap_of(made.in), pcap_of(half), {"router"}).arrival == Arrival::kCannotTell));
+    BOOST_TEST((concluded(pcap_of({}), pcap_of({}), {}).arrival == Arrival::kCannotTell));
+}
+
+BOOST_AUTO_TEST_CASE(clocks_of_two_machines_are_brought_together) {
+    Way made = healthy();
+    for (TimedFrame& frame : made.out) {
+        frame.time_ns -= 3'600'000'000'000;
+    }
+    const File a(pcap_of(made.in)), b(pcap_of(made.out));
+    FollowOptions options;
+    options.allowed.set(bit(Transformation::kRouter));
+    const auto followed = follow_files({a.path()}, {b.path()}, options);
+    BOOST_TEST_REQUIRE(followed.has_value());
+    BOOST_TEST((conclude(*followed).arrival == Arrival::kAllArrived));
+    BOOST_TEST(followed->clock_offset_ns == -3'600'000'000'000 + 50'000);
+}
+
+BOOST_AUTO_TEST_CASE(files_that_cannot_be_read_are_refused_with_their_byte) {
+    const Octets file = pcap_of(healthy().in);
+    const auto has = [](const std::string& text, const std::string& part) {
+        BOOST_TEST_CONTEXT(text) {
+            BOOST_TEST(text.find(part) != std::string::npos);
+        }
+    };
+    has(refusal({}), "is empty");
+    has(refusal({1, 2, 3, 4, 5, 6}), "must be a pcap or pcapng file");
+    has(refusal({0x1f, 0x8b, 8, 0, 0, 0}), "it is compressed");
+    Octets cut = file;
+    cut.resize(cut.size() - 7);
+    has(refusal(cut), "behind frame 199: the file ends within a frame of 142 bytes");
+    cut.resize(30);
+    has(refusal(cut), "at byte 24, behind frame 0: the file ends within a frame's header");
+    Octets huge = file;
+    huge[24 + 11] = 0x7f;
+    has(refusal(huge), "cannot be");
+    Octets other = bytes::pcap_file(bytes::kMicroseconds, 101);
+    bytes::add_frame(other, 1, 0, Octets(60, 2));
+    has(refusal(other), "frame 1 is of link type 101; only Ethernet");
+    Octets ng = pcapng_of(healthy().in, 0);
+    Octets short_ng = ng;
+    short_ng.resize(short_ng.size() - 3);
+    has(refusal(short_ng), "the file ends within a block of 40 bytes");
+    has(refusal(ng, "@eth7"), "has no interface 'eth7'");
+    Octets wrong = ng;
+    wrong[wrong.size() - 4] = 0;
+    has(refusal(wrong), "a block whose two lengths differ");
+}
+
+BOOST_AUTO_TEST_CASE(evidence_can_be_read_again) {
+    const File file({});
+    Finding finding;
+    const Octets frame = render(spec_of(frame::Transport::kUdp, 33, 1));
+    finding.specimens.push_back({.in = {0, 7},
+                                 .out = {0, 8},
+                                 .text = "changed",
+                                 .in_bytes = frame,
+                                 .out_bytes = frame,
+                                 .in_ns = 1'700'000'000'123'456'789,
+                                 .out_ns = 1'700'000'000'123'500'000});
+    BOOST_TEST_REQUIRE(write_evidence(file.path(), finding, "about").has_value());
+    auto reader = CaptureReader::open(file.path());
+    BOOST_TEST_REQUIRE(reader.has_value());
+    CapturedFrame read;
+    BOOST_TEST_REQUIRE(reader->next(read).value());
+    BOOST_TEST(read.time_ns == 1'700'000'000'123'456'789);
+    BOOST_TEST(Octets(read.bytes.begin(), read.bytes.end()) == frame,
+               boost::test_tools::per_element());
+    BOOST_TEST_REQUIRE(reader->next(read).value());
+    BOOST_TEST(read.interface == 1U);
+    BOOST_TEST(!reader->next(read).value());
+    BOOST_TEST(reader->interfaces()[1].name == "out");
+}
+
+}  // namespace pathproof::follow

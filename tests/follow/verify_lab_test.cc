@@ -1,0 +1,191 @@
+#define BOOST_TEST_MODULE verify lab
+// `pathproof verify` on captures of a real path of this kernel: a router between two namespaces, as it
+// is and with faults that nftables plants.
+#include <signal.h>
+#include <unistd.h>
+
+#include <boost/test/unit_test.hpp>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "harness/process/program.h"
+#include "tests/netfilter/lab_namespace.h"
+#include "tests/netfilter/needs_root.h"
+
+using namespace pathproof;
+using netfilter::lab::Namespace;
+using nlohmann::json;
+
+namespace {
+
+// Serves and asks on port 5000: a TCP transfer each way, datagrams of many lengths, echoes of them.
+constexpr const char* kTraffic = R"(
+import os, socket, sys, threading, time
+def serve():
+    def one(c):
+        while c.recv(65536): pass
+        c.sendall(bytes(200000)); c.close()
+    def tcp():
+        s = socket.socket(); s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        s.bind(("", 5000)); s.listen(8); open(sys.argv[2], "w").close()
+        while True: threading.Thread(target=one, args=(s.accept()[0],), daemon=True).start()
+    u = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); u.bind(("", 5000))
+    threading.Thread(target=tcp, daemon=True).start()
+    while True:
+        d, a = u.recvfrom(65536); u.sendto(d[::-1], a)
+def ask(to):
+    for i in range(2):
+        s = socket.socket(); s.settimeout(10); s.connect((to, 5000))
+        s.sendall(os.urandom(300000) + bytes(100000)); s.shutdown(1)
+        while s.recv(65536): pass
+    us = [socket.socket(socket.AF_INET, socket.SOCK_DGRAM) for i in range(3)]
+    for i in range(300):
+        us[i % 3].sendto(os.urandom(16 + i * 37 % 1300), (to, 5000)); time.sleep(0.001)
+serve() if sys.argv[1] == "serve" else ask(sys.argv[2])
+)";
+
+class Folder {
+  public:
+    Folder() { std::filesystem::create_directories(path_); }
+    Folder(const Folder&) = delete;
+    Folder& operator=(const Folder&) = delete;
+    ~Folder() { std::filesystem::remove_all(path_); }
+    std::string operator/(const std::string& name) const { return (path_ / name).string(); }
+
+  private:
+    std::filesystem::path path_ =
+        std::filesystem::temp_directory_path() / fmt::format("pp-verify-{}", getpid());
+};
+
+// a - ra router rb - b; what crosses ra and rb is captured.
+class Path {
+  public:
+    // On one CPU: a sender that changes its CPU overtakes itself on veth.
+    explicit Path(bool masquerade) {
+        a_.run("ip link add e0 type veth peer name ra netns " + router_.name());
+        b_.run("ip link add e0 type veth peer name rb netns " + router_.name());
+        a_.run("ip address add 198.18.0.2/24 dev e0");
+        b_.run("ip address add 203.0.113.2/24 dev e0");
+        router_.run("ip address add 198.18.0.1/24 dev ra");
+        router_.run("ip address add 203.0.113.1/24 dev rb");
+        a_.run("ip link set e0 up");
+        b_.run("ip link set e0 up");
+        router_.run("ip link set ra up");
+        router_.run("ip link set rb up");
+        a_.run("ip route add default via 198.18.0.1");
+        b_.run("ip route add default via 203.0.113.1");
+        router_.run("sysctl -qw net.ipv4.ip_forward=1");
+        // Segments are cut in software where they leave, and merged again where they arrive.
+        router_.run("ethtool -K rb tso off gso off");
+        router_.run("nft add table ip lab");
+        if (masquerade) {
+            router_.run("nft add chain ip lab nat { type nat hook postrouting priority 100; }");
+            router_.run("nft add rule ip lab nat oifname rb masquerade");
+        }
+        router_.run("nft add chain ip lab mangle { type filter hook forward priority 0; }");
+        std::ofstream(folder_ / "traffic.py") << kTraffic;
+    }
+
+    const Namespace& router() const { return router_; }
+
+    // Makes traffic, captures it on both sides and gives verify's JSON and exit code.
+    json verify(const std::string& allow, int& exit_code) {
+        std::filesystem::remove(folder_ / "ready");
+        const std::string script = fmt::format(
+            "cd {0}\n"
+            "ip netns exec {1} tcpdump -Z root -B 16384 -U -w in.pcap -i ra 2>in.log & in=$!\n"
+            "ip netns exec {1} tcpdump -Z root -B 16384 -U -w out.pcap -i rb 2>out.log & out=$!\n"
+            "taskset -c 0 ip netns exec {2} python3 traffic.py serve ready & serve=$!\n"
+            "for i in $(seq 200); do\n"
+            "  [ -e ready ] && grep -q listening in.log && grep -q listening out.log && break\n"
+            "  sleep 0.05\n"
+            "done\n"
+            "ip netns exec {3} ping -q -c 5 -i 0.02 203.0.113.2\n"
+            "taskset -c 0 ip netns exec {3} timeout 20 python3 traffic.py ask 203.0.113.2\n"
+            "sleep 0.5; kill $in $out $serve; wait $in $out",
+            folder_ / "", router_.name(), b_.name(), a_.name());
+        const auto ran = process::run_program({"/bin/sh", "-c", script});
+        BOOST_REQUIRE_MESSAGE(ran, ran.error().message);
+        const auto said =
+            process::run_program({"/bin/sh", "-c",
+                                  fmt::format("exec {} verify --in {} --out {} --allow {} --json",
+                                              std::getenv("PATHPROOF"), folder_ / "in.pcap",
+                                              folder_ / "out.pcap", allow)});
+        BOOST_REQUIRE_MESSAGE(said, said.error().message);
+        exit_code = said->exit_status;
+        BOOST_REQUIRE_MESSAGE(said->out.starts_with('{'), said->err);
+        return json::parse(said->out);
+    }
+
+  private:
+    Folder folder_;
+    Namespace a_{"a"};
+    Namespace router_{"router"};
+    Namespace b_{"b"};
+};
+
+std::uint64_t count(const json& said, const std::string& one) {
+    return said["forward"]["classes"][one].get<std::uint64_t>() +
+           said["backward"]["classes"][one].get<std::uint64_t>();
+}
+
+bool names(const json& said, const std::string& text) {
+    for (const json& finding : said["findings"]) {
+        if (finding["text"].get<std::string>().find(text) != std::string::npos) {
+            return true;
+        }
+    }
+    return false;
+}
+
+constexpr const char* kAllowed = "router nat gso gro";
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(a_healthy_router_raises_no_alarm_and_what_is_not_allowed_is_named) {
+    Path path(true);
+    int code = -1;
+    const json said = path.verify(kAllowed, code);
+    BOOST_TEST_CONTEXT(said.dump(1)) {
+        BOOST_TEST(code == 0);
+        BOOST_TEST(said["findings"].empty());
+        BOOST_TEST(said["forward"]["sent"].get<int>() > 300);
+        BOOST_TEST(said["backward"]["sent"].get<int>() > 300);
+        BOOST_TEST(said["used"]["nat"].get<int>() > 300);
+        BOOST_TEST(said["used"]["gso"].get<int>() > 100);
+    }
+    const json strict = path.verify("router gso gro", code);
+    BOOST_TEST(code == 1);
+    BOOST_TEST(names(strict, "source address 198.18.0.2 became 203.0.113.1"));
+}
+
+BOOST_AUTO_TEST_CASE(faults_that_the_kernel_plants_are_found_and_named) {
+    struct Fault {
+        const char* rule;  // in the router's forward chain
+        bool masquerade;
+        const char* found_as;
+        const char* text;
+    };
+    const std::vector<Fault> faults = {
+        {"numgen inc mod 20 7 drop", true, "missing", "never came out"},
+        {"numgen inc mod 20 7 dup to 203.0.113.2 device rb", false, "doubled", "more than once"},
+        {"numgen inc mod 20 7 @th,160,8 set 0x5a", true, "damaged", "payload offset 12"},
+        {"ip dscp set ef", true, "changed", "ipv4.tos 0x00 became 0xb8"},
+        {"numgen inc mod 20 7 ip ttl set 5", true, "changed", "hop limit lowered by"},
+        {"udp checksum set 0", true, "changed", "taken off"},
+    };
+    for (const Fault& fault : faults) {
+        Path path(fault.masquerade);
+        path.router().run(std::string("nft add rule ip lab mangle oifname rb udp dport 5000 ") +
+                          fault.rule);
+        int code = -1;
+        const json said = path.verify(kAllowed, code);
+        BOOST_TEST_CONTEXT(fault.rule << "\n" << said.dump(1)) {
+            BOOST_TEST(code == 1);
+            BOOST_TEST(count(said, fault.found_as) > 0U);
+            BOOST_TEST(names(said, fault.text));
+        }
+    }
+}
