@@ -173,7 +173,7 @@ const std::vector<Planted>& planted() {
                   return work.super_frame && work.super_frames % 60 == 59 ? 1000 : 0;
               }},
          1,
-         {"stops sending", "each began with a super-frame", "the 60th", " off"},
+         {"stops sending", "each began with a super-frame", " off"},
          {"far end of this device's cable"},
          true},
         {"it stalls for half a second at every 900th frame",

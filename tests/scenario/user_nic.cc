@@ -238,7 +238,11 @@ void UserNic::transmit() {
         const bool super_frame = header.gso_type != VIRTIO_NET_HDR_GSO_NONE;
         const UserWork work{frame, super_frame, checksums_, super_frames_, frames_, last_};
         ++frames_;
-        if (now_ms() < stalled_until_ms_ || (fault_.loses && fault_.loses(work))) {
+        if (now_ms() < stalled_until_ms_) {
+            ++acted_;
+            continue;
+        }
+        if (fault_.loses && fault_.loses(work)) {
             super_frames_ += super_frame ? 1 : 0;
             ++acted_;
             continue;

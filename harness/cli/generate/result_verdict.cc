@@ -12,10 +12,12 @@ std::uint64_t GenerateResult::certain_harm() const {
     }
     const load::ClassTotals all = load::all_classes(report.intake);
     const judge::ReceiveTally& received = report.intake.received;
-    const std::uint64_t bad = wrong_on_purpose ? 0 : received.bad_checksum + all.damaged;
+    // Damaged are those among the unreadable ones of which the number could be told.
+    const std::uint64_t unreadable =
+        wrong_on_purpose ? received.malformed
+                         : std::max(received.bad_checksum + received.malformed, all.damaged);
     const bool frames = expects == load::IntakePlan::Expects::kFrames;
-    return bad + received.malformed + all.wrong + report.intake.wrong_quotes() +
-           (frames ? all.duplicates : 0);
+    return unreadable + all.wrong + report.intake.wrong_quotes() + (frames ? all.duplicates : 0);
 }
 
 bool GenerateResult::all_right() const {

@@ -302,6 +302,19 @@ Status find_faults(TruthBench& bench, const ProbeSet& set, truth::Way way, PathF
     return {};
 }
 
+// Rows that are received have not every kind and length of those that are sent: whether each plain
+// frame of these comes right the other way too.
+Result<bool> come_back_right(TruthBench& bench, const ProbeSet& set) {
+    const std::vector<Probe> plain = plain_probes(bench, set);
+    auto came = TRY(came_of(bench, set.maker, truth::Way::kToDevice, plain));
+    for (std::size_t i = 0; i < plain.size(); ++i) {
+        if (paired(plain[i], std::move(came[i])) != plain[i].intended) {
+            return false;
+        }
+    }
+    return true;
+}
+
 bool is_of_a_checksum(const std::string& reason) {
     return reason.find("CSUM") != std::string::npos || reason == "NO_SOCKET" ||
            reason == "OTHERHOST" || reason == "UNHANDLED_PROTO" || reason == "SKB_CONSUMED";
@@ -373,7 +386,10 @@ Status prove_path(TruthBench& bench, const ProbeSet& set, const truth::RowSettin
     path.drops = std::move(*drops);
     path.backlog = watch.backlog();
     const bool doubtful = !path.proven() || path.changed_at_first != 0;
-    if (!proven || !doubtful || path.to_tester.silent()) {
+    const bool back = TRY(!proven || path.to_tester.silent() || path.to_device.silent()
+                              ? Result<bool>(true)
+                              : come_back_right(bench, set));
+    if (!proven || (!doubtful && back) || path.to_tester.silent()) {
         return proven;
     }
     if (!path.to_tester.proven() || path.changed_at_first != 0) {
@@ -384,8 +400,14 @@ Status prove_path(TruthBench& bench, const ProbeSet& set, const truth::RowSettin
         path.to_tester.changed = path.changed_at_first;
         path.to_tester.right -= path.changed_at_first;
     }
-    if (!path.to_device.proven() && !path.to_device.silent()) {
+    if ((!path.to_device.proven() || !back) && !path.to_device.silent()) {
+        const std::size_t before = path.faults.size();
         TRY(find_faults(bench, set, truth::Way::kToDevice, path));
+        for (std::size_t i = before; i < path.faults.size() && path.to_device.proven(); ++i) {
+            // Of kinds that no row has that is received.
+            path.to_device.sent += path.faults[i].frames;
+            path.to_device.changed += path.faults[i].lost ? 0 : path.faults[i].frames;
+        }
     }
     if (!path.faults.empty()) {
         path.between = between(bench.device(), path);

@@ -57,13 +57,35 @@ const Probe* first_probe(const ProbeSet& set, std::size_t row) {
     return found == set.probes.end() ? nullptr : &*found;
 }
 
-// Rows that show the value, and rows in which nothing is wrong.
+// Whether a row's frames leave a checksum to the device under that setting, or their cutting.
+bool asks(const Row& row, const SettingOutcome& outcome, bool super_frames) {
+    if (super_frames && row.segmentation == matrix::Segmentation::kNone) {
+        return false;
+    }
+    for (const std::string& name : truth::features_used(row, outcome.taken.features)) {
+        const bool cuts = name == "tx-tcp-segmentation" || name == "tx-tcp6-segmentation" ||
+                          name == "tx-udp-segmentation";
+        const bool counts = super_frames ? cuts : name.starts_with("tx-checksum-");
+        if (counts && truth::is_on(outcome.taken.features, name)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+// Rows that show the value, and rows in which nothing is wrong; of work that the device does for all
+// that show it, rows that leave it to the device too.
 std::vector<Sample> samples_of(const ProbeSet& set, const TruthRun& run,
                                const SettingOutcome& outcome, const Defect& defect) {
+    const auto leaves_sum = [&](std::size_t number) {
+        return asks(set.matrix.rows[number], outcome, false);
+    };
+    const bool all_leave = std::ranges::all_of(defect.rows, leaves_sum);
     std::vector<Sample> samples;
     for (const auto& [number, row] : outcome.rows) {
         const bool wrong = contains(defect.rows, number);
-        const bool clean = row.seen(run.wire).findings.empty() && row.once.empty();
+        const bool comparable = !all_leave || leaves_sum(number);
+        const bool clean = comparable && row.seen(run.wire).findings.empty() && row.once.empty();
         const Probe* probe = first_probe(set, number);
         if (probe != nullptr && row.wire.probes != 0 && (wrong || clean)) {
             samples.push_back(truth::sample_of(set.matrix.rows[number], *probe, wrong));
@@ -152,21 +174,6 @@ bool is_on_wire(const Defect& defect, truth::WireKind wire) {
     const bool cable = wire == truth::WireKind::kCable;
     return !defect.specimen.wire.empty() &&
            (cable || defect.specimen.wire != defect.specimen.handed);
-}
-
-bool asks(const Row& row, const SettingOutcome& outcome, bool super_frames) {
-    if (super_frames && row.segmentation == matrix::Segmentation::kNone) {
-        return false;
-    }
-    for (const std::string& name : truth::features_used(row, outcome.taken.features)) {
-        const bool cuts = name == "tx-tcp-segmentation" || name == "tx-tcp6-segmentation" ||
-                          name == "tx-udp-segmentation";
-        const bool counts = super_frames ? cuts : name.starts_with("tx-checksum-");
-        if (counts && truth::is_on(outcome.taken.features, name)) {
-            return true;
-        }
-    }
-    return false;
 }
 
 // The work at which it stalls, as rows that leave it to the device.
