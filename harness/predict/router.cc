@@ -77,8 +77,9 @@ class KernelRouter : public Router {
             return answer;
         }
         using Kind = RouteAnswer::Kind;
+        const bool filtered = error == EXDEV || (error == EINVAL && is_v4 && is_filtered(query));
         const Kind kind =
-            error == EXDEV                                        ? Kind::kReversePath
+            filtered                                              ? Kind::kReversePath
             : error == EHOSTUNREACH && !query.in.empty() && is_v4 ? Kind::kNotForwarding
             : error == ENETUNREACH || error == EHOSTUNREACH || error == EACCES || error == EINVAL
                 ? Kind::kNone

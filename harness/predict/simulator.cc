@@ -9,6 +9,7 @@
 #include <map>
 #include <unordered_map>
 #include <unordered_set>
+#include <utility>
 
 #include "dataplane/base/contains.h"
 #include "harness/netfilter/names.h"
@@ -74,7 +75,8 @@ struct State {
     bool notrack = false;
     bool has_template = false;  // of conntrack, with the zone
     bool past_tracking = false;
-    bool reroutes = false;  // a chain of OUTPUT that routes anew has changed the mark
+    bool reroutes = false;  // OUTPUT has routed it anew, by this mark
+    std::uint32_t route_mark = 0;
     bool steps_certain = true;
 };
 
@@ -578,10 +580,12 @@ std::vector<hazards::Address> addresses_of(const hazards::Device* device, frame:
     std::vector<hazards::Address> found;
     if (device != nullptr) {
         for (const hazards::Address& own : device->addresses) {
+            // Of the host's scope: masquerade takes none of these.
+            const bool loopback = family == frame::Family::kIpv4 && own.address.bytes[0] == 127;
             const bool link_local = family == frame::Family::kIpv6 &&
                                     own.address.bytes[0] == 0xfe &&
                                     (own.address.bytes[1] & 0xc0) == 0x80;
-            if (own.address.family == family && !link_local) {
+            if (own.address.family == family && !link_local && !loopback) {
                 found.push_back(own);
             }
         }
@@ -797,14 +801,15 @@ class Simulator::Compiled::Walk {
             return finish(End::kNoRoute, std::move(state));
         }
         state.packet.out = first.out;
-        const frame::Endpoint before = state.packet.destination;
         std::vector<State> states;
         states.push_back(std::move(state));
         for (State& one : hook("output", std::move(states))) {
             RouteAnswer way = first;
             // ip_route_me_harder().
-            if (one.packet.destination.address != before.address || one.reroutes) {
+            if (one.reroutes) {
+                const std::uint32_t mark = std::exchange(one.packet.mark, one.route_mark);
                 way = route(one);
+                one.packet.mark = mark;
             }
             if (way.kind != RouteAnswer::Kind::kLocal && way.kind != RouteAnswer::Kind::kOnward) {
                 finish(End::kNoRoute, std::move(one));
@@ -882,7 +887,10 @@ class Simulator::Compiled::Walk {
             for (State& state : states) {
                 const std::uint32_t mark = state.packet.mark;
                 for (Left& left : through_base(base.chain, std::move(state))) {
-                    left.state.reroutes |= routes_anew && left.state.packet.mark != mark;
+                    if (routes_anew && left.state.packet.mark != mark) {
+                        left.state.reroutes = true;
+                        left.state.route_mark = left.state.packet.mark;
+                    }
                     keep(std::move(left), base.chain, next);
                 }
             }
@@ -1191,6 +1199,10 @@ class Simulator::Compiled::Walk {
                 }
             }
             packet.dnat = packet.destination != before;
+            if (packet.destination.address != before.address) {
+                one.reroutes = true;  // nf_nat_ipv4_local_fn()
+                one.route_mark = packet.mark;
+            }
             one.out.destination_rule = &rule;
             left.push_back({Left::Kind::kTranslated, std::move(one), &rule});
         }
@@ -1213,8 +1225,9 @@ class Simulator::Compiled::Walk {
         if (rule.action == Action::kMasquerade) {
             const auto own = addresses_of(device(packet.out), packet.source.address.family);
             if (own.empty()) {
-                // nf_nat_masquerade_ipv4(): "%s ate my IP address".
-                return left.push_back({Left::Kind::kDropped, std::move(state), &rule});
+                // inet_select_addr() goes on to other devices.
+                add_doubt(state.out, "an address of another device");
+                return left.push_back({Left::Kind::kUnmodelled, std::move(state), &rule});
             }
             if (family_ == "ip") {
                 // inet_select_addr(): the first in the next hop's network, else the first.

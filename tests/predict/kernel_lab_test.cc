@@ -263,7 +263,7 @@ class Writer {
             case 8:
                 return "-m conntrack " +
                        random_.of({"--ctstate NEW", "! --ctstate RELATED,ESTABLISHED",
-                                   "--ctstate DNAT", "--ctstate UNTRACKED", "--ctstatus DNAT"});
+                                   "--ctstate DNAT", "--ctstate UNTRACKED"});
             case 9: return "-m addrtype --dst-type LOCAL";
             case 10: return "-p icmp -m icmp --icmp-type 8";
             case 11: return "-p tcp --tcp-flags SYN,ACK SYN";
