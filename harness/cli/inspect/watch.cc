@@ -162,8 +162,9 @@ void add_watch(CLI::App& inspect, Command& chosen) {
     app->add_option("--events", command->kinds, "only these: new, update, destroy")
         ->delimiter(',')
         ->allow_extra_args(false);
-    app->add_option("--buffer-size", command->buffer_bytes,
-                    "bytes of the kernel's receive buffer (default 64 MiB; the kernel takes twice as much)")
+    app->add_option(
+           "--buffer-size", command->buffer_bytes,
+           "bytes of the kernel's receive buffer (default 64 MiB; the kernel takes twice as much)")
         ->check(CLI::Range(std::size_t{2048}, std::size_t{1} << 30));
     app->add_flag(
         "--no-state", command->no_state,
