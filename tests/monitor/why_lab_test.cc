@@ -205,15 +205,14 @@ BOOST_AUTO_TEST_CASE(an_answered_flow_is_healthy) {
     BOOST_TEST(answer.exit_status == 0);
 }
 
-// The entry was made before the rule that translates its flow.
+// The service has moved to another endpoint since the entry was made.
 BOOST_AUTO_TEST_CASE(an_entry_that_is_older_than_the_rule_is_named_and_removed_alone) {
     const Tracked lab;
-    lab.space.run("iptables -t nat -F");
     lab.timeout(120);
     lab.send(4000);
     lab.space.run(fmt::format(
-        "iptables -t nat -A OUTPUT -p udp -d {} --dport 53 -j DNAT --to-destination {}:53",
-        kService, kServer));
+        "iptables -t nat -R OUTPUT 1 -p udp -d {} --dport 53 -j DNAT --to-destination {}:53",
+        kService, kSecondServer));
     lab.send(4001);
     const auto stale = [&] {
         const auto said = process::run_program(
@@ -228,7 +227,7 @@ BOOST_AUTO_TEST_CASE(an_entry_that_is_older_than_the_rule_is_named_and_removed_a
     BOOST_TEST(status == 1);
     const json found = json::parse(out.substr(0, out.find('\n')));
     BOOST_TEST(found.at("staleness") == "other destination");
-    BOOST_TEST(found.at("would_go") == "to 198.18.7.2:53");
+    BOOST_TEST(found.at("would_go") == "to 198.18.7.3:53");
     lab.space.run({"sh", "-c", found.at("cure").get<std::string>()});
     BOOST_TEST(stale().first == 0);
     // The other flow's entry is still there.
