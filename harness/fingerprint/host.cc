@@ -156,6 +156,7 @@ constexpr std::string_view kPacketPathParameters[] = {
     "maxcpus",
     "mds",
     "mitigations",
+    "net.ifnames",
     "nohz",
     "nohz_full",
     "nopti",
