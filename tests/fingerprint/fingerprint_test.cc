@@ -85,6 +85,21 @@ BOOST_AUTO_TEST_CASE(facts_are_read_with_their_source) {
     BOOST_TEST(find(groups, "pathproof").value == "0.1.0");
 }
 
+BOOST_AUTO_TEST_CASE(of_the_kernels_command_line_stands_what_bears_on_packets) {
+    const Machine machine;
+    machine.put("/proc/cmdline",
+                "BOOT_IMAGE=/vmlinuz root=UUID=4711 iommu=pt secret=x isolcpus=2-3 quiet\n");
+    const auto line = [&] { return find(read_host(machine.root), "command line").value; };
+    BOOST_TEST(line() == "iommu=pt isolcpus=2-3 (4 parameters withheld; --serials shows all)");
+    machine.put("/proc/cmdline", "mitigations=off\n");
+    BOOST_TEST(line() == "mitigations=off");
+    machine.put("/proc/cmdline", "quiet\n");
+    BOOST_TEST(line() == "(1 parameter withheld; --serials shows all)");
+    machine.put("/proc/cmdline", "\n");
+    BOOST_TEST(line() == "(empty)");
+    BOOST_TEST(read_serials({}, machine.root).back().name == "kernel command line");
+}
+
 BOOST_AUTO_TEST_CASE(what_is_not_there_is_absent_and_never_guessed) {
     const Machine machine;
     const auto groups = read_environment({.pathproof_version = "0.1.0", .root = machine.root});
