@@ -19,7 +19,8 @@
 namespace pathproof::port {
 namespace {
 
-constexpr std::uint32_t kLongestFrame = 9728;  // a jumbo frame with tags
+// A super-frame that a virtual device hands over whole, as long as an mbuf takes it with its block.
+constexpr std::uint32_t kLongestFrame = 65'000;
 constexpr unsigned kBuffers = 15;  // a frame and its pcapng block, at most one each at a time
 
 using Pool = Owned<rte_mempool, rte_mempool_free>;

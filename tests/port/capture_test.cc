@@ -94,6 +94,19 @@ BOOST_AUTO_TEST_CASE(a_capture_is_read_by_tshark_frame_by_frame) {
     BOOST_TEST(output_of("capinfos " + path).find("two frames of a test") != std::string::npos);
 }
 
+BOOST_AUTO_TEST_CASE(a_super_frame_is_captured_whole) {
+    const Folder folder;
+    RingPort ring = RingPort::make("cap2");
+    auto super_frame = arp_request(7);
+    super_frame.resize(64'000, 0x5a);
+    const std::string path = (folder.path / "super.pcapng").string();
+    const Status written = write_capture(
+        path, "", std::vector<CapturedFrame>{{.port_id = ring.port.id(), .bytes = super_frame}});
+    BOOST_REQUIRE_MESSAGE(written, (written ? "" : written.error().message));
+    BOOST_TEST(output_of("tshark -r " + path + " -T fields -e frame.len -e frame.cap_len") ==
+               "64000\t64000\n");
+}
+
 BOOST_AUTO_TEST_CASE(a_capture_that_cannot_be_written_leaves_a_sentence_and_no_file) {
     const Folder folder;
     const Status nowhere = write_capture((folder.path / "no" / "where.pcapng").string(), "", {});
