@@ -156,26 +156,31 @@ std::optional<int> read_arguments(CLI::App& app, int count, const char* const* t
     if (const Status sound = check_arguments(argc, argv); !sound) {
         return complain(sound.error());
     }
+    const Typed typed = typed_command(app, argc, argv);
+    const auto refuse = [&](const std::string& sentence) {
+        const bool at_top = typed.words.empty() || !typed.unknown.empty();
+        fmt::print(stderr, "pathproof: {}\nTry 'pathproof {}--help'.\n", sentence,
+                   at_top ? "" : typed.words + " ");
+        return 2;
+    };
     try {
         app.parse(argc, argv);
     } catch (const CLI::Success& asked) {  // for help, for the version
+        if (!typed.unknown.empty()) {
+            return refuse(unknown_command(typed));
+        }
         std::ostringstream text;
         const int code = app.exit(asked, text, text);
         fmt::print("{}", text.str());
         return code;
     } catch (const CLI::ParseError& wrong) {
-        const Typed typed = typed_command(app, argc, argv);
-        const bool is_extra = dynamic_cast<const CLI::ExtrasError*>(&wrong) != nullptr;
+        // A word that is required is missing behind one that does not exist.
+        const bool may_be_extra = dynamic_cast<const CLI::ExtrasError*>(&wrong) != nullptr ||
+                                  dynamic_cast<const CLI::RequiredError*>(&wrong) != nullptr;
         std::string sentence = !typed.unknown.empty() ? unknown_command(typed)
-                               : is_extra             ? unexpected_word(app, typed)
+                               : may_be_extra         ? unexpected_word(app, typed)
                                                       : "";
-        if (sentence.empty()) {
-            sentence = fmt::format("{:.500}", wrong.what());
-        }
-        const bool at_top = typed.words.empty() || !typed.unknown.empty();
-        fmt::print(stderr, "pathproof: {}\nTry 'pathproof {}--help'.\n", sentence,
-                   at_top ? "" : typed.words + " ");
-        return 2;
+        return refuse(sentence.empty() ? fmt::format("{:.500}", wrong.what()) : sentence);
     }
     return {};
 }
