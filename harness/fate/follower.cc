@@ -295,8 +295,7 @@ class KernelFollower final : public Follower {
             }
         }
         std::ranges::sort(addresses);
-        const auto same = std::ranges::unique(addresses);
-        addresses.erase(same.begin(), same.end());
+        addresses.erase(std::unique(addresses.begin(), addresses.end()), addresses.end());
         drops::KernelSymbols symbols;
         symbols.learn(addresses);
         std::map<std::uint64_t, std::string> functions;

@@ -161,8 +161,7 @@ std::vector<std::string> contradictions(const ScenarioResult& scenario) {
     compare("the cause", scenario.cause, all, found);
     // A control is listed twice where a scenario copies it from its matrix.
     std::ranges::sort(found);
-    const auto same = std::ranges::unique(found);
-    found.erase(same.begin(), same.end());
+    found.erase(std::unique(found.begin(), found.end()), found.end());
     return found;
 }
 
