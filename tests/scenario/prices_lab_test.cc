@@ -55,6 +55,13 @@ void cost(const json& prices, const std::string& id, const std::string& wanted) 
     BOOST_TEST(row["verdict"] == wanted, row.dump());
 }
 
+// Where others take the CPU, the interval of a cost may reach zero.
+void costs_cpu_time(const json& prices, const std::string& id) {
+    const json row = row_of(prices["costs"], id);
+    BOOST_TEST((row["verdict"] == "costs" || row["verdict"] == "within noise"), row.dump());
+    BOOST_TEST(row["more"]["value"].get<double>() > 0, row.dump());
+}
+
 // A lookup with single-request takes one round trip more: the load's server answers after 20 ms.
 void one_round_trip_more(const json& prices) {
     cost(prices, "single-request/lookups/latency", "costs");
@@ -78,7 +85,7 @@ BOOST_AUTO_TEST_CASE(four_cures_show_what_they_break_and_cost) {
                120s);
     BOOST_TEST(made.run.exit_status == 3);  // of one control nothing is concluded
     const json& prices = made.report["prices"];
-    cost(prices, "bridge-nf/bridged-datagrams/cpu", "costs");
+    costs_cpu_time(prices, "bridge-nf/bridged-datagrams/cpu");
     effect(prices, "drop-invalid/asymmetric-route", "breaks");
     effect(prices, "be-liberal/asymmetric-route", "does not touch");
     effect(prices, "use-vc/dns-tcp-limit.resolver", "breaks");
@@ -111,7 +118,7 @@ BOOST_AUTO_TEST_CASE(all_of_the_table_shows_the_known_side_effects_and_is_kept) 
     effect(prices, "drop-invalid/long-lived-connection", "does not touch");
     effect(prices, "bridge-nf/snat-race", "does not apply");
     cost(prices, "tx-checksum-off/tunnel-transfer/throughput", "costs");
-    cost(prices, "bridge-nf/bridged-datagrams/cpu", "costs");
+    costs_cpu_time(prices, "bridge-nf/bridged-datagrams/cpu");
     one_round_trip_more(prices);
     BOOST_TEST(made.run.out.find("Side effects of `sysctl -w "
                                  "net.bridge.bridge-nf-call-iptables=1`") != std::string::npos);
