@@ -18,7 +18,7 @@ struct Change {
     bool damage = false;               // bytes of the payload
 };
 
-// Where a flow's frames go to: one place a flow, unless the path changes its mind.
+// The next hop and tunnel of a flow's frames: one for each flow, unless the path changes its mind.
 struct Egress {
     std::uint64_t flow = 0;
     std::uint32_t vni = 0;

@@ -440,6 +440,10 @@ void Follower::Engine::judge(Record& in, Record& out, Extent extent) {
         }
     }
     note(in, out, comparison);
+    note_delay(in, out);
+}
+
+void Follower::Engine::note_delay(Record& in, Record& out) {
     const std::int64_t delay = time_of(out) - time_of(in);
     outcome_.shortest_delay_ns =
         outcome_.any_pair ? std::min(outcome_.shortest_delay_ns, delay) : delay;

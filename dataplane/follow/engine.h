@@ -152,6 +152,8 @@ class Follower::Engine {
     void settle(Record& record, Direction direction);
     void judge(Record& in, Record& out, Extent extent);
     void note(Record& in, Record& out, const Comparison& comparison);
+    // Notes how long the frame was on its way, and marks it late beyond the limit.
+    void note_delay(Record& in, Record& out);
     void set_partner(Record& out, Record& in);
     void mark(Record& in, const Record* out, Class fault, const std::string& key,
               const std::string& text);

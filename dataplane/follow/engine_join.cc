@@ -25,7 +25,7 @@ bool is_udp(const Packet& packet) {
     return packet.protocol == IPPROTO_UDP;
 }
 
-// Where the part's bytes lie, by sequence numbers or by offsets into the datagram.
+// Returns the part's first byte: a sequence number, or an offset into the datagram.
 std::uint32_t start_of(const Record& record) {
     return is_udp(record.packet) ? 0 : record.packet.sequence;
 }
@@ -243,16 +243,7 @@ void Follower::Engine::link(Record& in, Record& out, Direction direction, std::u
              fmt::format("tcp.flags 0x{:02x} became 0x{:02x} at the end of the segment",
                          in.packet.flags, out.packet.flags));
     }
-    const std::int64_t delay = time_of(out) - time_of(in);
-    outcome_.shortest_delay_ns =
-        outcome_.any_pair ? std::min(outcome_.shortest_delay_ns, delay) : delay;
-    outcome_.longest_delay_ns =
-        outcome_.any_pair ? std::max(outcome_.longest_delay_ns, delay) : delay;
-    outcome_.any_pair = true;
-    if (delay > options_.late_ns) {
-        mark(in, &out, Class::kLate, "late",
-             fmt::format("came out {} ms later", delay / 1'000'000));
-    }
+    note_delay(in, out);
     for (Record* const record : {&in, &out}) {
         if (record->open.empty()) {
             settle(*record, direction);

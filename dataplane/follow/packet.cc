@@ -49,8 +49,8 @@ bool is_echo(const Packet& packet, std::uint8_t type) {
     return packet.ip == Network::kIpv4 ? type == 0 || type == 8 : type == 128 || type == 129;
 }
 
-// Where the frame's own content ends: bytes behind it are padding, as a sender or a tap leaves them
-// out or puts them there.
+// Returns the end of the frame's own content. Bytes behind it are padding, which a sender or a tap may
+// add or leave out.
 std::uint32_t content_end(const Packet& packet, std::uint32_t all) {
     constexpr std::uint16_t kFirstType = 1536;
     if (packet.ethertype < kFirstType && packet.network + packet.ethertype <= all) {

@@ -90,7 +90,7 @@ struct Packet {
 bool is_icmp_error(const Packet& packet);
 
 struct ReadLimits {
-    // So many bytes of the payload count in the digests, where a capture has a snap length.
+    // The digests cover this many bytes of the payload: fewer than all where a capture has a snap length.
     std::uint32_t payload_bytes = kNowhere;
 };
 

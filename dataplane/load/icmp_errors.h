@@ -42,7 +42,7 @@ struct IcmpErrorCount {
     std::uint64_t ours = 0;                           // that quote a packet of the run
     std::uint64_t wrong_quotes = 0;                   // of these: a field is not as it was sent
     std::array<std::uint64_t, kQuoteFields> wrong{};  // by field
-    // Of the first wrong quote: the field, what it says and what was sent.
+    // The first wrong quote: its field, the value in it and the value that was sent.
     std::string example;
     std::vector<std::uint8_t> frame = {};
 };
@@ -56,7 +56,7 @@ struct Quote {
 // `icmp`: from the ICMP header to the end of the packet. Nothing: too short, or no IP header.
 std::optional<Quote> read_quote(frame::Network network, frame::Bytes icmp);
 
-// What the sources send, as far as a quote shows it.
+// Judges quotes of ICMP errors against the packets that the sources send.
 class QuoteJudge {
   public:
     // Nothing for frames in an envelope: quotes are of the outer packet then.

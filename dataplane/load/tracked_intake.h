@@ -136,7 +136,7 @@ class TrackedIntake final : public Intake {
     // No allocation but for the first bad frames and anomalies.
     void take(std::span<rte_mbuf* const> burst, std::size_t port,
               std::uint64_t now_ns) noexcept override;
-    // Of a port at which nothing comes back: counts the ICMP errors among the frames.
+    // Counts the ICMP errors among frames of a port at which no answers come back.
     void listen(std::span<rte_mbuf* const> burst, std::size_t port) noexcept;
     const judge::ReceiveTally& received() const noexcept override { return totals().received; }
     // Different frames that came, with a wrong checksum too.

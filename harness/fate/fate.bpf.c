@@ -370,8 +370,8 @@ static __always_inline void remember_device(__u32 netns, const struct net_device
     bpf_map_update_elem(&devices, &key, &name, BPF_ANY);
 }
 
-// Where this CPU's copy of the kernel's per-CPU data lies, from the place that a value of a map has on
-// this CPU and for all of them. 0: not known.
+// Returns the offset of this CPU's copy of the kernel's per-CPU data, from the address of a map's value on
+// this CPU and its address for all CPUs. 0: not known.
 static __always_inline __u64 cpu_offset(void) {
     __u32 key = 0;
     volatile struct cpu_state* here = bpf_map_lookup_elem(&cpus, &key);

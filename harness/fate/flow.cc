@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "dataplane/base/number.h"
+#include "harness/netfilter/lookup.h"
 #include "harness/netfilter/names.h"
 
 namespace pathproof::fate {
@@ -67,17 +68,7 @@ void put(const std::optional<frame::IpAddress>& address, __u8 (&bytes)[16], __u8
 }  // namespace
 
 Result<Flow> parse_flow(const std::vector<std::string>& words) {
-    std::vector<std::string> parts;
-    for (const std::string& word : words) {
-        std::string part;
-        for (const char c : word + " ") {
-            if (c != ' ' && c != '>') {
-                part += c;
-            } else if (!part.empty()) {
-                parts.push_back(std::exchange(part, {}));
-            }
-        }
-    }
+    const std::vector<std::string> parts = netfilter::flow_words(words);
     if (parts.size() != 3) {
         return fail(ErrorCode::kBadInput,
                     "a flow is a protocol, a source and a destination, such as 'udp 10.0.0.5:40000 "

@@ -24,7 +24,7 @@ enum class Ending {
 ENUM_VALUES(Ending, 9)
 const char* name(Ending ending);  // "delivered", ...
 
-// Where and why a packet ended.
+// The place and the cause of a packet's end.
 struct End {
     Ending ending = Ending::kUnseen;
     // A word that scripts read, for kDropped: "rule", "insert-failed", "table-full", "tc-egress", ...

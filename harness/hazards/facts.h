@@ -38,7 +38,7 @@ struct Device {
     bool has_learned_address = false;  // of IPv6, by router advertisement
 };
 
-// Of the neighbour table (ARP, ND).
+// An entry of the neighbour table (ARP, ND).
 struct NeighbourEntry {
     frame::IpAddress address;
     std::string device;
@@ -80,9 +80,9 @@ struct Facts {
     std::vector<Route> routes;
     // Addresses that are the host's own: routes of type local.
     std::vector<AddressRange> locals;
-    // Where routes and routing rules begin and end: within none of them they tell addresses apart.
+    // Prefixes of routes and routing rules. Routing treats all addresses within the narrowest one alike.
     std::vector<AddressRange> prefixes;
-    // Of routing rules: sources that they ask for.
+    // Source prefixes of routing rules.
     std::vector<AddressRange> rule_sources;
     std::vector<NeighbourEntry> neighbours;
     // By the names of kHelped: entries of conntrack that have no answer.
@@ -100,13 +100,13 @@ Result<std::vector<Device>> parse_devices(std::string_view links, std::string_vi
                                           std::string_view fdb);
 // What `ip -j route show table all` printed; routes that lead to no device are left out.
 Result<std::vector<Route>> parse_routes(std::string_view text);
-// Of the same text: destinations of routes of type local, and those of all routes.
+// Read the same text: destinations of routes of type local, and destinations of all routes.
 Result<std::vector<AddressRange>> parse_locals(std::string_view text);
 Result<std::vector<AddressRange>> parse_prefixes(std::string_view text);
 // Prefixes that `ip -j rule show` printed: of sources and of destinations.
 Result<std::vector<AddressRange>> parse_rule_prefixes(std::string_view text);
 Result<std::vector<AddressRange>> parse_rule_sources(std::string_view text);
-// What `ip -j neigh show` printed.
+// Reads the output of `ip -j neigh show`.
 Result<std::vector<NeighbourEntry>> parse_neighbours(std::string_view text);
 // The services of /proc/net/ip_vs that have an address; other lines are passed over.
 std::vector<IpvsService> parse_ipvs(std::string_view text);

@@ -301,7 +301,7 @@ struct Reader {
                 effect.kind = option == "--save-mark" ? Effect::Kind::kConnFromMark
                                                       : Effect::Kind::kMarkFromConn;
             } else if (option == "--nfmask" || option == "--ctmask") {
-                // What is taken is masked by the one, what is cleared by the other.
+                // One option masks the bits that are taken, the other the bits that are cleared.
                 const bool taken =
                     (option == "--nfmask") == (effect.kind == Effect::Kind::kConnFromMark);
                 (taken ? effect.flipped : effect.cleared) = mark_of(next()).first;
@@ -428,7 +428,7 @@ std::uint64_t packets_of(std::string_view text) {
     return take_number<std::uint64_t>(text).value_or(0);
 }
 
-// Of the hooks that x_tables registers (enum nf_ip_hook_priorities).
+// Priorities of the hooks that x_tables registers (enum nf_ip_hook_priorities).
 int priority_of(const std::string& table, const std::string& chain) {
     return table == "raw"        ? -300
            : table == "mangle"   ? -150

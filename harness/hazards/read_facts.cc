@@ -208,7 +208,7 @@ class FactReader {
         append(facts_.rule_sources, parse_rule_sources(text.value_or("")));
     }
 
-    // What the same text has told another reader is no error here.
+    // Another reader of the same text has reported its errors: they are ignored here.
     static void append(std::vector<AddressRange>& all, Result<std::vector<AddressRange>> more) {
         if (more) {
             std::ranges::move(*more, std::back_inserter(all));

@@ -116,7 +116,7 @@ class FlowStory {
         bool heard = false;            // by an event
         std::optional<double> left_s;  // of its time-out
     };
-    // Of one device.
+    // Packets that one device saw.
     struct Seen {
         std::uint64_t forth_in = 0, forth_out = 0, back_in = 0, back_out = 0;
     };

@@ -28,7 +28,7 @@ Result<std::uint16_t> parse_echo_id(const std::string& word) {
 
 }  // namespace
 
-Result<Tuple> parse_flow(const std::vector<std::string>& words) {
+std::vector<std::string> flow_words(const std::vector<std::string>& words) {
     std::vector<std::string> parts;
     for (const std::string& word : words) {
         std::istringstream text(word);
@@ -38,6 +38,11 @@ Result<Tuple> parse_flow(const std::vector<std::string>& words) {
             }
         }
     }
+    return parts;
+}
+
+Result<Tuple> parse_flow(const std::vector<std::string>& words) {
+    const std::vector<std::string> parts = flow_words(words);
     const auto refuse = [&](const std::string& why) {
         return fail(ErrorCode::kBadInput,
                     "'{}' is no flow: {}; write 'udp 10.0.0.5:40000 10.96.0.10:53', 'tcp "

@@ -12,6 +12,8 @@
 
 namespace pathproof::netfilter {
 
+// Splits words such as {"udp 10.0.0.5:40000 > 10.96.0.10:53"} at blanks, without the ">".
+std::vector<std::string> flow_words(const std::vector<std::string>& words);
 // The flow of words such as {"udp", "10.0.0.5:40000", "10.96.0.10:53"}; a ">" between its ends is
 // passed over. ICMP has no ports: {"icmp", "10.0.0.5", "10.0.0.9", "id=7"} is that of an echo.
 Result<Tuple> parse_flow(const std::vector<std::string>& words);

@@ -14,7 +14,7 @@ namespace pathproof::predict {
 enum class Health : std::uint8_t { kHealthy, kCause, kNotDecided };
 const char* name(Health health);  // "healthy", "cause found", "not decided"
 
-// What `ip -j neigh show` told of the next hop.
+// The next hop's entry in `ip -j neigh show`.
 struct Neighbour {
     frame::IpAddress address;
     std::string device;
@@ -49,7 +49,7 @@ struct FlowSeen {
     std::vector<Outcome> outcomes;  // of a new flow
     std::optional<Neighbour> neighbour;
     std::optional<bool> socket_open;  // of a destination that is this host
-    // Where the flow would go without the rule that translates it.
+    // Outcomes without the rule that translates the flow.
     std::vector<Outcome> without_rule;
     // Answers from another port than the one that was asked, and the port of the last ones.
     std::uint64_t stray_answers = 0;

@@ -1,5 +1,5 @@
-// Where the kernel would send a packet: asked of the kernel itself (RTM_GETROUTE), which then uses its
-// tables, routing rules, reverse path filters and next hops as they are.
+// Routes asked of the kernel itself (RTM_GETROUTE), which uses its tables, routing rules, reverse path
+// filters and next hops as they are.
 #pragma once
 
 #include <cstdint>
@@ -45,7 +45,7 @@ class Router {
     virtual RouteAnswer find(const RouteQuery& query) = 0;
 };
 
-// Of a namespace (empty: the caller's).
+// A router that asks the kernel in a network namespace (empty: the caller's).
 Result<std::unique_ptr<Router>> kernel_router(const std::string& netns);
 
 }  // namespace pathproof::predict

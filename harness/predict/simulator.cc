@@ -13,6 +13,7 @@
 
 #include "dataplane/base/contains.h"
 #include "harness/netfilter/names.h"
+#include "harness/predict/condition.h"
 
 namespace pathproof::predict {
 namespace {
@@ -34,13 +35,6 @@ constexpr int kNatDestination = -100;
 constexpr int kNatSource = 100;
 constexpr unsigned kDeepest = 16;  // jumps: NFT_JUMP_STACK_SIZE
 constexpr std::size_t kMostSteps = 2'000'000;
-constexpr std::uint32_t kSyn = 0x02;
-
-enum class Match : std::uint8_t { kNo, kYes, kMaybe };
-
-Match of(bool matches) {
-    return matches ? Match::kYes : Match::kNo;
-}
 
 struct AddressHash {
     std::size_t operator()(const frame::IpAddress& address) const {
@@ -50,23 +44,6 @@ struct AddressHash {
         }
         return static_cast<std::size_t>(hash);
     }
-};
-
-struct Packet {
-    frame::Endpoint source, destination;
-    std::uint8_t protocol = 0;
-    std::string protocol_word;
-    std::optional<Tuple::Icmp> icmp;
-    std::string in = "", out = "";
-    bool any_in = false;
-    std::uint32_t mark = 0, connmark = 0;
-    std::string state = "invalid";  // before conntrack has seen it (nf_ct_get() gives nothing)
-    bool dnat = false, snat = false;
-    std::optional<std::uint32_t> user;
-    bool sent_here = false;  // the socket that owns it is on this host
-
-    bool has_ports() const { return netfilter::has_ports(protocol); }
-    bool operator==(const Packet&) const = default;
 };
 
 struct State {
@@ -80,308 +57,12 @@ struct State {
     bool steps_certain = true;
 };
 
-// What a base chain made of a state.
+// A state as a base chain left it.
 struct Left {
     enum class Kind : std::uint8_t { kAccepted, kDropped, kTranslated, kUnmodelled } kind;
     State state;
     const Rule* rule = nullptr;
 };
-
-bool is_device(const std::string& pattern, const std::string& device) {
-    if (pattern.ends_with('+') || pattern.ends_with('*')) {
-        return device.starts_with(pattern.substr(0, pattern.size() - 1));
-    }
-    return device == pattern;
-}
-
-bool is_in(const std::vector<std::pair<std::uint16_t, std::uint16_t>>& ranges, unsigned value) {
-    return std::ranges::any_of(
-        ranges, [&](const auto& range) { return range.first <= value && value <= range.second; });
-}
-
-// The packet's protocol in the words of rules: "udp", or its number.
-std::string word_of(std::uint8_t protocol) {
-    switch (protocol) {
-        case IPPROTO_TCP: return "tcp";
-        case IPPROTO_UDP: return "udp";
-        case IPPROTO_ICMP: return "icmp";
-        case IPPROTO_ICMPV6: return "icmpv6";
-        case IPPROTO_SCTP: return "sctp";
-        case IPPROTO_DCCP: return "dccp";
-        case IPPROTO_UDPLITE: return "udplite";
-        case IPPROTO_GRE: return "gre";
-        case IPPROTO_ESP: return "esp";
-        case IPPROTO_AH: return "ah";
-        default: return std::to_string(protocol);
-    }
-}
-
-// Where a source address or port is compared, the values for which the comparison ends alike stay.
-struct Narrow {
-    explicit Narrow(const Tuple& tuple)
-        : source(tuple.source), family(tuple.source.address.family) {}
-
-    void by(const frame::Endpoint& now, const std::vector<AddressRange>& ranges) {
-        if (now != source) {
-            return;  // a translated one: it does not depend on what it was
-        }
-        const auto holds = std::ranges::find_if(
-            ranges, [&](const AddressRange& range) { return range.contains(source.address); });
-        if (holds != ranges.end()) {
-            region.first_source = std::max(region.first_source, holds->first);
-            region.last_source = std::min(region.last_source, holds->last);
-            return;
-        }
-        for (const AddressRange& range : ranges) {
-            step_off(range);
-        }
-    }
-
-    void by_ports(const frame::Endpoint& now,
-                  const std::vector<std::pair<std::uint16_t, std::uint16_t>>& ranges) {
-        if (now != source) {
-            return;
-        }
-        const std::uint16_t port = source.port;
-        for (const auto& [first, last] : ranges) {
-            if (first <= port && port <= last) {
-                region.first_port = std::max(region.first_port, first);
-                region.last_port = std::min(region.last_port, last);
-            } else if (last < port) {
-                region.first_port =
-                    std::max(region.first_port, static_cast<std::uint16_t>(last + 1));
-            } else {
-                region.last_port =
-                    std::min(region.last_port, static_cast<std::uint16_t>(first - 1));
-            }
-        }
-    }
-
-    // All ranges at once: within one of them, and on one side of the others' ends.
-    void by_all(const frame::Endpoint& now, const std::vector<AddressRange>& ranges) {
-        if (now != source) {
-            return;
-        }
-        for (const AddressRange& range : ranges) {
-            if (range.contains(source.address)) {
-                region.first_source = std::max(region.first_source, range.first);
-                region.last_source = std::min(region.last_source, range.last);
-            } else {
-                step_off(range);
-            }
-        }
-    }
-
-    Region region;
-
-  private:
-    void step_off(const AddressRange& range) {
-        if (range.first.family != family) {
-            return;
-        }
-        if (range.last < source.address) {
-            region.first_source = std::max(region.first_source, next(range.last));
-        } else {
-            region.last_source = std::min(region.last_source, before(range.first));
-        }
-    }
-
-    static frame::IpAddress next(frame::IpAddress address) {
-        for (std::size_t i = address.size(); i-- > 0;) {
-            if (++address.bytes[i] != 0) {
-                break;
-            }
-        }
-        return address;
-    }
-    static frame::IpAddress before(frame::IpAddress address) {
-        for (std::size_t i = address.size(); i-- > 0;) {
-            if (address.bytes[i]-- != 0) {
-                break;
-            }
-        }
-        return address;
-    }
-
-    frame::Endpoint source;
-    frame::Family family;
-};
-
-using Locals = std::vector<AddressRange>;  // sorted, without overlaps
-
-bool is_in(const Locals& locals, const frame::IpAddress& address) {
-    const auto after = std::ranges::upper_bound(locals, address, {}, &AddressRange::first);
-    return after != locals.begin() && std::prev(after)->contains(address);
-}
-
-// What the type of an address is, as far as rules ask.
-Match of_type(const std::vector<std::string>& words, const frame::IpAddress& address,
-              const Locals& locals) {
-    const bool local = is_in(locals, address);
-    const bool multicast = address.family == frame::Family::kIpv4
-                               ? (address.bytes[0] & 0xf0) == 0xe0
-                               : address.bytes[0] == 0xff;
-    if (contains(words, "local") && local) {
-        return Match::kYes;
-    }
-    if (contains(words, "multicast") && multicast) {
-        return Match::kYes;
-    }
-    if (local || multicast) {
-        return Match::kNo;
-    }
-    // Unicast, broadcast, blackhole and others are told apart by routes.
-    const bool plain = std::ranges::all_of(
-        words, [](const std::string& word) { return word == "local" || word == "multicast"; });
-    return plain ? Match::kNo : Match::kMaybe;
-}
-
-Match match(const Condition& condition, const Packet& packet, const Locals& locals, Narrow& narrow);
-
-Match match_all(const std::vector<Condition>& conditions, const Packet& packet,
-                const Locals& locals, Narrow& narrow) {
-    Match all = Match::kYes;
-    for (const Condition& condition : conditions) {
-        const Match one = match(condition, packet, locals, narrow);
-        if (one == Match::kNo) {
-            return Match::kNo;
-        }
-        all = one == Match::kMaybe ? one : all;
-    }
-    return all;
-}
-
-Match address_match(const Condition& condition, const frame::IpAddress& address) {
-    return of(std::ranges::any_of(
-        condition.addresses, [&](const AddressRange& range) { return range.contains(address); }));
-}
-
-Match device_match(const Condition& condition, const std::string& device) {
-    return of(std::ranges::any_of(
-        condition.words, [&](const std::string& word) { return is_device(word, device); }));
-}
-
-Match plain_match(const Condition& condition, const Packet& packet, const Locals& locals,
-                  Narrow& narrow) {
-    if (!condition.set.empty()) {
-        return Match::kMaybe;
-    }
-    switch (condition.field) {
-        case Field::kSource:
-            narrow.by(packet.source, condition.addresses);
-            return address_match(condition, packet.source.address);
-        case Field::kDestination: return address_match(condition, packet.destination.address);
-        case Field::kProtocol: {
-            const std::string number = std::to_string(packet.protocol);
-            return of(contains(condition.words, packet.protocol_word) ||
-                      contains(condition.words, number) || contains(condition.words, "all"));
-        }
-        case Field::kSourcePort:
-            narrow.by_ports(packet.source, condition.ports);
-            return packet.has_ports() ? of(is_in(condition.ports, packet.source.port))
-                                      : Match::kMaybe;
-        case Field::kDestinationPort:
-            return packet.has_ports() ? of(is_in(condition.ports, packet.destination.port))
-                                      : Match::kMaybe;
-        case Field::kEitherPort:
-            narrow.by_ports(packet.source, condition.ports);
-            return packet.has_ports() ? of(is_in(condition.ports, packet.source.port) ||
-                                           is_in(condition.ports, packet.destination.port))
-                                      : Match::kMaybe;
-        case Field::kIn: return packet.any_in ? Match::kMaybe : device_match(condition, packet.in);
-        case Field::kOut: return device_match(condition, packet.out);
-        case Field::kMark: return of((packet.mark & condition.mask) == condition.mark);
-        case Field::kConnmark:
-            // Without an entry there is no mark, and the rule does not match whatever it asks.
-            return of((packet.connmark & condition.mask) == condition.mark);
-        case Field::kState:
-            if (packet.state.empty()) {
-                return Match::kMaybe;
-            }
-            return of(contains(condition.words, packet.state) ||
-                      (packet.dnat && contains(condition.words, "dnat")) ||
-                      (packet.snat && contains(condition.words, "snat")));
-        case Field::kStatus: {
-            const bool plain = std::ranges::all_of(condition.words, [](const std::string& word) {
-                return word == "dnat" || word == "snat";
-            });
-            const bool met = (packet.dnat && contains(condition.words, "dnat")) ||
-                             (packet.snat && contains(condition.words, "snat"));
-            return met ? Match::kYes : plain ? Match::kNo : Match::kMaybe;
-        }
-        case Field::kDirection:
-            return packet.state == "invalid" || packet.state == "untracked"
-                       ? Match::kMaybe
-                       : of(contains(condition.words, "original"));
-        case Field::kDestinationType:
-            return of_type(condition.words, packet.destination.address, locals);
-        case Field::kSourceType:
-            narrow.by_all(packet.source, locals);
-            return of_type(condition.words, packet.source.address, locals);
-        case Field::kFamily:
-            return of(contains(condition.words, packet.source.address.family == frame::Family::kIpv4
-                                                    ? "ipv4"
-                                                    : "ipv6"));
-        case Field::kIcmpType:
-            return packet.icmp ? of(is_in(condition.ports, packet.icmp->type)) : Match::kNo;
-        case Field::kIcmpCode:
-            return packet.icmp ? of(is_in(condition.ports, packet.icmp->code)) : Match::kNo;
-        case Field::kTcpFlags:
-            // A flow begins with a SYN.
-            return packet.protocol == IPPROTO_TCP ? of((kSyn & condition.mask) == condition.mark)
-                                                  : Match::kNo;
-        case Field::kUser: {
-            if (!packet.sent_here) {
-                return Match::kNo;  // nobody's socket here sent it
-            }
-            if (!packet.user) {
-                return Match::kMaybe;
-            }
-            const bool ranges = std::ranges::any_of(condition.words, [](const std::string& word) {
-                return word.find('-') != std::string::npos;
-            });
-            return ranges ? Match::kMaybe
-                          : of(contains(condition.words, std::to_string(*packet.user)));
-        }
-        case Field::kAlternatives: {
-            Match any = Match::kNo;
-            for (const auto& alternative : condition.alternatives) {
-                const Match one = match_all(alternative, packet, locals, narrow);
-                if (one == Match::kYes) {
-                    return one;
-                }
-                any = one == Match::kMaybe ? one : any;
-            }
-            return any;
-        }
-        case Field::kRandom:
-        case Field::kOther: return Match::kMaybe;
-    }
-    return Match::kMaybe;
-}
-
-Match match(const Condition& condition, const Packet& packet, const Locals& locals,
-            Narrow& narrow) {
-    const Match plain = plain_match(condition, packet, locals, narrow);
-    // The user of a packet that no socket here sent is not there: neither form matches.
-    if (condition.field == Field::kUser && !packet.sent_here) {
-        return Match::kNo;
-    }
-    return !condition.negated || plain == Match::kMaybe ? plain
-           : plain == Match::kYes                       ? Match::kNo
-                                                        : Match::kYes;
-}
-
-std::string doubt_of(const Condition& condition) {
-    return !condition.set.empty()                    ? "set " + condition.set
-           : condition.field == Field::kRandom       ? "chance"
-           : condition.field == Field::kUser         ? "owner of the socket"
-           : condition.field == Field::kIn           ? "device"
-           : condition.field == Field::kState        ? "state"
-           : !condition.unknown.empty()              ? condition.unknown
-           : condition.field == Field::kAlternatives ? "a set"
-                                                     : "a match that is not modelled";
-}
 
 // A place in the list of base chains of a hook.
 struct Base {
@@ -399,25 +80,6 @@ void add_doubt(Outcome& outcome, const std::string& doubt) {
 }
 
 }  // namespace
-
-const char* name(End end) {
-    switch (end) {
-        case End::kDelivered: return "delivered";
-        case End::kForwarded: return "forwarded";
-        case End::kBridged: return "bridged";
-        case End::kDropped: return "dropped";
-        case End::kRejected: return "rejected";
-        case End::kNoRoute: return "no route";
-        case End::kReversePath: return "reverse path";
-        case End::kNotForwarding: return "not forwarding";
-        case End::kUnmodelled: return "not modelled";
-    }
-    return "";
-}
-
-bool Outcome::has_doubt(std::string_view about) const {
-    return contains(doubts, about);
-}
 
 // Rules that make the kernel track flows (nf_ct_netns_get()): an empty chain of NAT does not.
 bool asks_conntrack(const Rule& rule) {
@@ -580,7 +242,7 @@ std::vector<hazards::Address> addresses_of(const hazards::Device* device, frame:
     std::vector<hazards::Address> found;
     if (device != nullptr) {
         for (const hazards::Address& own : device->addresses) {
-            // Of the host's scope: masquerade takes none of these.
+            // Masquerade takes no address of host or link scope.
             const bool loopback = family == frame::Family::kIpv4 && own.address.bytes[0] == 127;
             const bool link_local = family == frame::Family::kIpv6 &&
                                     own.address.bytes[0] == 0xfe &&
@@ -1119,8 +781,8 @@ class Simulator::Compiled::Walk {
         }
     }
 
-    // What comes first holds (xt_ct_target(), notrack_tg(), nft_notrack_eval()), but that nftables' zone
-    // undoes a NOTRACK before it (nft_ct_set_zone_eval()).
+    // The first effect holds (xt_ct_target(), notrack_tg(), nft_notrack_eval()). One exception: a zone of
+    // nftables undoes a NOTRACK before it (nft_ct_set_zone_eval()).
     static void take_zone(const Effect& effect, Origin origin, State& state) {
         const bool held = state.has_template || (state.notrack && origin != Origin::kNftables);
         if (state.past_tracking || held) {
@@ -1294,90 +956,6 @@ bool Simulator::is_local(const frame::IpAddress& address) const {
 
 const hazards::Facts& Simulator::facts() const {
     return compiled_->facts;
-}
-
-std::string place_of(const Rule& rule) {
-    std::string place = fmt::format("{} {}", rule.table, rule.chain);
-    if (rule.origin != Origin::kNftables) {
-        place += fmt::format(" rule {}", rule.number);
-    }
-    if (rule.handle != 0) {
-        place += fmt::format(" handle {}", rule.handle);
-    }
-    return place + fmt::format(" ({}, {})", rule.family, hazards::name(rule.origin));
-}
-
-std::string rule_text(const Rule& rule) {
-    return fmt::format("{}: {}", place_of(rule), rule.text);
-}
-
-std::string policy_text(const Chain& chain) {
-    return fmt::format("policy {} of {} {} ({}, {})", chain.drops ? "DROP" : "ACCEPT", chain.table,
-                       chain.name, chain.family, hazards::name(chain.origin));
-}
-
-std::vector<std::string> lines_of(const Outcome& outcome) {
-    std::vector<std::string> lines;
-    for (const Step& step : outcome.steps) {
-        lines.push_back(step.rule != nullptr ? rule_text(*step.rule) : policy_text(*step.chain));
-    }
-    lines.push_back("=> " + sentence_of(outcome));
-    return lines;
-}
-
-std::string sentence_of(const Outcome& outcome) {
-    const auto end = [](const frame::Endpoint& endpoint) {
-        return endpoint.port == 0 ? frame::to_string(endpoint.address) : frame::to_string(endpoint);
-    };
-    std::string to = "to " + end(outcome.destination);
-    if (outcome.destinations) {
-        to = fmt::format("to one of {}-{}", frame::to_string(outcome.destinations->first),
-                         frame::to_string(outcome.destinations->last));
-    }
-    std::string text;
-    switch (outcome.end) {
-        case End::kDelivered: text = fmt::format("is delivered here, {}", to); break;
-        case End::kForwarded:
-            text = fmt::format("leaves by {} {}{}", outcome.out, to,
-                               outcome.gateway ? " via " + frame::to_string(*outcome.gateway) : "");
-            break;
-        case End::kBridged:
-            text = fmt::format("is bridged by {} {}, past the rules of IP", outcome.out, to);
-            break;
-        case End::kDropped:
-        case End::kRejected:
-            text = fmt::format("is {} by {}", name(outcome.end),
-                               outcome.by_rule != nullptr    ? rule_text(*outcome.by_rule)
-                               : outcome.by_chain != nullptr ? policy_text(*outcome.by_chain)
-                                                             : "a rule");
-            break;
-        case End::kNoRoute: text = fmt::format("has no route {}", to); break;
-        case End::kReversePath:
-            text = fmt::format(
-                "is dropped by the reverse path filter of {} on its way {} (the way back to its "
-                "source is not by {})",
-                outcome.in, to, outcome.in);
-            break;
-        case End::kNotForwarding:
-            text = fmt::format("is not forwarded: {} does not forward (on its way {})", outcome.in,
-                               to);
-            break;
-        case End::kUnmodelled: text = "goes where this model cannot follow"; break;
-    }
-    if (!outcome.sources.empty()) {
-        const AddressRange& from = outcome.sources.front();
-        text += fmt::format(", with the source {}{}", frame::to_string(from.first),
-                            from.is_one_address() ? "" : "-" + frame::to_string(from.last));
-    }
-    if (!outcome.tracked) {
-        text += ", untracked";
-    } else if (outcome.zone != 0) {
-        text += fmt::format(", in zone {}", outcome.zone);
-    }
-    if (!outcome.doubts.empty()) {
-        text += fmt::format(" (not certain: {})", fmt::join(outcome.doubts, ", "));
-    }
-    return text;
 }
 
 }  // namespace pathproof::predict

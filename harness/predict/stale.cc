@@ -228,7 +228,7 @@ StaleVerdict StaleFinder::check(const Entry& entry, std::optional<std::uint32_t>
         return verdict;
     }
     verdict.goes = "to " + end_text(entry.reply.source);
-    // Which device the flow came by is not in its entry: what is said must hold for any.
+    // An entry does not name the device by which its flow came: the result must hold for any of them.
     std::optional<Outcome> differing;
     Staleness how = Staleness::kCurrent;
     for (const bool any : {false, true}) {

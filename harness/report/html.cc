@@ -106,7 +106,7 @@ Rows certificate_rows(const RunResult& run) {
     return rows;
 }
 
-// What was tested, with what, by whom: what an auditor looks for first.
+// The section that an auditor looks for first: what was tested, with what and by whom.
 std::string certificate_html(const RunResult& run) {
     std::string list;
     for (const auto& [name, value] : certificate_rows(run)) {

@@ -1,5 +1,6 @@
-// Where packets of a run ended on the host of its agent, by what, said by the packets themselves: the one
-// rule by which scenarios give a loss its cause. Counters of a host corroborate it, and never suffice.
+// Ends of a run's own packets on the host of its agent, by place and cause, as told by the packets
+// themselves: the one rule by which scenarios give a loss its cause. Counters of a host corroborate it, and
+// never suffice.
 #pragma once
 
 #include <cstdint>

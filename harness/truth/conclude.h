@@ -60,7 +60,7 @@ struct PathFacts {
     std::uint64_t changed_at_first = 0;  // frames to the tester that came right only a second time
     // Plain frames that came changed, or never, each time that they were sent, or changed now and then.
     std::vector<PathFault> faults;
-    // What else than the device may do that, each with the command that shows it or takes it away.
+    // Other things that may do that, each with the command that shows it or takes it away.
     std::vector<std::string> between;
 
     // Faults that only the device, its cable or the far end can have: one is a defect.
@@ -123,7 +123,7 @@ struct TruthValues {
     // How missing frames lie in time, where chance would not choose so; empty: it may have been.
     std::string losses_in_time;
 
-    // One that ended is not enough: whatever else stood still may have caused it.
+    // A single stall that ended proves nothing: anything else that stood still may have caused it.
     bool stalls_confirmed() const {
         return stalls.size() > 1 || (stalls.size() == 1 && !stalls.front().ended);
     }

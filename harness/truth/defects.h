@@ -92,7 +92,7 @@ std::vector<Defect> gather_sent(std::span<const SentRow> rows, const NamesByPlac
 // that came twice.
 std::string name_of(const matrix::TxFinding& finding);
 
-// What all rows have in common, in the errata's words: "vlan=single", "l4=tcp", "segmented=tso".
+// Returns the conditions that all rows share, in the errata's words: "vlan=single", "l4=tcp".
 std::vector<std::string> conditions_of(std::span<const matrix::Row> rows);
 
 // "outer.udp" of "outer.udp.length".

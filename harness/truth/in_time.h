@@ -1,4 +1,4 @@
-// Where in time the wrong ones among frames lie: in all, in every n-th, in bursts, or now and then.
+// The pattern of wrong frames in time: all, every n-th, in bursts, or now and then.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// Which frames are wrong: the shortest description that tells them from the right ones.
+// The shortest description that separates wrong frames from right ones.
 #pragma once
 
 #include <cstdint>

@@ -41,12 +41,12 @@ class StallWatch {
     // The work of a probe that the device is left under the setting; null: whatever it asks for.
     using Left = std::function<LeftToWire(const matrix::Probe&)>;
     void set_left(Left left) { left_ = std::move(left); }
-    // Of the setting that is sent from now on.
+    // Names the setting that is sent from now on.
     void begin(std::string setting) { setting_ = std::move(setting); }
 
-    // Of a batch that was handed over at `sent`: the number of its probes that are done with. The
-    // others were lost in a stall that is over now, and are to be sent again. `came`: of each probe,
-    // whether any frame came, or it was refused. Errors: those of the exchange.
+    // Returns how many probes of a batch, handed over at `sent`, are done with. The others were lost in a
+    // stall that is over now, and are to be sent again. `came`: for each probe, whether any frame came, or
+    // it was refused. Errors: those of the exchange.
     Result<std::size_t> look(const Path& path, std::span<const matrix::Probe> batch,
                              const std::vector<bool>& came,
                              std::chrono::steady_clock::time_point sent);

@@ -167,7 +167,7 @@ const char* words(Fate fate) {
     return "lost";
 }
 
-// What a frame itself holds, of which a sum may have too much or too little.
+// A part of a frame that a wrong sum may count twice or leave out.
 struct Part {
     const char* name;
     const char* meaning;
@@ -221,7 +221,7 @@ bool same_sum(std::uint32_t a, std::uint32_t b) {
     return a % 0xffff == b % 0xffff;
 }
 
-// Of two numbers in ones' complement the one nearer to 0 is said.
+// Writes a difference in ones' complement with the sign that makes it smaller.
 std::string signed_text(std::uint16_t difference) {
     const auto negative = static_cast<std::uint16_t>(~difference);
     return negative < difference ? fmt::format("-0x{:04x}", negative)

@@ -48,7 +48,7 @@ struct Trail {
     void add(const matrix::Probe& probe, const std::vector<matrix::FrameBytes>& wire,
              const std::vector<matrix::FrameBytes>& finished, LeftToWire left,
              std::optional<std::uint32_t>& before);
-    // Of a device on a cable, where nobody comes after it: what came unfinished is changed.
+    // Counts unfinished frames as changed: on a cable nobody finishes them after the device.
     void hold_unfinished();
     void append(const Trail& more);
 };
@@ -71,8 +71,8 @@ struct TimeFinding {
 // Wrong frames of that fate over all settings; nothing where there are none.
 std::optional<TimeFinding> find_in_time(const Trail& trail, Fate fate);
 
-// Where exactly one simple relation holds between all wrong values of one place and the right ones:
-// its name ("OFFSET(+0x0200)", "FRAME_BEFORE") and in words. Three different frames at least.
+// The one simple relation that holds between all wrong values of a place and the right ones: its name
+// ("OFFSET(+0x0200)", "FRAME_BEFORE") and its meaning in words. It takes three different frames at least.
 struct Relation {
     std::string name;
     std::string meaning;

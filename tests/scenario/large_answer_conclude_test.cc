@@ -208,6 +208,13 @@ BOOST_AUTO_TEST_CASE(a_cut_answer_is_told_apart_by_what_became_of_tcp) {
     BOOST_TEST(judged(cut, filtered).by_filter == 1u);
     BOOST_TEST(judged(cut, refused).by_refusal == 1u);
     BOOST_TEST(judged(cut, silent).unexplained == 1u);
+    // A REJECT of the DUT answers in the server's name; connections of others are not the resolver's.
+    const RoundFrames rejected{.at_client = {reset}, .at_dut = {syn}, .at_server = {}};
+    BOOST_TEST(judged(cut, rejected).by_filter == 1u);
+    const frame::Endpoint elsewhere = frame::parse_endpoint("203.0.113.9:53").value();
+    const RoundFrames foreign{
+        .at_client = {}, .at_dut = {tcp(kClient, elsewhere, 0x02)}, .at_server = {}};
+    BOOST_TEST(judged(cut, foreign).by_resolver == 1u);
     // It has fewer addresses than there are.
     BOOST_TEST(judged(lookup("ok", 29, true, true), nothing).by_resolver == 1u);
     BOOST_TEST(judged(lookup("ok", 250, true, true), nothing).whole == 1u);

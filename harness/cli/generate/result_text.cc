@@ -174,7 +174,7 @@ std::string sum_rows(const GenerateResult& result) {
     return text;
 }
 
-// Of each port, by type and MTU.
+// A row for each port, ICMP type and MTU.
 std::string icmp_rows(const GenerateResult& result) {
     std::string text;
     for (const load::IcmpErrorCount& count : result.report.intake.icmp_errors) {

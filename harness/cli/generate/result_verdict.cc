@@ -1,4 +1,4 @@
-// What a run of `pathproof generate` comes to.
+// The verdict of a run of `pathproof generate`.
 #include <algorithm>
 
 #include "dataplane/base/contains.h"

@@ -1,4 +1,4 @@
-// What the wrong checksums of a run are instead: their names, by layer.
+// Names of a run's wrong checksums, by layer: the value for which each would be right.
 #pragma once
 
 #include <cstdint>

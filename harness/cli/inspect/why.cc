@@ -8,7 +8,6 @@
 #include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
-#include <sstream>
 #include <utility>
 
 #include "dataplane/base/clock.h"
@@ -58,15 +57,7 @@ struct Asked {
 };
 
 Result<Asked> parse_asked(const std::vector<std::string>& words) {
-    std::vector<std::string> parts;
-    for (const std::string& word : words) {
-        std::istringstream text(word);
-        for (std::string part; text >> part;) {
-            if (part != ">") {
-                parts.push_back(part);
-            }
-        }
-    }
+    std::vector<std::string> parts = netfilter::flow_words(words);
     Asked asked;
     if (parts.size() >= 3) {
         std::string& source = parts[1];
@@ -217,7 +208,7 @@ class Why {
             });
     }
 
-    // What of the flow's end is a cause by itself.
+    // Tells whether the flow's end is a cause by itself.
     static bool is_cause(monitor::FlowAnswer answer) {
         using monitor::FlowAnswer;
         return answer == FlowAnswer::kEvicted || answer == FlowAnswer::kDeleted ||

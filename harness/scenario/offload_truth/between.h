@@ -1,5 +1,5 @@
-// What else than the device under test may change or lose frames between it and the tester's port,
-// as far as this machine can see it.
+// Finds what may change or lose frames between the device under test and the tester's port, beside the
+// device itself, as far as this machine can see it.
 #pragma once
 
 #include <string>

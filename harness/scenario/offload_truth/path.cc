@@ -225,7 +225,7 @@ Status prove_received(TruthBench& bench, truth::RowSettings settings, PathFacts&
 
 constexpr int kFaultLooks = 3;
 
-// What came of each probe, whichever way it goes.
+// Sends the probes, either way, and returns the frames that came of each.
 Result<std::vector<std::vector<FrameBytes>>> came_of(TruthBench& bench,
                                                      const matrix::ProbeMaker& maker,
                                                      truth::Way way,
@@ -404,7 +404,7 @@ Status prove_path(TruthBench& bench, const ProbeSet& set, const truth::RowSettin
         const std::size_t before = path.faults.size();
         TRY(find_faults(bench, set, truth::Way::kToDevice, path));
         for (std::size_t i = before; i < path.faults.size() && path.to_device.proven(); ++i) {
-            // Of kinds that no row has that is received.
+            // These kinds are in no row of the received frames.
             path.to_device.sent += path.faults[i].frames;
             path.to_device.changed += path.faults[i].lost ? 0 : path.faults[i].frames;
         }

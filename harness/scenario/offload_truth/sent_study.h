@@ -1,5 +1,5 @@
-// What is found out about wrong frames once every setting was sent: where they are, how they lie in
-// time, what a wrong value has to do with the right one, and what a device that stalls needs for it.
+// Studies wrong frames once every setting was sent: which frames they are, when they occur, how a wrong
+// value relates to the right one, and which work makes a device stall.
 #pragma once
 
 #include "harness/scenario/offload_truth/part.h"
@@ -21,13 +21,13 @@ void study_time(truth::TruthRun& run);
 // found by frames that are made for it.
 Status study_places(TruthBench& bench, const truth::ProbeSet& set, truth::TruthRun& run);
 
-// Of values that were seen once only: sends the rows of their setting again, up to a dozen times,
-// until they show again. They are confirmed then.
+// Confirms values that were seen only once: sends the rows of their setting again, up to a dozen times,
+// until they show again.
 Status chase(TruthBench& bench, const truth::ProbeSet& set, truth::StallWatch& watch,
              truth::TruthRun& run);
 
-// Where the device stalled: makes it stall again, and tries the settings that leave it without the
-// work at which it does. Fills in the values' stalls and their cure.
+// Makes a device that stalled do so again, and tries the settings that spare it the work at which it
+// stalls. Fills in the values' stalls and their cure.
 Status study_stalls(TruthBench& bench, const truth::ProbeSet& set, truth::StallWatch& watch,
                     truth::TruthRun& run);
 

@@ -92,15 +92,18 @@ bool has_whole(const std::map<std::uint16_t, Fragmented>& datagrams, std::uint16
     });
 }
 
-// SYNs to port 53, or RSTs from it.
-std::uint64_t count_tcp(const std::vector<agent::CapturedFrame>& frames, std::uint8_t flag) {
+// SYNs to the server's port 53, or RSTs from it.
+std::uint64_t count_tcp(const std::vector<agent::CapturedFrame>& frames,
+                        const frame::IpAddress& server, std::uint8_t flag) {
     std::uint64_t count = 0;
     for (const agent::CapturedFrame& frame : frames) {
         const frame::PacketView view = frame::parse_packet(frame.bytes);
         const std::uint8_t flags = tcp_flags(view, frame);
+        const frame::Endpoint dns{server, kDns};
         const bool is_syn = flag == kSynFlag && (flags & (kSynFlag | kAckFlag)) == kSynFlag &&
-                            view.destination_port == kDns;
-        const bool is_rst = flag == kRstFlag && (flags & kRstFlag) != 0 && view.source_port == kDns;
+                            view.destination_endpoint() == dns;
+        const bool is_rst =
+            flag == kRstFlag && (flags & kRstFlag) != 0 && view.source_endpoint() == dns;
         count += is_syn || is_rst ? 1 : 0;
     }
     return count;
@@ -218,9 +221,9 @@ void judge_large_answers(const LargeAnswerCell& what, const std::vector<LookupTr
     const auto at_client = fragments_of(frames.at_client, server);
     seen.fragments_in = count_fragments(into_dut);
     seen.fragments_out = count_fragments(at_client);
-    seen.syns_in = count_tcp(frames.at_dut, kSynFlag);
-    seen.syns_out = count_tcp(frames.at_server, kSynFlag);
-    seen.refusals = count_tcp(frames.at_client, kRstFlag);
+    seen.syns_in = count_tcp(frames.at_dut, server, kSynFlag);
+    seen.syns_out = count_tcp(frames.at_server, server, kSynFlag);
+    seen.refusals = count_tcp(frames.at_client, server, kRstFlag);
     // The resolver waits for 5 s, musl for half as long.
     const double patience = what.who == resolver::Kind::kMusl ? 2'250 : 4'500;
     seen.fewest_addresses = seen.addresses;
@@ -240,7 +243,7 @@ void judge_large_answers(const LargeAnswerCell& what, const std::vector<LookupTr
             seen.oversized += query.answer_bytes > takes ? 1 : 0;
             seen.cut += query.truncated ? 1 : 0;
             was_cut |= query.truncated && query.came;
-            // What was joined was lost behind that, as any datagram can be.
+            // A datagram that the DUT joined was lost after that, as any datagram can be.
             lost_fragments |= seen.reassembled == 0 && has_whole(into_dut, query.client.port) &&
                               !has_whole(at_client, query.client.port);
         }

@@ -21,11 +21,11 @@ struct LargeAnswerCell {
     resolver::Kind who = resolver::Kind::kGlibc;
     unsigned bytes = 4096;  // the whole answer has so many at most, and 16 less at least
     std::string options;    // of resolv.conf
-    // Of the server.
+    // The server.
     std::uint16_t largest_udp = 1232;
     bool ignores_query_size = false;
     bool serves_tcp = true;
-    // Of the path.
+    // The path.
     unsigned server_mtu = 1500;    // of the server's link
     bool drops_fragments = false;  // on the DUT
     bool filters_tcp = false;      // to port 53, on the DUT
@@ -70,11 +70,12 @@ using MeasuredLargeAnswerCell = Measurement<LargeAnswerCell, LargeAnswerValues>;
 std::vector<LargeAnswerCell> large_answer_plan();
 Scenario large_answer_scenario();
 
-// How many addresses (A) make an answer of at most so many bytes to a question for a name of that length.
+// Returns the number of addresses (A) that fit an answer of `bytes` bytes to a question for a name of that
+// length.
 unsigned addresses_in(unsigned bytes, std::size_t name_length);
 
-// What the wire shows of one cell: fragments, cut answers and connections, and for each lookup what harmed
-// it. `frames`: of the round; `server`: its address; `seen.reassembled` is known.
+// Counts a cell's fragments, cut answers and connections on the wire, and finds what harmed each lookup.
+// `server`: its address. `seen.reassembled` is filled in before.
 void judge_large_answers(const LargeAnswerCell& what, const std::vector<LookupTrail>& trails,
                          const RoundFrames& frames, const frame::IpAddress& server,
                          LargeAnswerValues& seen);

@@ -1,4 +1,4 @@
-// What is concluded from large-answer.
+// Figures, rules and findings of large-answer.
 #include "harness/scenario/resolvers/large_answer.h"
 
 namespace pathproof::scenario {

@@ -26,7 +26,7 @@ struct LookupTrail {
     std::vector<QueryTrail> queries;  // in the order of sending
 };
 
-// What the three hosts received in a round, as captured.
+// Frames that the three hosts received in a round.
 struct RoundFrames {
     std::vector<agent::CapturedFrame> at_client, at_dut, at_server;
 };
