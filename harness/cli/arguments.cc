@@ -177,10 +177,11 @@ std::optional<int> read_arguments(CLI::App& app, int count, const char* const* t
         // A word that is required is missing behind one that does not exist.
         const bool may_be_extra = dynamic_cast<const CLI::ExtrasError*>(&wrong) != nullptr ||
                                   dynamic_cast<const CLI::RequiredError*>(&wrong) != nullptr;
-        std::string sentence = !typed.unknown.empty() ? unknown_command(typed)
-                               : may_be_extra         ? unexpected_word(app, typed)
-                                                      : "";
-        return refuse(sentence.empty() ? fmt::format("{:.500}", wrong.what()) : sentence);
+        if (!typed.unknown.empty()) {
+            return refuse(unknown_command(typed));
+        }
+        const std::string extra = may_be_extra ? unexpected_word(app, typed) : "";
+        return refuse(extra.empty() ? fmt::format("{:.500}", wrong.what()) : extra);
     }
     return {};
 }

@@ -60,9 +60,12 @@ std::string ktap(const RunResult& run, int exit_code) {
             text += case_line(at + 1, cases[at]);
         }
         const std::string condition = on_a_line(condition_of(cases));
-        const std::string directive = nothing_executed(cases) ? " # SKIP nothing of it was run"
-                                      : condition.empty()     ? ""
-                                                              : " # XFAIL condition: " + condition;
+        std::string directive;
+        if (nothing_executed(cases)) {
+            directive = " # SKIP nothing of it was run";
+        } else if (!condition.empty()) {
+            directive = " # XFAIL condition: " + condition;
+        }
         text += fmt::format("# {}: {}: {}\n{}ok {} {}{}\n", on_a_line(scenario.id),
                             name(scenario.verdict), on_a_line(scenario.headline),
                             counts.failures + counts.errors != 0 ? "not " : "", ++number,

@@ -1,9 +1,11 @@
 #include "harness/scenario/own_ends.h"
 
-#include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <functional>
+
+#include "dataplane/base/contains.h"
 
 namespace pathproof::scenario {
 
@@ -64,11 +66,10 @@ std::string word_of(const std::string& cause, Link link) {
     // Ends of packets on their way to a device without a link.
     static constexpr std::string_view kDown[] = {"no-route", "neighbour", "device-down", "qdisc",
                                                  "device",   "no-reason", "held"};
-    if (std::ranges::find(kRules, cause) != std::end(kRules)) {
+    if (contains(kRules, cause)) {
         return "rule-drop";
     }
-    const bool down = link == Link::kWasDown && std::ranges::find(kDown, cause) != std::end(kDown);
-    return down ? "link-down" : cause;
+    return link == Link::kWasDown && contains(kDown, cause) ? "link-down" : cause;
 }
 
 }  // namespace
@@ -77,23 +78,19 @@ std::string causes(const OwnEnds& ends, Link link) {
     std::vector<std::string> words;
     for (const OwnEnds::Kind& kind : ends.dropped) {
         const std::string word = word_of(kind.cause, link);
-        if (std::ranges::find(words, word) == words.end()) {
+        if (!contains(words, word)) {
             words.push_back(word);
         }
     }
-    std::string text;
-    for (const std::string& word : words) {
-        text += (text.empty() ? "" : "+") + word;
-    }
-    return text;
+    return fmt::format("{}", fmt::join(words, "+"));
 }
 
 std::string in_words(const OwnEnds& ends) {
-    std::string text;
+    std::vector<std::string> told;
     for (const OwnEnds::Kind& kind : ends.dropped) {
-        text += fmt::format("{}{} {}", text.empty() ? "" : "; ", kind.packets, kind.text);
+        told.push_back(fmt::format("{} {}", kind.packets, kind.text));
     }
-    return text;
+    return fmt::format("{}", fmt::join(told, "; "));
 }
 
 }  // namespace pathproof::scenario
