@@ -42,7 +42,7 @@ struct FactGroup;
 
 namespace pathproof::fate {
 struct Fates;
-struct Flow;
+struct FollowOptions;
 }  // namespace pathproof::fate
 
 namespace pathproof::agent {
@@ -55,6 +55,7 @@ struct ClosingServerOptions;
 struct ConnectsOptions;
 struct ConnectsReport;
 struct DatagramOptions;
+struct DeviceHook;
 struct DeviceInfo;
 struct DnsLoadOptions;
 struct DnsLoadReport;
@@ -118,6 +119,8 @@ class Client {
     Result<std::vector<verdict::Fact>> serials(const std::vector<std::string>& devices);
     // "prog 12 (xdp_drop)"; empty: no XDP program is attached.
     Result<std::string> xdp_program(const std::string& device);
+    // What else has a device's packets before the stack or behind it (device_hooks.h).
+    Result<std::vector<DeviceHook>> device_hooks(const std::string& device);
 
     // Frames with exact offload metadata through packet sockets (offload_frames.h).
     Result<SendReport> send_frames(const std::string& device,
@@ -170,7 +173,7 @@ class Client {
     Result<PathEvents> stop_path_watch();
     // Follows the packets of these flows through all namespaces of the agent's machine, from the return
     // of start until stop. On a machine that cannot, stop_fate() says why (Fates::not_followed).
-    Status start_fate(const std::vector<fate::Flow>& flows);
+    Status start_fate(const fate::FollowOptions& options);
     Result<fate::Fates> stop_fate();
 
     // Servers on kernel sockets; they end with the agent or with stop_servers.

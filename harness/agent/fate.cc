@@ -6,9 +6,9 @@ namespace {
 
 class FateWatch {
   public:
-    static Result<std::unique_ptr<FateWatch>> start(const std::vector<fate::Flow>& flows) {
+    static Result<std::unique_ptr<FateWatch>> start(const fate::FollowOptions& options) {
         auto watch = std::make_unique<FateWatch>();
-        auto follower = fate::Follower::start({.flows = flows});
+        auto follower = fate::Follower::start(options);
         if (follower) {
             watch->follower_ = std::move(*follower);
         } else {
@@ -28,8 +28,8 @@ class FateWatch {
 
 }  // namespace
 
-Status Client::start_fate(const std::vector<fate::Flow>& flows) {
-    return impl_->ask_for<void>(kStartTime, "start_fate", flows);
+Status Client::start_fate(const fate::FollowOptions& options) {
+    return impl_->ask_for<void>(kStartTime, "start_fate", options);
 }
 
 Result<fate::Fates> Client::stop_fate() {
@@ -37,7 +37,7 @@ Result<fate::Fates> Client::stop_fate() {
 }
 
 void add_fate(Operations& operations) {
-    operations.add_one<FateWatch, std::vector<fate::Flow>>("fate", "a watch of packets' fates");
+    operations.add_one<FateWatch, fate::FollowOptions>("fate", "a watch of packets' fates");
 }
 
 }  // namespace pathproof::agent

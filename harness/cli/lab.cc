@@ -14,6 +14,7 @@
 #include "harness/lab/veth_lab.h"
 #include "harness/process/json_text.h"
 #include "harness/process/log.h"
+#include "harness/process/stop.h"
 
 namespace pathproof::cli {
 namespace {
@@ -153,7 +154,11 @@ Result<Description> build(Build shape, const UpOptions& options) {
         process::log(sentence);
     }
     const lab::SignalGuard guard(journal.get(), tell_stopped);
-    return shape(*journal, options);
+    auto about = TRY(shape(*journal, options));
+    // The lab is up. The guard takes a signal to its end, the lab down and exit code 3; one that
+    // comes after the guard has gone is too late to end the command with anything but success.
+    process::stop_on_signals();
+    return about;
 }
 
 Result<int> up(Build shape, const UpOptions& options) {

@@ -1,6 +1,7 @@
 #include "harness/fate/ending.h"
 
 #include <fmt/format.h>
+#include <linux/netfilter/nf_conntrack_common.h>
 #include <netinet/in.h>
 
 #include <algorithm>
@@ -192,6 +193,11 @@ void take_hook(const fate_record& record, const std::vector<std::string>& functi
     const std::string in = drop.hook.empty() ? "in a hook" : "in hook " + drop.hook;
     const bool counted = (record.flags & FATE_WAS_COUNTED) != 0 && ends_with(record, FATE_RECEIVED);
     const bool has_entry = (record.flags & FATE_HAS_ENTRY) != 0;
+    const bool is_confirmed = (record.flags & FATE_IS_CONFIRMED) != 0;
+    // Behind source NAT a new entry meets nothing but conntrack's confirmation.
+    const bool is_past_nat = has_entry && !is_confirmed &&
+                             (record.entry_status & IPS_SRC_NAT_DONE) != 0 &&
+                             (drop.hook == "postrouting" || drop.hook == "input");
     if (begins_with_any(functions, {"nf_reinject", "nfqnl_"})) {
         end.cause = "nfqueue";
         end.text = "by the program behind an NFQUEUE, " + in;
@@ -214,7 +220,10 @@ void take_hook(const fate_record& record, const std::vector<std::string>& functi
     } else if (counted && record.grown.drop != 0) {
         end.cause = "conntrack";
         end.text = "by conntrack: its entry does not allow it (drop), " + in;
-    } else if (counted || (record.flags & FATE_IS_CONFIRMED) != 0) {
+    } else if (!counted && is_past_nat) {
+        end.cause = "insert-failed";
+        end.text = "by conntrack: its entry could not be inserted, behind NAT " + in;
+    } else if (counted || is_confirmed) {
         // An entry that is in the table is neither refused nor inserted any more.
         end.cause = "rule";
         end.text = "by a rule or a policy, " + in;

@@ -25,6 +25,16 @@ struct Flow {
 };
 FIELDS(Flow, protocol, source, source_port, destination, destination_port, tcp_flags)
 
+struct FollowOptions {
+    std::vector<Flow> flows;  // at most FATE_MOST_FILTERS; a Flow{} is all packets
+    // Packets are looked at where they are dropped, and not before: their way and conntrack's part in it
+    // are not told, and all others cost nothing.
+    bool only_drops = false;
+    // Packets that are given one by one, and all that were dropped; the others are counted by their ends.
+    std::uint64_t most_packets = 50'000;
+};
+FIELDS(FollowOptions, flows, only_drops, most_packets)
+
 // {"udp", "10.0.0.5:40000", "10.96.0.10:53"}, one word or several; "*" is any address, "10.0.0.5" any port
 // of it, "*:53" this port of any, "any" any protocol.
 Result<Flow> parse_flow(const std::vector<std::string>& words);

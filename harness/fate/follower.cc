@@ -354,7 +354,7 @@ class KernelFollower final : public Follower {
     Ring ring_;
     std::map<std::uint32_t, std::string> reasons_;
     std::vector<std::string> cannot_tell_;
-    std::size_t most_packets_ = 0;
+    std::uint64_t most_packets_ = 0;
     std::int64_t to_realtime_ns_ = 0;
     Clock::time_point started_;
     std::atomic<bool> ending_ = false;

@@ -94,6 +94,9 @@ struct Fates {
 };
 FIELDS(Fates, not_followed, seconds, netns, packets, lost, not_kept, cannot_tell, ends, each)
 
+// Behind a sentence whose cause counters tell.
+inline constexpr const char* kByCounters = "by counters, not by packet";
+
 // Packets of a direction with this cause.
 std::uint64_t dropped(const Fates& fates, Direction direction, const std::string& cause);
 

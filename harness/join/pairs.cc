@@ -4,7 +4,9 @@
 #include <numeric>
 #include <optional>
 #include <set>
+#include <string_view>
 
+#include "dataplane/base/contains.h"
 #include "harness/drops/agreement.h"
 
 namespace pathproof::join {
@@ -21,6 +23,12 @@ using netfilter::EventKind;
 constexpr std::int64_t kHiddenLifeNs = 1'000'000'000;
 // Between a change of a link and the message about it.
 constexpr std::int64_t kLinkNewsNs = 50'000'000;
+// Causes of drops (fate::End::cause): of a packet whose entry was not inserted, of packets that
+// conntrack can have refused, of packets on their way to a device without a link.
+constexpr std::string_view kInsertFailed = "insert-failed";
+constexpr std::string_view kRefused[] = {"netfilter", "table-full", "conntrack"};
+constexpr std::string_view kWithoutLink[] = {"no-route",    "neighbour", "qdisc",
+                                             "device-down", "device",    "no-reason"};
 
 // What conntrack said of the flows that one client end point began.
 struct ClientEvents {
@@ -54,7 +62,7 @@ class Joiner {
   public:
     Joiner(const pairs::PairPlan& plan, const judge::PairReport& report, const DutRecord& dut,
            std::chrono::nanoseconds delay)
-        : plan_(plan), report_(report), dut_(dut), delay_ns_(delay.count()) {
+        : plan_(plan), report_(report), dut_(dut), own_(dut.own), delay_ns_(delay.count()) {
         index_events();
         find_clock();
         set_budgets();
@@ -249,6 +257,43 @@ class Joiner {
         return true;
     }
 
+    static std::optional<OwnDrop> take(OwnDrops::ByClient& drops, const Endpoint& client) {
+        const auto found = drops.find(client);
+        if (found == drops.end()) {
+            return std::nullopt;
+        }
+        const OwnDrop drop = found->second;
+        drops.erase(found);
+        return drop;
+    }
+
+    // The drop of the query's own packet, or of its answer's. By the client's end as it left, as source
+    // NAT keeps or draws its port, or by its address alone before conntrack.
+    std::optional<OwnDrop> take_drop_of(const QueryRecord& record) {
+        const Endpoint client = plan_.client(record.pair, record.member);
+        if (record.server_saw != 0) {
+            return take(own_.answers, client);
+        }
+        if (auto drop = take(own_.queries, client)) {
+            return drop;
+        }
+        const Endpoint partner = plan_.client(record.pair, 1u - record.member);
+        const Event* other = events_of(partner).inserted;
+        const Endpoint translated = other == nullptr ? partner : other->entry.reply.destination;
+        if (translated.address != partner.address) {
+            if (auto drop = take(own_.queries, {translated.address, client.port})) {
+                return drop;
+            }
+            const auto drawn = own_.queries.lower_bound({translated.address, 0});
+            if (translated.port != client.port && drawn != own_.queries.end() &&
+                drawn->first.address == translated.address) {
+                return take(own_.queries, drawn->first);
+            }
+        }
+        return take(own_.queries, {client.address, 0});
+    }
+
+    // By counters, where no packet tells.
     bool was_dropped(QueryStory& story) {
         const auto most = std::ranges::max_element(
             drops_, {}, &std::map<std::string, std::uint64_t>::value_type::second);
@@ -257,20 +302,60 @@ class Joiner {
         }
         story.fate = Fate::kDropped;
         story.event = "the kernel dropped as many UDP packets: " + most->first;
-        ++found_.dropped[most->first];
+        ++found_.dropped[fmt::format(
+            "by {} ({}), {}",
+            most->first.starts_with("NETFILTER_DROP") ? "a netfilter rule" : "the kernel",
+            most->first, fate::kByCounters)];
         return true;
     }
 
-    void explain_loss(const QueryRecord& record, QueryStory& story) {
-        if (in_outage(record, story) || failed_insertion(record, story) ||
-            (record.server_saw != 0 && was_flushed(record, record.server, story))) {
+    // conntrack refuses an entry where a packet comes in, before it has any.
+    bool found_no_room(const QueryRecord& record, QueryStory& story) {
+        const Endpoint client = plan_.client(record.pair, record.member);
+        if (record.server_saw != 0 || events_of(client).inserted != nullptr ||
+            !take_one(refusals_)) {
+            return false;
+        }
+        story.fate = Fate::kTableFull;
+        story.event = "no NEW for this query; counter drop";
+        return true;
+    }
+
+    bool flushed(const QueryRecord& record, QueryStory& story) const {
+        return record.server_saw != 0 && was_flushed(record, record.server, story);
+    }
+
+    // The cause is what its own packet told.
+    void explain_drop(const QueryRecord& record, const OwnDrop& drop, QueryStory& story) {
+        const bool can_be_refused =
+            drop.hook == "prerouting" && pathproof::contains(kRefused, drop.cause);
+        if ((drop.cause == kInsertFailed && failed_insertion(record, story)) ||
+            (can_be_refused && found_no_room(record, story))) {
             return;
         }
-        const Endpoint client = plan_.client(record.pair, record.member);
-        const bool no_entry = events_of(client).inserted == nullptr;
-        if (record.server_saw == 0 && no_entry && take_one(refusals_)) {
-            story.fate = Fate::kTableFull;
-            story.event = "no NEW for this query; counter drop";
+        if (const auto counted = drops_.find(drop.counted_as); counted != drops_.end()) {
+            take_one(counted->second);
+        }
+        if (pathproof::contains(kWithoutLink, drop.cause) && in_outage(record, story)) {
+            return;
+        }
+        story.fate = Fate::kDropped;
+        story.event = fmt::format("{} was dropped {}",
+                                  record.server_saw != 0 ? "the answer" : "the query", drop.text);
+        ++found_.dropped[drop.text];
+    }
+
+    void explain_loss(const QueryRecord& record, QueryStory& story) {
+        if (const auto drop = take_drop_of(record)) {
+            explain_drop(record, *drop, story);
+            return;
+        }
+        if (in_outage(record, story)) {
+            return;
+        }
+        // Insertion and the table's room are packets' own where these are followed.
+        if ((!own_.by_packet() && failed_insertion(record, story)) || flushed(record, story) ||
+            (!own_.by_packet() && found_no_room(record, story))) {
             return;
         }
         was_dropped(story);
@@ -323,6 +408,7 @@ class Joiner {
     const pairs::PairPlan& plan_;
     const judge::PairReport& report_;
     const DutRecord& dut_;
+    OwnDrops own_;  // those that no query has been given yet
     const std::int64_t delay_ns_;
     PairFindings found_;
     std::map<Endpoint, ClientEvents> by_client_;

@@ -14,6 +14,7 @@
 #include "dataplane/pairs/pair_plan.h"
 #include "harness/drops/link_watch.h"
 #include "harness/drops/summary.h"
+#include "harness/join/own_drops.h"
 #include "harness/netfilter/entry.h"
 #include "harness/netfilter/stats.h"
 
@@ -30,7 +31,7 @@ enum class Fate : std::uint8_t {
     kFlushed,    // a program had its entry destroyed before the answer came (not our own flush)
     kTableFull,  // it got no entry, or its entry was thrown out early, for want of room
     kLinkDown,   // a device of the DUT had no link
-    kDropped,    // the kernel dropped as many UDP packets for a reason of its own
+    kDropped,    // the kernel dropped it for a reason of its own
     kSlow,       // the right answer, after the timeout
     kUnexplained,
 };
@@ -45,6 +46,7 @@ struct DutRecord {
     std::int64_t flushed_ns = INT64_MAX;     // the harness's own flush began (CLOCK_REALTIME)
     drops::DropSummary drops;
     std::string untraced = "not asked for";  // why `drops` holds nothing; empty when it does
+    OwnDrops own;                            // drops of the queries and of their answers
     std::vector<drops::Outage> outages;      // of the devices that the pairs pass
     std::int64_t began_ns = 0;               // about the run's start (CLOCK_REALTIME)
 
@@ -96,15 +98,16 @@ struct PairFindings {
     std::uint64_t changed_ports = 0;      // of these: the port as well
     std::uint64_t flushed_entries = 0;    // entries that another program had destroyed
     std::int64_t least_age_ns = 0;        // of the answers of kUntranslatedAnswer
-    std::map<std::string, std::uint64_t> dropped;  // kDropped, by "REASON at function"
+    std::map<std::string, std::uint64_t> dropped;  // kDropped, by how: "by tc at egress, device d1"
     std::map<std::string, std::uint64_t> down;     // kLinkDown, by device
     std::vector<QueryStory> stories;               // the first kStories that did not end well
     std::vector<std::uint32_t> clashed;            // the first kStories pairs with a hidden entry
     static constexpr std::size_t kStories = 12;
 };
 
-// `delay`: how long the responder waited with each answer. No more queries get a cause that the
-// kernel counts than it counted. With `log.overruns` events are missing and the caller must not
+// `delay`: how long the responder waited with each answer. Where the packets told of their drops
+// (DutRecord::own), a drop is a query's cause only if its own packet was dropped; else counters
+// tell. In both cases no more queries get a cause that the kernel counts than it counted. With `log.overruns` events are missing and the caller must not
 // judge by them.
 PairFindings join_pairs(const pairs::PairPlan& plan, const judge::PairReport& report,
                         const DutRecord& dut, std::chrono::nanoseconds delay);

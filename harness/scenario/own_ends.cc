@@ -25,7 +25,12 @@ std::uint64_t OwnEnds::by(std::string_view cause) const {
     return packets;
 }
 
-OwnEnds own_ends(const Result<fate::Fates>& fates, fate::Direction direction) {
+namespace {
+
+constexpr std::string_view kRules[] = {"rule", "reject", "netfilter"};
+
+template <typename Counts>
+OwnEnds ends_that(const Result<fate::Fates>& fates, const Counts& counts) {
     OwnEnds ends;
     if (!fates || !fates->followed()) {
         ends.not_followed = fates ? fates->not_followed : fates.error().message;
@@ -39,30 +44,31 @@ OwnEnds own_ends(const Result<fate::Fates>& fates, fate::Direction direction) {
     for (const fate::EndCount& count : fates->ends) {
         const fate::End& end = count.end;
         const bool held = end.ending == fate::Ending::kHeld;
-        if (count.direction != direction || (!held && end.ending != fate::Ending::kDropped) ||
-            end.netns != fates->netns || end.cause == "xdp") {
+        if ((!held && end.ending != fate::Ending::kDropped) || !counts(count)) {
             continue;
         }
         const std::string text =
             fmt::format("{} {}{}", held ? "held" : "dropped", end.text,
                         end.device.empty() ? "" : fmt::format(", device {}", end.device));
-        const auto known = std::ranges::find(ends.dropped, text, &OwnEnds::Kind::text);
+        const auto known = std::ranges::find_if(ends.dropped, [&](const OwnEnds::Kind& kind) {
+            return kind.text == text && kind.netns == end.netns;
+        });
         if (known != ends.dropped.end()) {
             known->packets += count.packets;
         } else {
-            ends.dropped.push_back(
-                {.cause = held ? "held" : end.cause, .text = text, .packets = count.packets});
+            ends.dropped.push_back({.cause = held ? "held" : end.cause,
+                                    .text = text,
+                                    .packets = count.packets,
+                                    .hook = end.hook,
+                                    .netns = end.netns});
         }
     }
     std::ranges::stable_sort(ends.dropped, std::greater(), &OwnEnds::Kind::packets);
     return ends;
 }
 
-namespace {
-
 // The words that cells have for it.
 std::string word_of(const std::string& cause, Link link) {
-    static constexpr std::string_view kRules[] = {"rule", "reject", "netfilter"};
     // Ends of packets on their way to a device without a link.
     static constexpr std::string_view kDown[] = {"no-route", "neighbour", "device-down", "qdisc",
                                                  "device",   "no-reason", "held"};
@@ -73,6 +79,23 @@ std::string word_of(const std::string& cause, Link link) {
 }
 
 }  // namespace
+
+OwnEnds own_ends(const Result<fate::Fates>& fates, fate::Direction direction) {
+    return ends_that(fates, [&](const fate::EndCount& count) {
+        return count.direction == direction && count.end.netns == fates->netns &&
+               count.end.cause != "xdp";
+    });
+}
+
+OwnEnds own_ends_in(const Result<fate::Fates>& fates, const std::vector<std::string>& namespaces) {
+    return ends_that(fates, [&](const fate::EndCount& count) {
+        return count.direction != fate::Direction::kError && contains(namespaces, count.end.netns);
+    });
+}
+
+bool is_by_rule(const OwnEnds::Kind& kind) {
+    return contains(kRules, kind.cause);
+}
 
 std::string causes(const OwnEnds& ends, Link link) {
     std::vector<std::string> words;

@@ -18,6 +18,8 @@ struct OwnEnds {
         std::string cause;  // fate::End::cause
         std::string text;   // "dropped by tc at egress, device d1"
         std::uint64_t packets = 0;
+        std::string hook{};   // of netfilter; else empty
+        std::string netns{};  // where it was
         bool operator==(const Kind&) const = default;
     };
     std::vector<Kind> dropped;  // most packets first
@@ -32,6 +34,10 @@ struct OwnEnds {
 // Packets of one direction that the agent's own namespace dropped, or still held on a queue ("held"), those
 // aside that a device never took in (XDP).
 OwnEnds own_ends(const Result<fate::Fates>& fates, fate::Direction direction);
+// The same of both directions, in all of these namespaces, and with XDP's.
+OwnEnds own_ends_in(const Result<fate::Fates>& fates, const std::vector<std::string>& namespaces);
+// Whether netfilter dropped it by a rule, a policy or a verdict that is not told apart from these.
+bool is_by_rule(const OwnEnds::Kind& kind);
 
 // Whether a device on the packets' way had no link for a time.
 enum class Link { kWasUp, kWasDown };
@@ -40,8 +46,5 @@ enum class Link { kWasUp, kWasDown };
 std::string causes(const OwnEnds& ends, Link link = Link::kWasUp);
 // "7 dropped by tc at egress, device d1, 2 dropped ...".
 std::string in_words(const OwnEnds& ends);
-
-// Behind a sentence whose cause counters tell.
-inline constexpr const char* kByCounters = "by counters, not by packet";
 
 }  // namespace pathproof::scenario

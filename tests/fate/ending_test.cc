@@ -1,5 +1,6 @@
 #include "harness/fate/ending.h"
 
+#include <linux/netfilter/nf_conntrack_common.h>
 #include <netinet/in.h>
 
 #include <boost/test/unit_test.hpp>
@@ -130,6 +131,26 @@ BOOST_AUTO_TEST_CASE(what_was_not_counted_is_not_guessed) {
     queued.flags = FATE_WAS_COUNTED;
     queued.grown.insert_failed = 1;
     BOOST_TEST(fate::end_of(queued, kernel.names()).cause == "netfilter");
+}
+
+// Where packets are looked at when they are dropped alone, there is nothing to count from.
+BOOST_AUTO_TEST_CASE(a_new_entry_that_is_dropped_behind_source_nat_was_not_inserted) {
+    const auto cause = [](const char* caller, std::uint8_t flags, std::uint32_t status) {
+        Kernel kernel;
+        fate_record record =
+            dropped(kernel, "NETFILTER_DROP",
+                    {"bpf_trace_run4", "sk_skb_reason_drop", "nf_hook_slow", caller}, {});
+        record.flags = flags;
+        record.entry_status = status;
+        return fate::end_of(record, kernel.names()).cause;
+    };
+    BOOST_TEST(cause("ip_output", FATE_HAS_ENTRY, IPS_SRC_NAT_DONE) == "insert-failed");
+    BOOST_TEST(cause("ip_local_deliver", FATE_HAS_ENTRY, IPS_SRC_NAT_DONE) == "insert-failed");
+    // A rule of an earlier priority.
+    BOOST_TEST(cause("ip_output", FATE_HAS_ENTRY, IPS_DST_NAT_DONE) == "netfilter");
+    BOOST_TEST(cause("ip_forward", FATE_HAS_ENTRY, IPS_SRC_NAT_DONE) == "netfilter");
+    BOOST_TEST(cause("ip_output", 0, IPS_SRC_NAT_DONE) == "netfilter");
+    BOOST_TEST(cause("ip_output", FATE_HAS_ENTRY | FATE_IS_CONFIRMED, IPS_SRC_NAT_DONE) == "rule");
 }
 
 BOOST_AUTO_TEST_CASE(nftables_frees_what_a_verdict_drops_itself) {

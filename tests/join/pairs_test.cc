@@ -331,6 +331,177 @@ BOOST_AUTO_TEST_CASE(a_packet_that_conntrack_refused_is_not_counted_as_dropped_b
     BOOST_TEST(bench.join(3).count(Fate::kUnexplained) == 1u);
 }
 
+namespace {
+
+// Pairs of two clients with one port, of which each second query is lost and the first one has its
+// entry: what an insertion that failed looks like, whatever dropped the packets.
+Bench lost_seconds(std::uint32_t pairs) {
+    Bench bench(kClientB);
+    bench.plan.pairs = pairs;
+    bench.plan.source_ports = 1;
+    bench.report.records.clear();
+    for (std::uint32_t pair = 0; pair < pairs; ++pair) {
+        bench.report.records.push_back(
+            {.pair = pair, .state = QueryState::kAnswered, .server_saw = 1, .server = kBackend1});
+        bench.report.records.push_back({.pair = pair, .member = 1, .state = QueryState::kNever});
+        bench.event(EventKind::kNew, bench.plan.client(pair, 0), kBackend1, 0);
+    }
+    bench.dut.untraced.clear();
+    bench.dut.own.not_followed.clear();
+    return bench;
+}
+
+// The second client of a pair, as it leaves and behind source NAT.
+frame::Endpoint second_of(const Bench& bench, std::uint32_t pair) {
+    return bench.plan.client(pair, 1);
+}
+
+const join::OwnDrop kAtInsertion{
+    .cause = "insert-failed", .text = "by conntrack", .hook = "postrouting"};
+
+}  // namespace
+
+// snat-race where tc drops 3 % before conntrack, while insertions of foreign flows fail.
+BOOST_AUTO_TEST_CASE(a_query_whose_own_packet_told_nothing_is_not_blamed_on_foreign_insertions) {
+    Bench bench = lost_seconds(3);
+    bench.dut.own.queries.emplace(second_of(bench, 0), kAtInsertion);
+    bench.dut.own.queries.emplace(
+        second_of(bench, 1),
+        join::OwnDrop{.cause = "tc-egress", .text = "by tc at egress, device ds"});
+    const auto found = bench.join(452);
+    BOOST_TEST(found.count(Fate::kDroppedAtInsertion) == 1U);
+    BOOST_TEST(found.count(Fate::kDropped) == 1U);
+    BOOST_TEST(found.dropped.at("by tc at egress, device ds") == 1U);
+    BOOST_TEST(found.count(Fate::kUnexplained) == 1U);
+
+    Bench by_counters = lost_seconds(3);
+    by_counters.dut.own = {};
+    BOOST_TEST(by_counters.join(452).count(Fate::kDroppedAtInsertion) == 3U);
+}
+
+BOOST_AUTO_TEST_CASE(a_packet_that_tells_of_a_failed_insertion_needs_the_counter_beside_it) {
+    Bench bench = lost_seconds(1);
+    bench.dut.own.queries.emplace(second_of(bench, 0), kAtInsertion);
+    const auto found = bench.join(0);
+    BOOST_TEST(found.count(Fate::kDroppedAtInsertion) == 0U);
+    BOOST_TEST(found.count(Fate::kDropped) == 1U);
+}
+
+BOOST_AUTO_TEST_CASE(a_full_table_refuses_packets_where_they_come_in) {
+    for (const char* hook : {"prerouting", "forward"}) {
+        Bench bench = lost_seconds(1);
+        bench.counts("drop", 5);
+        bench.dut.table = {.entries = 300, .maximum = 300};
+        bench.dut.own.queries.emplace(
+            second_of(bench, 0),
+            join::OwnDrop{.cause = "netfilter", .text = "by netfilter", .hook = hook});
+        const auto found = bench.join();
+        const bool refused = hook == std::string("prerouting");
+        BOOST_TEST(found.count(Fate::kTableFull) == (refused ? 1U : 0U), hook);
+        BOOST_TEST(found.count(Fate::kDropped) == (refused ? 0U : 1U), hook);
+    }
+}
+
+BOOST_AUTO_TEST_CASE(a_query_that_a_rule_dropped_in_an_outage_is_the_rules) {
+    for (const char* cause : {"rule", "no-route"}) {
+        Bench bench = lost_seconds(1);
+        bench.report.records[1].sent_ns = 0;
+        bench.dut.began_ns = 1'000;
+        bench.dut.outages = {{.device = "ds", .from_ns = 0, .until_ns = INT64_MAX}};
+        bench.dut.own.queries.emplace(second_of(bench, 0),
+                                      join::OwnDrop{.cause = cause, .text = "there"});
+        const auto found = bench.join();
+        const bool down = cause == std::string("no-route");
+        BOOST_TEST(found.count(Fate::kLinkDown) == (down ? 1U : 0U), cause);
+        BOOST_TEST(found.count(Fate::kDropped) == (down ? 0U : 1U), cause);
+    }
+}
+
+BOOST_AUTO_TEST_CASE(an_answer_that_was_dropped_is_told) {
+    Bench bench = lost_seconds(1);
+    bench.half(1, QueryState::kNever, kBackend1);
+    bench.report.records[1].member = 1;
+    bench.dut.own.answers.emplace(second_of(bench, 0),
+                                  join::OwnDrop{.cause = "rule", .text = "by a rule or a policy"});
+    const auto found = bench.join();
+    BOOST_TEST(found.count(Fate::kDropped) == 1U);
+    BOOST_REQUIRE(found.stories.size() == 1U);
+    BOOST_TEST(found.stories[0].event == "the answer was dropped by a rule or a policy");
+}
+
+// MASQUERADE keeps the port of a client, or draws one.
+BOOST_AUTO_TEST_CASE(a_packet_behind_source_nat_is_known_by_the_port_that_it_kept) {
+    const frame::Endpoint box = at("203.0.113.1:0");
+    for (const auto& [port_after_nat, dropped_from] :
+         {std::pair{10'000, 10'000}, {10'000, 10'001}, {31'000, 32'000}}) {
+        Bench bench(kClientB);
+        bench.half(0, QueryState::kAnswered, kBackend1);
+        bench.half(1, QueryState::kNever, kNowhere);
+        bench.event(EventKind::kNew, kClientA, kBackend1, 0,
+                    static_cast<std::uint16_t>(port_after_nat));
+        bench.dut.log.events[0].entry.reply.destination.address = box.address;
+        bench.dut.own.not_followed.clear();
+        bench.dut.own.queries.emplace(
+            frame::Endpoint{box.address, static_cast<std::uint16_t>(dropped_from)}, kAtInsertion);
+        const bool is_own = port_after_nat != 10'000 || dropped_from == 10'000;
+        const auto found = bench.join(1);
+        BOOST_TEST(found.count(Fate::kDroppedAtInsertion) == (is_own ? 1U : 0U), dropped_from);
+        BOOST_TEST(found.count(Fate::kUnexplained) == (is_own ? 0U : 1U), dropped_from);
+    }
+}
+
+BOOST_AUTO_TEST_CASE(a_drop_that_a_packet_told_is_no_other_query_s_by_counters) {
+    Bench bench = lost_seconds(2);
+    bench.dut.drops.counts = {{.reason = "TC_EGRESS",
+                               .location = "sch_handle_egress+0x1",
+                               .protocol = "ip/udp",
+                               .packets = 1}};
+    bench.dut.own.queries.emplace(second_of(bench, 0),
+                                  join::OwnDrop{.cause = "tc-egress",
+                                                .text = "by tc at egress",
+                                                .counted_as = "TC_EGRESS at sch_handle_egress"});
+    const auto found = bench.join();
+    BOOST_TEST(found.dropped.at("by tc at egress") == 1U);
+    BOOST_TEST(found.count(Fate::kDropped) == 1U);
+    BOOST_TEST(found.count(Fate::kUnexplained) == 1U);
+}
+
+BOOST_AUTO_TEST_CASE(own_drops_are_those_of_the_followers_namespace) {
+    fate::Fates fates{.netns = "dut"};
+    const auto end = [&](fate::Ending ending, const char* netns) {
+        fates.ends.push_back({.end = {.ending = ending,
+                                      .cause = "tc-egress",
+                                      .text = "by tc at egress",
+                                      .reason = "TC_EGRESS",
+                                      .place = "sch_handle_egress",
+                                      .device = "ds",
+                                      .netns = netns}});
+        return static_cast<std::uint32_t>(fates.ends.size() - 1);
+    };
+    const auto dropped = end(fate::Ending::kDropped, "dut");
+    const auto elsewhere = end(fate::Ending::kDropped, "another");
+    const auto delivered = end(fate::Ending::kDelivered, "dut");
+    fates.each = {{.last_source = kClientA, .last_destination = kBackend1, .end = dropped},
+                  {.direction = fate::Direction::kBack,
+                   .last_source = kBackend1,
+                   .last_destination = kClientB,
+                   .end = dropped},
+                  {.last_source = kClientA, .end = elsewhere},
+                  {.last_source = kClientA, .end = delivered},
+                  {.direction = fate::Direction::kError, .last_source = kClientA, .end = dropped}};
+    const join::OwnDrops drops = join::own_drops(fates);
+    BOOST_TEST(drops.by_packet());
+    const join::OwnDrop expected{.cause = "tc-egress",
+                                 .text = "by tc at egress, device ds",
+                                 .counted_as = "TC_EGRESS at sch_handle_egress"};
+    BOOST_TEST((drops.queries == join::OwnDrops::ByClient{{kClientA, expected}}));
+    BOOST_TEST((drops.answers == join::OwnDrops::ByClient{{kClientB, expected}}));
+
+    fates.lost = 2;
+    BOOST_TEST(join::own_drops(fates).not_followed == "2 packets could not be followed");
+    BOOST_TEST(join::own_drops(fate::Fates{.not_followed = "no BTF"}).not_followed == "no BTF");
+}
+
 BOOST_AUTO_TEST_CASE(a_right_answer_after_the_timeout_came_by_a_slow_path) {
     Bench bench;
     bench.half(0, QueryState::kAnswered, kBackend1);

@@ -132,6 +132,18 @@ BOOST_AUTO_TEST_CASE(answers_of_a_third_address_are_not_given_this_cause) {
                  "1 from another address");
 }
 
+// tc redirects the answers from port to port: the bridge never has them.
+BOOST_AUTO_TEST_CASE(answers_that_may_have_gone_past_the_bridge_are_not_its_doing) {
+    const auto result = with("bridge-nf-off", [](BridgeValues& seen) {
+        seen.around_bridge = "tc filters at d2 (ingress): matchall, mirred redirect to d0";
+    });
+    inconclusive(result, "mirred redirect to d0");
+    BOOST_TEST(cell(result, "bridge-nf-off").cause == "past-the-bridge");
+    // Answers that stay untranslated though the bridge asks netfilter were not kept from it by the sysctl.
+    const auto cured = with("cure.bridge-nf-on", [](BridgeValues& seen) { untranslated(seen); });
+    BOOST_TEST(cell(cured, "cure.bridge-nf-on").cause == "past-netfilter");
+}
+
 BOOST_AUTO_TEST_CASE(an_agent_that_died_and_nothing_executed_conclude_nothing) {
     inconclusive(
         with("control.direct", [](BridgeValues& seen) { seen.objections = {"ended by signal 9"}; }),

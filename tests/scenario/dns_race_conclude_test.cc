@@ -58,7 +58,7 @@ RaceValues values_of(const RaceCell& what, const Pairs& pairs) {
             found.least_age_ns = 1'400'000'000;
         }
         if (fate == Fate::kDropped && count != 0) {
-            found.dropped["NETFILTER_DROP at nft_do_chain"] += count;
+            found.dropped["by a netfilter rule (NETFILTER_DROP at nft_do_chain)"] += count;
         }
         if (fate == Fate::kLinkDown && count != 0) {
             found.down["ds"] += count;

@@ -85,11 +85,81 @@ BOOST_AUTO_TEST_CASE(each_loss_has_the_cause_that_its_values_name) {
     seen.hits = {{"node B", "filter -A FORWARD -s 10.244.1.2/32 -j DROP", 2}};
     cell = conclude(across(), seen);
     BOOST_TEST(cell.cause == "dropped-by-rule");
-    BOOST_TEST(contains(cell.reason, "-j DROP of node B counted 2"), cell.reason);
+    BOOST_TEST(contains(cell.reason, "-j DROP of node B counted 2 (by counters, not by packet)"),
+               cell.reason);
     seen.wire_bad = 4;
     BOOST_TEST(conclude(across(), seen).cause == "wrong-checksum");
     seen.wire_lost = 1;
     BOOST_TEST((conclude(across(), seen).verdict == CellVerdict::kError));
+}
+
+namespace {
+
+// The last probe was lost, and sent once more while its packets were followed.
+PodPathValues followed(std::vector<OwnEnds::Kind> ends) {
+    PodPathValues seen = stops_at(1);
+    seen.ends = {.dropped = std::move(ends), .not_followed = ""};
+    return seen;
+}
+
+OwnEnds::Kind dropped(const char* cause, const char* hook, const char* node) {
+    return {.cause = cause,
+            .text = std::string("dropped by ") + cause,
+            .packets = 1,
+            .hook = hook,
+            .netns = node};
+}
+
+constexpr const char* kForward = "filter -A FORWARD -p tcp -j DROP";
+
+}  // namespace
+
+// tc drops on node B while a foreign host meets a rule of node A.
+BOOST_AUTO_TEST_CASE(a_rule_that_counted_is_named_where_a_packet_of_the_probe_ended_alone) {
+    PodPathValues seen = followed({});
+    seen.hits = {{"node A", "filter -A INPUT -p tcp -m tcp --dport 7777 -j DROP", 32}};
+    BOOST_TEST(conclude(across(), seen).cause == "lost");
+    seen = followed({dropped("tc-egress", "", "node B")});
+    seen.hits = {{"node A", kForward, 32}};
+    auto cell = conclude(across(), seen);
+    BOOST_TEST(cell.cause == "tc-egress");
+    BOOST_TEST(contains(cell.reason, "1 dropped by tc-egress on node B"), cell.reason);
+    BOOST_TEST(!contains(cell.reason, "node A"), cell.reason);
+
+    seen = followed({dropped("rule", "forward", "node B")});
+    seen.hits = {{"node A", kForward, 1},
+                 {"node B", "filter -A INPUT -j DROP", 9},
+                 {"node B", "filter -A FORWARD -p udp -j DROP", 9},
+                 {"node B", kForward, 1}};
+    cell = conclude(across(), seen);
+    BOOST_TEST(cell.cause == "dropped-by-rule");
+    BOOST_TEST(contains(cell.reason, std::string(kForward) + " of node B counted 1"), cell.reason);
+    BOOST_TEST(!contains(cell.reason, "counted 9"), cell.reason);
+    // A rule or policy that counts nothing.
+    seen.hits.clear();
+    BOOST_TEST(conclude(across(), seen).cause == "rule-drop");
+    seen.ends.not_followed = "no BTF";
+    seen.ends.dropped.clear();
+    seen.hits = {{"node B", "filter -A FORWARD -p udp -j DROP", 9}};
+    BOOST_TEST(conclude(across(), seen).cause == "lost");
+}
+
+BOOST_AUTO_TEST_CASE(a_packet_that_ended_elsewhere_was_not_too_big) {
+    PodPathValues seen = stops_at(2);
+    seen.too_big = 3;
+    seen.ends = {.dropped = {dropped("mtu", "", "node A")}, .not_followed = ""};
+    BOOST_TEST(conclude(across(), seen).cause == "too-big");
+    seen.ends.dropped = {dropped("tc-ingress", "", "node A")};
+    BOOST_TEST(conclude(across(), seen).cause == "tc-ingress");
+}
+
+BOOST_AUTO_TEST_CASE(a_loss_that_does_not_come_again_has_no_cause) {
+    PodPathValues seen = followed({});
+    seen.passed_again = true;
+    seen.hits = {{"node B", kForward, 1}};
+    const auto cell = conclude(across(), seen);
+    BOOST_TEST(cell.cause == "lost");
+    BOOST_TEST(contains(cell.reason, "sent once more and followed, it came through"), cell.reason);
 }
 
 BOOST_AUTO_TEST_CASE(hairpin_is_said_of_a_service_to_itself_alone) {

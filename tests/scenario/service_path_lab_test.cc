@@ -344,6 +344,18 @@ BOOST_AUTO_TEST_CASE(answers_that_conntrack_is_kept_from_have_another_cause) {
          "untranslated-answer");
 }
 
+BOOST_AUTO_TEST_CASE(answers_that_tc_redirects_past_the_bridge_have_another_cause) {
+    trap(
+        kBridge, "control.other-host", "bridge-nf-off",
+        [](Planter& lab) {
+            lab.wait_for_namespace("dut", "d2");
+            lab.in("dut",
+                   "tc qdisc add dev d2 clsact && tc filter add dev d2 ingress protocol ip u32 "
+                   "match ip sport 53 0xffff action mirred egress redirect dev d0");
+        },
+        "past-the-bridge");
+}
+
 BOOST_AUTO_TEST_CASE(answers_that_are_dropped_have_another_cause) {
     trap(kBridge, "bridge-nf-off", "control.other-host",
          command("dut", "iptables -t mangle -A FORWARD -p udp --sport 53 -j DROP"), "no-answer");

@@ -2,7 +2,9 @@
 
 #include <nlohmann/json.hpp>
 
+#include "harness/agent/device_hooks.h"
 #include "harness/process/json_text.h"
+#include "harness/process/netns.h"
 #include "harness/process/program.h"
 
 namespace pathproof::scenario {
@@ -11,29 +13,12 @@ namespace {
 using nlohmann::json;
 using truth::PathEnd;
 
-// A program's output in the end's namespace; empty where it fails, as without the kernel's module.
-std::string said_at(const PathEnd& end, const std::vector<std::string>& argv) {
-    return process::run_checked(argv, {.netns = end.netns}).value_or("");
-}
-
 void add_hooks(const PathEnd& end, std::vector<std::string>& found) {
-    for (const char* direction : {"ingress", "egress"}) {
-        const std::string filters =
-            said_at(end, {"tc", "filter", "show", "dev", end.name, direction});
-        if (filters.find("filter") != std::string::npos) {
-            found.push_back(fmt::format(
-                "tc filters at {} ({}); {} lists them", end.name, direction,
-                end.command(fmt::format("tc filter show dev {} {}", end.name, direction))));
-        }
-    }
-    const std::string queues = said_at(end, {"tc", "qdisc", "show", "dev", end.name});
-    if (queues.find("netem") != std::string::npos) {
-        found.push_back(fmt::format("a netem queue at {}; {} shows it", end.name,
-                                    end.command(fmt::format("tc qdisc show dev {}", end.name))));
-    }
-    if (!said_at(end, {"nft", "list", "tables", "netdev"}).empty()) {
-        found.push_back(fmt::format("nftables chains of devices; {} lists them",
-                                    end.command("nft list tables netdev")));
+    const auto hooks = process::in_netns(
+        end.netns,
+        [&]() -> Result<std::vector<agent::DeviceHook>> { return agent::device_hooks(end.name); });
+    for (const agent::DeviceHook& hook : hooks.value_or(std::vector<agent::DeviceHook>{})) {
+        found.push_back(fmt::format("{}; {} shows it", hook.what, end.command(hook.show)));
     }
 }
 
@@ -45,8 +30,11 @@ void add_xdp(const PathEnd& end, std::vector<std::string>& found) {
     }
 }
 
+// What `ip` says of it; empty where it fails.
 std::string link_of(const PathEnd& end) {
-    return said_at(end, {"ip", "-json", "-details", "link", "show", "dev", end.name});
+    return process::run_checked({"ip", "-json", "-details", "link", "show", "dev", end.name},
+                                {.netns = end.netns})
+        .value_or("");
 }
 
 // The first of the list that `ip -json` prints.

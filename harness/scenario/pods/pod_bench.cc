@@ -1,5 +1,7 @@
 #include "harness/scenario/pods/pod_bench.h"
 
+#include <algorithm>
+
 #include "dataplane/port/device_name.h"
 #include "harness/agent/name_servers.h"
 
@@ -73,6 +75,20 @@ Result<lab::Pod*> PodBench::attach(unsigned node, const std::string& name,
     lab::Pod* const attached = pod.get();
     pods_[name] = std::move(pod);
     return attached;
+}
+
+std::vector<const PodHost*> PodBench::all_hosts() const {
+    std::vector<const PodHost*> hosts;
+    for (const auto& [key, host] : hosts_) {
+        hosts.push_back(&host);
+    }
+    return hosts;
+}
+
+std::string PodBench::name_of(const std::string& netns) const {
+    const auto host =
+        std::ranges::find_if(hosts_, [&](const auto& each) { return each.second.netns == netns; });
+    return host == hosts_.end() ? netns : host->second.name;
 }
 
 Status PodBench::serve_on(PodHost& host, const std::vector<frame::IpAddress>& addresses) {

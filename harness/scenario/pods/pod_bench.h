@@ -43,6 +43,9 @@ class PodBench {
     PodHost& host_of(const std::string& pod) { return hosts_.at(pod); }
     PodHost& node(unsigned number) { return hosts_.at(number == 0 ? "node-a" : "node-b"); }
     PodHost& outside() { return hosts_.at("outside"); }
+    std::vector<const PodHost*> all_hosts() const;
+    // Of the host whose namespace it is: "node A".
+    std::string name_of(const std::string& netns) const;
     tester::Client& tester() { return *tester_; }
     // What the plug-ins, the lab and the hazards say of a node's state, as facts of the run: `compare` names what
     // differs.

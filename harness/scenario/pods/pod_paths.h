@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "harness/scenario/concluded.h"
+#include "harness/scenario/own_ends.h"
 
 namespace pathproof::scenario {
 
@@ -72,9 +73,14 @@ struct PodPathValues {
         std::string node, rule;
         std::uint64_t packets = 0;
     };
-    std::vector<Hit> hits;        // rules that counted
+    std::vector<Hit> hits;  // rules that counted
+    // Where a lost probe's packets ended, sent once more and followed; `netns` is the host's name.
+    OwnEnds ends;
+    bool passed_again = false;    // sent once more, the probe came through
     std::optional<bool> hairpin;  // of the pod's bridge port; nothing: it is at no bridge
     std::string received_at;      // "pod b1"
+
+    bool lost() const { return !sizes.empty() && !(sizes.back().arrived && sizes.back().answered); }
 };
 
 using MeasuredPodPath = Measurement<PodPathCell, PodPathValues>;

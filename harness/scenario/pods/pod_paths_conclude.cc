@@ -1,6 +1,9 @@
+#include <algorithm>
+#include <cctype>
 #include <map>
 #include <set>
 
+#include "dataplane/base/contains.h"
 #include "harness/scenario/measures.h"
 #include "harness/scenario/pods/pod_paths.h"
 
@@ -32,6 +35,66 @@ std::string rule_in_words(const PodPathValues::Hit& hit) {
     return fmt::format("{} of {} counted {}", hit.rule, hit.node, hit.packets);
 }
 
+// The word behind `option` in a rule as iptables-save prints it; empty: it has no such option.
+std::string word_behind(const std::string& rule, const std::string& option) {
+    const std::size_t at = (" " + rule).find(" " + option + " ");
+    if (at == std::string::npos) {
+        return "";
+    }
+    const std::size_t begin = at + option.size() + 1;
+    return rule.substr(begin, rule.find(' ', begin) - begin);
+}
+
+// Whether such a rule can have dropped a packet of this protocol in that hook; empty: in any.
+bool can_drop(const std::string& rule, PodProtocol protocol, const std::string& hook) {
+    if (const std::string target = word_behind(rule, "-j");
+        target != "DROP" && target != "REJECT") {
+        return false;
+    }
+    const std::string of = word_behind(rule, "-p");
+    if (!of.empty() && !of.starts_with(name(protocol))) {  // "icmp", "icmpv6"
+        return false;
+    }
+    static constexpr std::string_view kHooks[] = {"PREROUTING", "INPUT", "FORWARD", "OUTPUT",
+                                                  "POSTROUTING"};
+    std::string chain = word_behind(rule, "-A");
+    if (!contains(kHooks, chain) || hook.empty()) {
+        return true;  // a chain that others jump to
+    }
+    std::ranges::transform(chain, chain.begin(), [](unsigned char c) { return std::tolower(c); });
+    return hook.starts_with(chain);
+}
+
+// A rule that counted and can have dropped the probe: of the host and hook where a packet of it was
+// dropped by netfilter, or where packets were not followed of any.
+const PodPathValues::Hit* dropping_rule(const PodPathCell& what, const PodPathValues& seen,
+                                        const OwnEnds::Kind* end) {
+    return first_of(seen.hits, [&](const PodPathValues::Hit& hit) {
+        return can_drop(hit.rule, what.protocol, end == nullptr ? "" : end->hook) &&
+               (end == nullptr || end->netns == hit.node);
+    });
+}
+
+// Whether no packet is known to have been dropped by anything else.
+bool none_but(const OwnEnds& ends, std::string_view cause) {
+    return ends.all() == ends.by(cause);
+}
+
+// What dropped the probe's packets, as they told themselves; an empty cause: none was dropped.
+std::pair<std::string, std::string> cause_of_ends(const PodPathCell& what,
+                                                  const PodPathValues& seen) {
+    Clauses clauses;
+    bool by_rule = false;
+    for (const OwnEnds::Kind& end : seen.ends.dropped) {
+        const auto* hit = is_by_rule(end) ? dropping_rule(what, seen, &end) : nullptr;
+        by_rule |= hit != nullptr;
+        clauses.push_back(fmt::format("{} {} on {}{}", end.packets, end.text, end.netns,
+                                      hit == nullptr ? "" : ": the rule " + rule_in_words(*hit)));
+    }
+    return {by_rule ? "dropped-by-rule" : causes(seen.ends),
+            "sent once more and followed, " + in_a_row(clauses)};
+}
+
 // Of a cell in which a probe did not come through: the cause that its values name, and the sentence.
 std::pair<std::string, std::string> cause_of_loss(const PodPathCell& what,
                                                   const PodPathValues& seen) {
@@ -46,15 +109,24 @@ std::pair<std::string, std::string> cause_of_loss(const PodPathCell& what,
             fmt::format("{}; {} frames on the wire and {} at the receiver have a wrong checksum",
                         probe, seen.wire_bad, seen.receiver_bad)};
     }
-    if (const auto* hit = hit_of(seen, {"DROP", "REJECT"})) {
-        return {"dropped-by-rule", fmt::format("{}; the rule {}", probe, rule_in_words(*hit))};
+    if (seen.passed_again) {
+        return {"lost", probe + "; sent once more and followed, it came through"};
     }
-    if (seen.too_big > 0 && seen.sizes.size() > 1) {
+    const auto [cause, how] = cause_of_ends(what, seen);
+    if (std::ranges::any_of(seen.ends.dropped, is_by_rule)) {
+        return {cause, fmt::format("{}; {}", probe, how)};
+    }
+    if (const auto* hit = dropping_rule(what, seen, nullptr); hit && !seen.ends.by_packet()) {
+        return {"dropped-by-rule",
+                fmt::format("{}; the rule {} ({})", probe, rule_in_words(*hit), fate::kByCounters)};
+    }
+    if (seen.too_big > 0 && seen.sizes.size() > 1 && none_but(seen.ends, "mtu")) {
         return {"too-big", fmt::format("{}; the nodes refused {} packets as larger than the next "
                                        "hop takes",
                                        probe, seen.too_big)};
     }
-    if (what.path == PodPath::kServiceSelf && seen.hairpin == false && !failed.arrived) {
+    if (what.path == PodPath::kServiceSelf && seen.hairpin == false && !failed.arrived &&
+        none_but(seen.ends, "no-reason")) {
         return {"hairpin-off",
                 fmt::format("{}; the pod's bridge port has hairpin off, and a bridge sends nothing "
                             "back out of the port by which it came",
@@ -65,6 +137,9 @@ std::pair<std::string, std::string> cause_of_loss(const PodPathCell& what,
         return {"hairpin-not-masqueraded",
                 fmt::format("{}; no MASQUERADE rule counted it, so that the pod answers itself",
                             probe)};
+    }
+    if (!seen.ends.dropped.empty()) {
+        return {cause, fmt::format("{}; {}", probe, how)};
     }
     return {"lost", probe + "; nothing that was measured says why"};
 }
@@ -277,8 +352,7 @@ Cell conclude(const PodPathCell& what, const PodPathValues& seen) {
         return end(CellVerdict::kError, "",
                    fmt::format("the tester did not carry {} frames on", seen.wire_lost));
     }
-    const PodPathValues::Size& last = seen.sizes.back();
-    if (!last.arrived || !last.answered) {
+    if (seen.lost()) {
         const auto [cause, reason] = cause_of_loss(what, seen);
         if (cause == "lost") {
             cell.measures.push_back(count_of(verdict::kUnexplained, "unexplained", 1, "probes"));
@@ -388,12 +462,11 @@ verdict::ScenarioResult conclude(const PodPathsMeasured& measured) {
         result.cure =
             "masqueraded: `\"ipMasq\": false` in the plug-in, which knows the subnet of its own "
             "node only, and one MASQUERADE of what leaves the cluster, as flannel has it";
-        result.cure += cured == plain.end()
-                           ? " (not shown in this run)"
-                           : fmt::format(
-                                 " (seen in this run: {}, where pods of both nodes see each "
-                                 "other's own addresses)",
-                                 cured->first);
+        if (cured != plain.end()) {
+            result.cure += fmt::format(
+                " (seen in this run: {}, where pods of both nodes see each other's own addresses)",
+                cured->first);
+        }
         result.cure_shown = cured != plain.end() && only_masqueraded;
     }
     return result;

@@ -253,6 +253,7 @@ Result<MeasuredCell> NatBench::measure(const RaceCell& what, const pairs::PairPl
                                .early_drop = dut.counter("early_drop"),
                                .table = dut.table,
                                .untraced = dut.untraced,
+                               .not_followed = dut.own.not_followed,
                                .answer_p50_ns = report.latency.p50_ns,
                                .skew_p50_ns = report.departures.skew_p50_ns,
                                .late_departures = report.departures.late,
@@ -307,6 +308,7 @@ Status NatBench::record(const RaceCell& what, Look look, Run& run) {
     TRY(dut_->start_events({.protocol = IPPROTO_UDP}));
     if (look == Look::kAll) {
         TRY(dut_->start_path_watch());
+        TRY(dut_->start_fate({.flows = flows(), .only_drops = true}));
     }
     auto report = tester_->run_pairs(run.plan, responder, run.capture);
     const auto after = dut_->conntrack_stats();
@@ -314,6 +316,9 @@ Status NatBench::record(const RaceCell& what, Look look, Run& run) {
     auto seen = look == Look::kAll
                     ? dut_->stop_path_watch()
                     : Result<agent::PathEvents>({.untraced = "not asked for in this cell"});
+    const auto fates = look == Look::kAll
+                           ? dut_->stop_fate()
+                           : Result<fate::Fates>({.not_followed = "not asked for in this cell"});
     // Every entry that still lives is destroyed now, the hidden ones among them: the log then names
     // them all.
     const auto flushed = dut_->conntrack_flush();
@@ -329,6 +334,7 @@ Status NatBench::record(const RaceCell& what, Look look, Run& run) {
                .flushed_ns = *flushed,
                .drops = std::move(seen->drops),
                .untraced = std::move(seen->untraced),
+               .own = join::own_drops(fates),
                .began_ns = seen->began_ns};
     const std::set<std::string> path{names().dut_client_devices[0], names().dut_client_devices[1],
                                      names().dut_server_device, names().vxlan};
@@ -338,6 +344,20 @@ Status NatBench::record(const RaceCell& what, Look look, Run& run) {
         }
     }
     return {};
+}
+
+// The queries and their answers, before DNAT and behind it. By addresses: where a frame comes in its ports may
+// not be read yet. They are looked at where they are dropped alone, as a watch of their whole way would take
+// time from the race.
+std::vector<fate::Flow> NatBench::flows() const {
+    std::vector<fate::Flow> flows{
+        {.protocol = IPPROTO_UDP, .destination = names().service.address}};
+    for (const frame::IpAddress& backend : names().backends) {
+        if (flows.size() < FATE_MOST_FILTERS) {
+            flows.push_back({.protocol = IPPROTO_UDP, .destination = backend});
+        }
+    }
+    return flows;
 }
 
 traffic::ResponderPlan NatBench::answering(std::chrono::milliseconds delay) const {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "harness/agent/client.h"
+#include "harness/fate/flow.h"
 #include "harness/lab/veth_lab.h"
 #include "harness/scenario/race/race_experiments.h"
 #include "harness/scenario/race/race_map.h"
@@ -71,6 +72,7 @@ class NatBench {
     Result<std::string> trouble_at(double load);
     Result<Run> run(const RaceCell& what, const pairs::PairPlan& plan, Look look);
     Status record(const RaceCell& what, Look look, Run& run);
+    std::vector<fate::Flow> flows() const;
     traffic::ResponderPlan answering(std::chrono::milliseconds delay) const;
     verdict::Proof tell(const Run& run, std::uint32_t pair) const;
     void keep_evidence_of(const Run& run, MeasuredCell& cell) const;

@@ -114,9 +114,12 @@ Clauses why(const RaceCell& what, const RaceValues& seen, bool others_only) {
     const join::PairFindings& found = seen.found;
     Clauses clauses;
     const auto count = [&](Fate fate) { return found.count(fate); };
+    // Behind causes that counters alone tell.
+    const std::string how_known =
+        seen.not_followed.empty() ? "" : fmt::format("; {}", fate::kByCounters);
     const std::uint64_t insertion = others_only ? 0 : count(Fate::kDroppedAtInsertion);
-    tell_count(clauses, insertion, "{} dropped at insertion (insert_failed rose by {})",
-               seen.insert_failed);
+    tell_count(clauses, insertion, "{} dropped at insertion (insert_failed rose by {}{})",
+               seen.insert_failed, how_known);
     const bool expiry_too = !others_only || what.race == Race::kSnatCollision;
     const std::uint64_t expiry = expiry_too ? count(Fate::kUntranslatedAnswer) : 0;
     tell_count(clauses, expiry,
@@ -125,15 +128,13 @@ Clauses why(const RaceCell& what, const RaceValues& seen, bool others_only) {
     tell_count(clauses, count(Fate::kFlushed),
                "{} as another program had conntrack entries destroyed ({} of them)",
                found.flushed_entries);
-    tell_count(clauses, count(Fate::kTableFull), "{} as the conntrack table was full ({})",
-               table_text(seen));
+    tell_count(clauses, count(Fate::kTableFull), "{} as the conntrack table was full ({}{})",
+               table_text(seen), how_known);
     for (const auto& [device, queries] : found.down) {
         tell_count(clauses, queries, "{} while {} had no link", device);
     }
-    for (const auto& [reason, queries] : found.dropped) {
-        tell_count(clauses, queries, "{} dropped by {} ({})",
-                   reason.starts_with("NETFILTER_DROP") ? "a netfilter rule" : "the kernel",
-                   reason);
+    for (const auto& [how, queries] : found.dropped) {
+        tell_count(clauses, queries, "{} dropped {}", how);
     }
     tell_count(clauses, count(Fate::kSlow), "{} by a slow path");
     const std::uint64_t unexplained = count(Fate::kUnexplained);

@@ -45,8 +45,10 @@ struct RaceValues {
     std::uint64_t insert_failed = 0;
     std::uint64_t drop = 0;
     std::uint64_t early_drop = 0;
-    netfilter::TableSize table;        // after the run
-    std::string untraced;              // why drop reasons are not known; empty when they are
+    netfilter::TableSize table;  // after the run
+    std::string untraced;        // why drop reasons are not known; empty when they are
+    // Why drops were not told by the packets themselves; empty when they were.
+    std::string not_followed;
     std::vector<std::string> outages;  // devices that had no link for a time
     std::int64_t answer_p50_ns = 0;    // from a query to its right answer
     std::int64_t skew_p50_ns = 0;      // between the two queries of a pair

@@ -7,6 +7,7 @@
 
 #include "harness/scenario/service_path/bridge_unnat.h"
 
+#include <fmt/ranges.h>
 #include <netinet/in.h>
 
 #include <algorithm>
@@ -15,6 +16,7 @@
 #include <nlohmann/json.hpp>
 
 #include "dataplane/frame/view.h"
+#include "harness/agent/device_hooks.h"
 #include "harness/agent/name_servers.h"
 #include "harness/agent/probes.h"
 #include "harness/process/json_text.h"
@@ -67,6 +69,7 @@ class BridgeBench : public NatPathBench<BridgeCell, BridgeValues> {
         }
         TRY(hosts_.set(settings));
         seen.filtered = TRY(hosts_.dut->read_sysctl(setting::kBridgeFilter));
+        seen.around_bridge = TRY(around_bridge());
         auto recorder = TRY(FlowRecorder::start(
             what.again, names,
             {.protocol = IPPROTO_UDP, .original_destination_port = names.service.port}));
@@ -112,6 +115,20 @@ class BridgeBench : public NatPathBench<BridgeCell, BridgeValues> {
         seen.unnamed = static_cast<std::uint64_t>(
             std::ranges::count_if(flows, [](const auto& flow) { return flow.second; }));
         return {};
+    }
+
+    Result<std::string> around_bridge() {
+        std::vector<std::string> found;
+        for (const std::string& port :
+             {hosts_.names().first_of_dut(), hosts_.names().dut_neighbour_device}) {
+            for (const agent::DeviceHook& hook : TRY(hosts_.dut->device_hooks(port))) {
+                found.push_back(hook.what);
+            }
+            if (const std::string program = TRY(hosts_.dut->xdp_program(port)); !program.empty()) {
+                found.push_back(fmt::format("an XDP program at {}: {}", port, program));
+            }
+        }
+        return fmt::format("{}", fmt::join(found, "; "));
     }
 
     Status look_up(const frame::Endpoint& server, BridgeValues& seen) {

@@ -43,6 +43,7 @@ BridgeConclusions::Figures bridge_figures() {
         {"hairpin", &BridgeCell::hairpin},
         {"filtered", &BridgeValues::filtered},
         {"entry", &BridgeValues::entry_text},
+        {"around", &BridgeValues::around_bridge},
     };
 }
 
@@ -81,6 +82,17 @@ const BridgeConclusions& bridge_unnat_conclusions() {
                      .text = "net.bridge.bridge-nf-call-iptables is '{filtered}'"},
                     {.when = "unexplained != 0",
                      .text = "{failures}, and no \\[UNREPLIED\\] entry of conntrack tells why"},
+                    {.when = "unreplied != 0 and around != ''",
+                     .is = kFail,
+                     .cause = "past-the-bridge",
+                     .text = "{failures}; of {unreplied} flows conntrack saw no answer: "
+                             "\"{entry}\". Whether the bridge carried them is not known: its "
+                             "ports have {around}"},
+                    {.when = "unreplied != 0 and filters",
+                     .is = kFail,
+                     .cause = "past-netfilter",
+                     .text = "{failures}; of {unreplied} flows conntrack saw no answer, though "
+                             "the bridge asks netfilter: \"{entry}\""},
                     {.when = "unreplied != 0",
                      .is = kFail,
                      .cause = "untranslated-answer",

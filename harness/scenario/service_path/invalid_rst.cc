@@ -132,7 +132,8 @@ class SegmentBench : public NatPathBench<SegmentCell, SegmentValues> {
         TRY(hosts_.dut->start_capture({.device = names.dut_client_device}));
         TRY(hosts_.server->start_capture({.device = names.server_device}));
         TRY(hosts_.dut->start_fate(
-            {{.protocol = IPPROTO_TCP, .source = names.client_address, .tcp_flags = TH_RST}}));
+            {.flows = {
+                 {.protocol = IPPROTO_TCP, .source = names.client_address, .tcp_flags = TH_RST}}}));
         auto connecting = std::async(std::launch::async, [&] {
             return hosts_.client->tcp_connects({.server = asked,
                                                 .count = kOpenConnects,

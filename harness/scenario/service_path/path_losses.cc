@@ -56,8 +56,9 @@ Result<WatchedPath> watch_path(NatPathHosts& hosts, std::uint16_t port,
     const auto before = TRY(hosts.dut->conntrack_stats());
     TRY(hosts.dut->start_path_watch());
     TRY(hosts.dut->start_fate(
-        {{.protocol = IPPROTO_UDP, .destination_port = port},
-         {.protocol = IPPROTO_TCP, .destination_port = static_cast<std::uint16_t>(port + 1)}}));
+        {.flows = {{.protocol = IPPROTO_UDP, .destination_port = port},
+                   {.protocol = IPPROTO_TCP,
+                    .destination_port = static_cast<std::uint16_t>(port + 1)}}}));
     TRY(hosts.server->start_capture(
         {.device = hosts.names().server_device, .most_bytes = kHeaderBytes}));
     TRY(hosts.dut->start_capture(
@@ -146,7 +147,7 @@ OtherCause other_cause(const PathLosses& losses) {
         return by_packet(losses, lost);
     }
     OtherCause other = by_counters(losses, lost);
-    other.clause += fmt::format(" ({})", kByCounters);
+    other.clause += fmt::format(" ({})", fate::kByCounters);
     return other;
 }
 

@@ -153,7 +153,7 @@ class PathBench : public NatPathBench<TimestampCell, TimestampValues> {
                                     {.protocol = IPPROTO_TCP, .original_destination_port = port}));
         const auto before = TRY(counters());
         TRY(hosts_.dut->start_fate(
-            {{.protocol = IPPROTO_TCP, .destination_port = port, .tcp_flags = TH_SYN}}));
+            {.flows = {{.protocol = IPPROTO_TCP, .destination_port = port, .tcp_flags = TH_SYN}}}));
         auto report = hosts_.client->tcp_connects({.server = {hosts_.names().server_address, port},
                                                    .count = what.connects,
                                                    .per_second = what.per_second,

@@ -104,10 +104,10 @@ class EndpointBench : public NatPathBench<EndpointCell, EndpointValues> {
         auto recorder = TRY(FlowRecorder::start(
             what.again, names,
             {.protocol = IPPROTO_TCP, .original_destination_port = service.port}));
-        TRY(hosts_.dut->start_fate({{.protocol = IPPROTO_TCP,
-                                     .source = names.client_address,
-                                     .destination_port = service.port,
-                                     .tcp_flags = TH_SYN}}));
+        TRY(hosts_.dut->start_fate({.flows = {{.protocol = IPPROTO_TCP,
+                                               .source = names.client_address,
+                                               .destination_port = service.port,
+                                               .tcp_flags = TH_SYN}}}));
         const auto report = hosts_.client->tcp_connects({.server = service,
                                                          .count = kEndpointConnects,
                                                          .per_second = kEndpointConnectsPerSecond,
