@@ -296,9 +296,14 @@ std::size_t write_query(std::span<std::uint8_t> out, const DnsQuery& query) noex
     Writer writer(out);
     writer.put(DnsWireHeader{.id = Be16(query.id),
                              .flags = Be16(query.recursion_desired ? kDnsRecursionDesired : 0),
-                             .questions = Be16(1)});
+                             .questions = Be16(1),
+                             .additionals = Be16(query.udp_size == 0 ? 0 : 1)});
     writer.put_bytes(query.name.wire());
     writer.put(DnsQuestionTail{Be16(query.type), Be16(kDnsClassIn)});
+    if (query.udp_size != 0) {
+        writer.put(std::uint8_t{0});  // the root
+        writer.put(RecordTail{.type = Be16(kDnsTypeOpt), .record_class = Be16(query.udp_size)});
+    }
     return writer.fits() ? writer.used() : 0;
 }
 

@@ -20,6 +20,8 @@ inline constexpr std::uint16_t kDnsTypeA = 1;
 inline constexpr std::uint16_t kDnsTypeCname = 5;
 inline constexpr std::uint16_t kDnsTypeAaaa = 28;
 inline constexpr std::uint16_t kDnsClassIn = 1;
+// The type of EDNS's record; its class is the size that is taken (RFC 6891 section 6.1.2).
+inline constexpr std::uint16_t kDnsTypeOpt = 41;
 inline constexpr std::size_t kDnsHeaderBytes = 12;
 
 // The type of the record that holds an address.
@@ -150,6 +152,7 @@ struct DnsQuery {
     DnsName name;
     std::uint16_t type = kDnsTypeA;
     bool recursion_desired = true;
+    std::uint16_t udp_size = 0;  // EDNS: bytes that an answer over UDP may have; 0: without EDNS
 };
 
 // Writes a query; returns its length, or 0 if `out` is too small.

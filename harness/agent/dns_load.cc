@@ -225,10 +225,10 @@ class Load {
             return false;
         }
         open.answered[type] = true;
-        ++lookup.answered;
+        ++(header.truncated ? lookup.truncated : lookup.answered);
         lookup.milliseconds = took;
         lookup.rcode = header.rcode != 0 ? header.rcode : lookup.rcode;
-        return lookup.answered == lookup.asked;
+        return lookup.answered + lookup.truncated == lookup.asked;
     }
 
     const DnsLoadOptions& options_;

@@ -39,14 +39,16 @@ struct DnsLoadReport {
         std::int64_t start_ns = 0;  // CLOCK_REALTIME
         std::uint8_t asked = 0;
         std::uint8_t answered = 0;
-        std::uint8_t rcode = 0;   // of an answer that has one other than NOERROR
-        std::int32_t error = 0;   // errno that an ICMP message brought
-        double milliseconds = 0;  // to its last answer
+        std::uint8_t truncated = 0;  // an answer came with TC set, which is none
+        std::uint8_t rcode = 0;      // of an answer that has one other than NOERROR
+        std::int32_t error = 0;      // errno that an ICMP message brought
+        double milliseconds = 0;     // to its last answer
         bool operator==(const Lookup&) const = default;
     };
     std::vector<Lookup> lookups;
 };
-PACKED_FIELDS(DnsLoadReport::Lookup, port, start_ns, asked, answered, rcode, error, milliseconds)
+PACKED_FIELDS(DnsLoadReport::Lookup, port, start_ns, asked, answered, truncated, rcode, error,
+              milliseconds)
 FIELDS(DnsLoadReport, lookups)
 
 }  // namespace pathproof::agent

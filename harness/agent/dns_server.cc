@@ -28,8 +28,6 @@ namespace {
 using Bytes = std::vector<std::uint8_t>;
 
 constexpr std::size_t kPlainUdpAnswer = 512;  // RFC 1035 section 4.2.1: without EDNS
-constexpr std::uint16_t kOptRecord =
-    41;  // RFC 6891 section 6.1.2: its class is the size that is taken
 constexpr std::size_t kMostDatagram = 4096;
 constexpr std::size_t kMostAnswer = 65535;
 constexpr int kDatagramsPerTurn = 64;
@@ -257,7 +255,7 @@ Reply KernelDnsServer::answer(std::span<const std::uint8_t> query, const frame::
     }
     std::uint16_t edns_bytes = 0;
     while (const auto record = reader.next_record()) {
-        edns_bytes = record->type == kOptRecord ? record->record_class : edns_bytes;
+        edns_bytes = record->type == frame::kDnsTypeOpt ? record->record_class : edns_bytes;
     }
     const DnsRule* rule = rule_for(*question);
     const bool withheld =

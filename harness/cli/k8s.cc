@@ -3,9 +3,11 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <future>
 #include <nlohmann/json.hpp>
 
 #include "dataplane/frame/dns.h"
+#include "harness/agent/dns_client.h"
 #include "harness/agent/dns_load.h"
 #include "harness/agent/dns_server.h"
 #include "harness/agent/socket.h"
@@ -13,6 +15,7 @@
 #include "harness/cli/generate/number_checks.h"
 #include "harness/cli/inspect/output.h"
 #include "harness/cli/seconds.h"
+#include "harness/kubernetes/answer_sizes.h"
 #include "harness/kubernetes/manifest.h"
 #include "harness/kubernetes/pairs.h"
 #include "harness/process/json_text.h"
@@ -27,6 +30,8 @@ using kubernetes::ManifestFile;
 using kubernetes::ManifestOptions;
 using nlohmann::json;
 using Clock = std::chrono::steady_clock;
+
+constexpr int kLost = 1;
 
 struct TypedManifest {
     std::optional<std::string> client_node, server_node, image, name_space;
@@ -126,6 +131,7 @@ struct ClientOptions {
     double rate = 500;
     double timeout_s = 2;
     double wait_s = 60;
+    bool sizes = false;
     bool json = false;
 };
 
@@ -143,7 +149,7 @@ Status wait_for_server(DnsLoadOptions options, double wait_s) {
     do {
         const auto next = Clock::now() + 500ms;
         const auto asked = agent::dns_load(options);
-        if (asked && asked->lookups[0].answered > 0) {
+        if (asked && asked->lookups[0].answered + asked->lookups[0].truncated > 0) {
             return {};
         }
         last = !asked                         ? asked.error().message
@@ -163,6 +169,7 @@ json json_of(const kubernetes::PairFigures& figures, const frame::Endpoint& serv
         failed.push_back({{"port", lookup.port},
                           {"start_ns", lookup.start_ns},
                           {"answered", lookup.answered},
+                          {"truncated", lookup.truncated},
                           {"rcode", lookup.rcode},
                           {"errno", lookup.error}});
     }
@@ -174,11 +181,68 @@ json json_of(const kubernetes::PairFigures& figures, const frame::Endpoint& serv
             {"none", figures.none},
             {"refused", figures.refused},
             {"errors", figures.errors},
+            {"truncated", figures.truncated},
+            {"over_tcp", figures.over_tcp},
             {"failed_share", {figures.failed_share.low, figures.failed_share.high}},
             {"median_ms", figures.median_ms},
             {"p99_ms", figures.p99_ms},
             {"slowest_ms", figures.slowest_ms},
             {"failed", failed}};
+}
+
+json json_of(const kubernetes::AnswerSizes& sizes) {
+    json trials = json::array();
+    for (const agent::SizeTrial& trial : sizes.trials) {
+        trials.push_back({{"over", trial.tcp ? "tcp" : "udp"},
+                          {"edns_size", trial.udp_size},
+                          {"asked", trial.asked},
+                          {"answered", trial.whole},
+                          {"truncated", trial.truncated},
+                          {"bytes", trial.bytes},
+                          {"records", trial.records},
+                          {"trouble", trial.trouble}});
+    }
+    return trials;
+}
+
+// Each truncated lookup once more over TCP, as resolvers do it. Where none of a wave comes through, the rest is
+// not tried.
+Status ask_again_over_tcp(const agent::DnsLoadReport& report, const DnsLoadOptions& options,
+                          kubernetes::PairFigures& figures) {
+    constexpr std::size_t kAtOnce = 32;
+    std::vector<const agent::DnsLoadReport::Lookup*> left;
+    for (const auto& lookup : report.lookups) {
+        if (kubernetes::is_truncated(lookup)) {
+            left.push_back(&lookup);
+        }
+    }
+    std::string trouble;  // of a whole wave
+    for (std::size_t first = 0; first < left.size(); first += kAtOnce) {
+        const std::size_t end = std::min(left.size(), first + kAtOnce);
+        std::vector<std::future<Result<agent::ProbeResult>>> wave;
+        for (std::size_t i = first; i < end && trouble.empty(); ++i) {
+            wave.push_back(std::async(std::launch::async, [&] {
+                return agent::dns_lookup({.server = options.server,
+                                          .name = options.name,
+                                          .tcp = true,
+                                          .timeout = options.timeout});
+            }));
+        }
+        bool any = wave.empty();
+        std::string last;
+        for (std::size_t i = first; i < end; ++i) {
+            if (wave.empty()) {
+                add_tcp(figures, *left[i], trouble);
+                continue;
+            }
+            const auto looked = TRY(wave[i - first].get());
+            any |= looked.ok;
+            last = looked.ok ? last : looked.outcome;
+            add_tcp(figures, *left[i], looked.ok ? "" : looked.outcome);
+        }
+        trouble = any ? trouble : last;
+    }
+    return {};
 }
 
 Result<int> run_client(const ClientOptions& typed) {
@@ -193,12 +257,25 @@ Result<int> run_client(const ClientOptions& typed) {
                                  .timeout = milliseconds_of(typed.timeout_s)};
     TRY(wait_for_server(options, typed.wait_s));
     const auto report = TRY(agent::dns_load(options));
-    const auto figures = kubernetes::judge_pairs(report, typed.pairs);
+    auto figures = kubernetes::judge_pairs(report, typed.pairs);
+    TRY(ask_again_over_tcp(report, options, figures));
+    const auto sizes = TRY(kubernetes::try_sizes(
+        {.server = options.server, .name = options.name, .timeout = options.timeout},
+        typed.sizes ? kubernetes::kAllSizes : kubernetes::kUsualSizes));
     Output output;
-    output.put_line(typed.json ? process::to_text(json_of(figures, options.server))
-                               : kubernetes::text_of(figures));
+    if (typed.json) {
+        json result = json_of(figures, options.server);
+        result["sizes"] = json_of(sizes);
+        output.put_line(process::to_text(result));
+    } else {
+        // What decides stands last.
+        const bool sizes_decide = kubernetes::fails(sizes);
+        output.put_line(sizes_decide ? kubernetes::text_of(figures) : kubernetes::text_of(sizes));
+        output.put_line(sizes_decide ? kubernetes::text_of(sizes) : kubernetes::text_of(figures));
+    }
     output.flush();
-    return kubernetes::exit_code_of(figures);
+    const int status = kubernetes::exit_code_of(figures);
+    return status == kDone && kubernetes::fails(sizes) ? kLost : status;
 }
 
 void add_manifest(CLI::App& k8s, Command& chosen) {
@@ -255,8 +332,13 @@ void add_client(CLI::App& k8s, Command& chosen) {
     app->add_option("--wait", options->wait_s, "seconds to wait for the server's first answer")
         ->capture_default_str()
         ->check(number_in(0, 86'400));
+    app->add_flag("--sizes", options->sizes,
+                  "try more EDNS sizes of the name's answer than the usual three");
     app->add_flag("--json", options->json, "print the result as one JSON object");
     app->footer(
+        "A truncated answer is none: it is asked for over TCP, as resolvers do. Behind the pairs "
+        "the\n"
+        "name is asked for without EDNS, with EDNS sizes of 1232 and 4096, and over TCP.\n"
         "Takes no privileges and no DPDK port.\n"
         "Exit status: 0 no lookup was lost, 1 some were, 2 wrong usage, 3 the server never "
         "answered "

@@ -36,6 +36,9 @@ struct Device {
     std::vector<Address> addresses = {};
     std::string mac = "";
     bool has_learned_address = false;  // of IPv6, by router advertisement
+    // Of a bridge: how long it knows a sender, and the MACs in its forwarding database.
+    std::uint64_t ageing_s = 0;
+    std::vector<std::string> known_macs = {};
 };
 
 // An entry of the neighbour table (ARP, ND).
@@ -44,7 +47,19 @@ struct NeighbourEntry {
     std::string device;
     std::string state = "";  // "FAILED", "REACHABLE", ...
     std::string mac = "";
+    std::optional<std::uint64_t> confirmed_s = std::nullopt;  // so long ago
 };
+
+// A file of the CNI plug-in host-local.
+struct Lease {
+    std::string file;
+    std::string network;  // its folder
+    frame::IpAddress address;
+    std::string container;
+    bool in_use = false;  // a network namespace of this machine has the address
+};
+// Where host-local keeps them without its "dataDir".
+inline constexpr const char* kLeases = "/var/lib/cni/networks";
 
 // Protocols that answer by another flow than they were asked by, and what conntrack's helper of each
 // is called.
@@ -88,6 +103,7 @@ struct Facts {
     // By the names of kHelped: entries of conntrack that have no answer.
     std::map<std::string, std::uint64_t> unanswered;
     std::vector<IpvsService> ipvs;
+    std::vector<Lease> leases;
     unsigned routing_rules = 0;  // `ip rule`, beside the three that there always are
     std::map<std::string, std::string> sysctls;  // by their names with dots; missing: there is none
     std::map<std::string, std::uint64_t> counters;
@@ -106,7 +122,7 @@ Result<std::vector<AddressRange>> parse_prefixes(std::string_view text);
 // Prefixes that `ip -j rule show` printed: of sources and of destinations.
 Result<std::vector<AddressRange>> parse_rule_prefixes(std::string_view text);
 Result<std::vector<AddressRange>> parse_rule_sources(std::string_view text);
-// Reads the output of `ip -j neigh show`.
+// Reads the output of `ip -s -j neigh show`.
 Result<std::vector<NeighbourEntry>> parse_neighbours(std::string_view text);
 // The services of /proc/net/ip_vs that have an address; other lines are passed over.
 std::vector<IpvsService> parse_ipvs(std::string_view text);
@@ -116,5 +132,7 @@ Result<unsigned> parse_routing_rules(std::string_view text);
 // Reads them in a network namespace (empty: the caller's), and changes nothing. What cannot be read is
 // in `unread`. An error: there is no such namespace, or not the privilege.
 Result<Facts> read_facts(const std::string& netns);
+// The leases in the folders of that one, and whether they are in use; none where it is not there.
+Result<std::vector<Lease>> read_leases(const std::string& folder);
 
 }  // namespace pathproof::hazards

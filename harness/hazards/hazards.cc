@@ -34,6 +34,8 @@ constexpr Kind kKnownHazards[] = {
     {"no-helper", missing_helper},
     {"zone-mirror", unmirrored_zone},
     {"whole-mark", whole_mark},
+    {"gone-neighbour", gone_neighbour},
+    {"lease-leak", leaked_lease},
 };
 
 int rank(const Hazard& hazard) {

@@ -37,6 +37,9 @@ class Host {
     std::vector<Unread> unread;
 };
 
+// Whether a bridge has the neighbour's entry, and its MAC no more.
+bool is_gone(const Facts& facts, const NeighbourEntry& neighbour);
+
 bool is_masquerade(const Rule& rule);
 bool has(const Rule& rule, Field field, const std::string& word);
 // Whether its conditions let packets of the protocol meet it.

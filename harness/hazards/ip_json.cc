@@ -49,6 +49,8 @@ Device device_of(const json& link) {
     if (const json& hairpin = part(part(info, "info_slave_data"), "hairpin"); !hairpin.is_null()) {
         device.hairpin = is_true(hairpin);
     }
+    // In hundredths of a second.
+    device.ageing_s = static_cast<std::uint64_t>(number_of(part(data, "ageing_time"))) / 100;
     device.calls_iptables = is_true(part(data, "nf_call_iptables"));
     device.below = text_of(part(data, "link"));
     for (const char* key : {"local", "local6"}) {
@@ -102,6 +104,11 @@ Result<std::vector<Device>> parse_devices(std::string_view links, std::string_vi
         const auto remote = frame::parse_ip(text_of(part(entry, "dst")));
         if (device != devices.end() && remote) {
             device->remotes.push_back(*remote);
+        }
+        const auto bridge =
+            std::ranges::find(devices, text_of(part(entry, "master")), &Device::name);
+        if (bridge != devices.end()) {
+            bridge->known_macs.push_back(text_of(part(entry, "mac")));
         }
     }
     return devices;
@@ -216,7 +223,7 @@ Result<std::vector<AddressRange>> parse_rule_sources(std::string_view text) {
 }
 
 Result<std::vector<NeighbourEntry>> parse_neighbours(std::string_view text) {
-    const json list = TRY(list_of(text, "ip -j neigh show"));
+    const json list = TRY(list_of(text, "ip -s -j neigh show"));
     std::vector<NeighbourEntry> neighbours;
     for (const json& one : list) {
         const auto address = frame::parse_ip(text_of(part(one, "dst")));
@@ -227,6 +234,9 @@ Result<std::vector<NeighbourEntry>> parse_neighbours(std::string_view text) {
                  .device = text_of(part(one, "dev")),
                  .state = states.is_array() && !states.empty() ? text_of(states[0]) : "",
                  .mac = text_of(part(one, "lladdr"))});
+            if (const json& confirmed = part(one, "confirmed"); confirmed.is_number_unsigned()) {
+                neighbours.back().confirmed_s = confirmed.get<std::uint64_t>();
+            }
         }
     }
     return neighbours;

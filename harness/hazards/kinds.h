@@ -30,5 +30,8 @@ Hazard lost_ra_route(Host& host);
 Hazard missing_helper(Host& host);
 Hazard unmirrored_zone(Host& host);
 Hazard whole_mark(Host& host);
+// address_hazards.cc
+Hazard gone_neighbour(Host& host);
+Hazard leaked_lease(Host& host);
 
 }  // namespace pathproof::hazards

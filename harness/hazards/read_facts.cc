@@ -156,7 +156,7 @@ class FactReader {
                 read_features();
             }
         }
-        if (const auto text = ask("neighbours", {"iproute2", {"ip", "-j", "neigh", "show"}});
+        if (const auto text = ask("neighbours", {"iproute2", {"ip", "-s", "-j", "neigh", "show"}});
             text) {
             auto neighbours = parse_neighbours(*text);
             if (!neighbours) {

@@ -23,10 +23,17 @@ std::uint64_t& count_of(PairFigures& figures, const Lookup& lookup) {
     if (lookup.answered == lookup.asked) {
         return lookup.rcode == 0 ? figures.both : figures.errors;
     }
+    if (is_truncated(lookup)) {
+        return figures.truncated;
+    }
     return lookup.error != 0 ? figures.refused : lookup.answered > 0 ? figures.one : figures.none;
 }
 
 }  // namespace
+
+bool is_truncated(const Lookup& lookup) {
+    return lookup.truncated != 0 && lookup.answered + lookup.truncated == lookup.asked;
+}
 
 PairFigures judge_pairs(const agent::DnsLoadReport& report, std::uint64_t asked_for) {
     PairFigures figures{.asked_for = asked_for, .sent = report.lookups.size()};
@@ -36,7 +43,7 @@ PairFigures judge_pairs(const agent::DnsLoadReport& report, std::uint64_t asked_
         ++count;
         if (&count == &figures.both) {
             times.push_back(lookup.milliseconds);
-        } else {
+        } else if (&count != &figures.truncated) {
             figures.failed.push_back(lookup);
         }
     }
@@ -48,6 +55,16 @@ PairFigures judge_pairs(const agent::DnsLoadReport& report, std::uint64_t asked_
     return figures;
 }
 
+void add_tcp(PairFigures& figures, const Lookup& lookup, const std::string& trouble) {
+    if (trouble.empty()) {
+        ++figures.over_tcp;
+        return;
+    }
+    figures.tcp_trouble = trouble;
+    figures.failed.push_back(lookup);
+    figures.failed_share = verdict::fraction_interval(figures.failed.size(), figures.sent);
+}
+
 int exit_code_of(const PairFigures& figures) {
     return !figures.failed.empty()                                 ? kLost
            : figures.sent < figures.asked_for || figures.sent == 0 ? kIncomplete
@@ -55,7 +72,7 @@ int exit_code_of(const PairFigures& figures) {
 }
 
 std::string text_of(const PairFigures& figures) {
-    const std::string text = fmt::format(
+    std::string text = fmt::format(
         "{} of {} pairs of A and AAAA queries sent\n"
         "  both answered    {:>7}   median {:.1f} ms, 99 % {:.1f} ms, slowest {:.1f} ms\n"
         "  one answered     {:>7}\n"
@@ -64,6 +81,11 @@ std::string text_of(const PairFigures& figures) {
         "  with error code  {:>7}\n",
         figures.sent, figures.asked_for, figures.both, figures.median_ms, figures.p99_ms,
         figures.slowest_ms, figures.one, figures.none, figures.refused, figures.errors);
+    if (figures.truncated != 0) {
+        text += fmt::format("  truncated (TC)   {:>7}   which is no answer; over TCP then {}{}\n",
+                            figures.truncated, figures.over_tcp,
+                            figures.tcp_trouble.empty() ? "" : ", else " + figures.tcp_trouble);
+    }
     const auto [low, high] = figures.failed_share;
     switch (exit_code_of(figures)) {
         case kLost:

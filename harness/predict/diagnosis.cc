@@ -4,9 +4,11 @@
 #include <netinet/in.h>
 
 #include <algorithm>
+#include <array>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "dataplane/base/contains.h"
 #include "dataplane/base/number.h"
 #include "dataplane/base/plural.h"
 #include "harness/netfilter/names.h"
@@ -176,6 +178,20 @@ std::optional<Diagnosis> by_outcome(const FlowSeen& seen, const Outcome& outcome
         case End::kForwarded: {
             const bool missing = seen.neighbour && (seen.neighbour->state == "FAILED" ||
                                                     seen.neighbour->state == "INCOMPLETE");
+            if (!missing && seen.neighbour && !seen.neighbour->gone_mac.empty()) {
+                found.cause = "gone-neighbour";
+                found.text = fmt::format(
+                    "The neighbour entry of {} on {} leads to {}, which no port of that bridge "
+                    "has: "
+                    "the pod with it is gone, and the next one with its address is not met until "
+                    "the entry is renewed.",
+                    frame::to_string(seen.neighbour->address), seen.neighbour->device,
+                    seen.neighbour->gone_mac);
+                found.remedy =
+                    fmt::format("ip neigh del {} dev {}", frame::to_string(seen.neighbour->address),
+                                seen.neighbour->device);
+                return found;
+            }
             if (!missing) {
                 return std::nullopt;
             }
@@ -374,7 +390,9 @@ Diagnosis diagnose(const FlowSeen& seen, std::int64_t now_ns) {
     }
     // A drop that the packets pass is none.
     const bool passes = seen.forth_out != 0 && !seen.sent_here;
-    const bool stops = cause && cause->cause != "no-neighbour" && cause->cause != "closed-socket";
+    const bool stops =
+        cause &&
+        !contains(std::array{"no-neighbour", "gone-neighbour", "closed-socket"}, cause->cause);
     if (cause && alike && !(stops && passes)) {
         cause->rules = diagnosis.rules;
         cause->text += fmt::format(" {}.", packets_text(seen));

@@ -18,7 +18,8 @@ const char* name(Health health);  // "healthy", "cause found", "not decided"
 struct Neighbour {
     frame::IpAddress address;
     std::string device;
-    std::string state = "";  // "FAILED", "INCOMPLETE", "REACHABLE", ...; empty: there is none
+    std::string state = "";     // "FAILED", "INCOMPLETE", "REACHABLE", ...; empty: there is none
+    std::string gone_mac = "";  // that the entry leads to and no port of its bridge has
 };
 // The first neighbour of that text. kBadInput where it is no such JSON.
 Result<Neighbour> parse_neighbour(std::string_view text, const frame::IpAddress& address,

@@ -434,6 +434,56 @@ BOOST_AUTO_TEST_CASE(a_lookup_that_a_rule_took_is_lost_and_no_other) {
     BOOST_TEST(pairs["one"] == pairs["failed"].size());
 }
 
+// A name with 100 addresses, served by dnsmasq: its whole answer travels in two fragments.
+BOOST_AUTO_TEST_CASE(answers_that_are_too_long_for_one_packet_are_told) {
+    const Namespace place("sizes");
+    const Folder folder;
+    std::ofstream hosts(folder.path() + "/hosts");
+    for (int i = 1; i <= 100; ++i) {
+        hosts << "192.0.2." << i << " big.example\n";
+    }
+    hosts << "192.0.2.200 small.example\n" << std::flush;
+    place.run("ip link set lo mtu 1500");
+    const std::string serve = fmt::format(
+        "dnsmasq -k -p 5300 --no-resolv --local=/example/ --no-hosts --addn-hosts={} "
+        "--edns-packet-max=4096 "
+        "--user=root --pid-file= --log-facility=- --listen-address=127.0.0.1 --bind-interfaces "
+        "2>/dev/null & server=$!; ",
+        folder.path() + "/hosts");
+    const auto client = [&](const std::string& words) {
+        const auto ran = process::run_program(
+            {"sh", "-c",
+             serve + std::getenv("PATHPROOF") + " k8s client 127.0.0.1 --port 5300 --pairs 20 " +
+                 "--rate 100 --timeout 0.3 --wait 5 " + words + "; s=$?; kill $server; exit $s"},
+            {.netns = place.name()});
+        BOOST_REQUIRE_MESSAGE(ran, ran.error().message);
+        return *ran;
+    };
+    const auto says = [](const process::ProgramOutput& ran, int status, const char* sentence) {
+        BOOST_TEST(ran.exit_status == status, ran.out << ran.err);
+        BOOST_TEST(ran.out.find(sentence) != std::string::npos, ran.out << ran.err);
+    };
+    says(client("--name small.example"), 0, "UDP, EDNS 4096    58 bytes, 1 record\n");
+    const auto whole = client("--name big.example");
+    says(whole, 0, "UDP, no EDNS      truncated (TC)");
+    says(whole, 0, "UDP, EDNS 4096    1640 bytes, 100 records\n");
+    says(whole, 0, "truncated (TC)        20   which is no answer; over TCP then 20\n");
+
+    place.run("iptables -t raw -A PREROUTING -f -j DROP");
+    says(client("--name big.example"), 1, "one of them is dropped on the way");
+    says(client("--name small.example"), 0, "each size is answered");
+
+    place.run("iptables -t raw -F");
+    place.run("iptables -A INPUT -p tcp --dport 5300 -j DROP");
+    const auto no_tcp = client("--name big.example --json");
+    BOOST_TEST(no_tcp.exit_status == 1, no_tcp.err);
+    const json result = json::parse(no_tcp.out);
+    BOOST_TEST(result["truncated"] == 20);
+    BOOST_TEST(result["over_tcp"] == 0);
+    BOOST_TEST(result["failed"].size() == 20U);
+    BOOST_TEST(result["sizes"].back()["trouble"] == "no connection within 300 ms");
+}
+
 BOOST_AUTO_TEST_CASE(later_pods_are_known_soon_and_a_cache_that_goes_is_said) {
     Cluster here;
     const auto objects = manifests("--only exporter");

@@ -3,6 +3,8 @@
 #include <boost/test/unit_test.hpp>
 #include <cerrno>
 
+#include "harness/kubernetes/answer_sizes.h"
+
 using namespace pathproof;
 using namespace pathproof::kubernetes;
 using agent::DnsLoadReport;
@@ -35,6 +37,76 @@ BOOST_AUTO_TEST_CASE(each_lookup_is_counted_once) {
     BOOST_TEST(exit_code_of(figures) == 1);
     BOOST_TEST(text_of(figures).ends_with("lost: 4 of 6 lookups failed, 30 to 90.3 % (95 %)"),
                text_of(figures));
+}
+
+// An answer with TC set is none: resolvers ask again over TCP.
+BOOST_AUTO_TEST_CASE(a_truncated_answer_is_none_and_counts_by_what_tcp_gives) {
+    Lookup cut = answered(1), half = answered(0);
+    cut.truncated = half.truncated = 1;
+    auto figures = judge_pairs(report({answered(2), cut, cut, half}), 4);
+    BOOST_TEST(figures.both == 1U);
+    BOOST_TEST(figures.truncated == 2U);
+    BOOST_TEST(figures.none == 1U);  // a truncated one and silence
+    BOOST_TEST(figures.failed.size() == 1U);
+    add_tcp(figures, cut, "");
+    BOOST_TEST(figures.over_tcp == 1U);
+    BOOST_TEST(figures.failed.size() == 1U);
+    add_tcp(figures, cut, "connect timed out after 2000 ms");
+    BOOST_TEST(figures.failed.size() == 2U);
+    BOOST_TEST(exit_code_of(figures) == 1);
+    BOOST_TEST(
+        text_of(figures).find("truncated (TC)         2   which is no answer; over TCP then 1, "
+                              "else connect timed out after 2000 ms\n") != std::string::npos,
+        text_of(figures));
+}
+
+namespace {
+
+agent::SizeTrial trial(std::uint16_t size, unsigned whole, unsigned truncated,
+                       std::uint32_t bytes = 0) {
+    return {.udp_size = size,
+            .asked = 1,
+            .whole = whole,
+            .truncated = truncated,
+            .bytes = bytes,
+            .records = static_cast<std::uint16_t>(bytes / 16),
+            .trouble = whole + truncated == 0 ? "no answer within 2000 ms" : ""};
+}
+
+AnswerSizes sizes_with(const std::vector<agent::SizeTrial>& udp, unsigned over_tcp,
+                       std::uint32_t bytes = 1640) {
+    AnswerSizes sizes{udp};
+    sizes.trials.push_back(trial(0, over_tcp, 0, over_tcp * bytes));
+    sizes.trials.back().tcp = true;
+    return sizes;
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(sizes_say_what_does_not_come_through) {
+    struct Case {
+        AnswerSizes sizes;
+        bool fails;
+        const char* says;
+    };
+    const Case cases[] = {
+        {sizes_with({trial(0, 1, 0, 60), trial(4096, 1, 0, 60)}, 1, 60), false,
+         "each size is answered"},
+        {sizes_with({trial(0, 1, 0, 60)}, 0), false, "which a longer answer would need"},
+        {sizes_with({trial(0, 0, 1), trial(4096, 1, 0, 1640)}, 1), false, "each size is answered"},
+        {sizes_with({trial(0, 0, 1), trial(4096, 0, 0)}, 1), true,
+         "The whole answer has 1640 bytes and travels in fragments"},
+        // A longer one than the client takes is no matter of fragments.
+        {sizes_with({trial(0, 0, 1), trial(1232, 0, 0)}, 1, 900), true,
+         "with UDP, EDNS 1232 no answer comes, with smaller sizes one does"},
+        {sizes_with({trial(0, 0, 1)}, 0), true, "TCP gives none (no answer within 2000 ms)"},
+        {sizes_with({trial(0, 0, 0)}, 0), true, "no size is answered, nor is TCP"},
+    };
+    for (const Case& each : cases) {
+        const std::string text = text_of(each.sizes);
+        BOOST_TEST(fails(each.sizes) == each.fails, text);
+        BOOST_TEST(text.substr(text.rfind('\n')).find(each.says) != std::string::npos, text);
+    }
 }
 
 BOOST_AUTO_TEST_CASE(times_are_of_lookups_with_both_answers) {

@@ -58,8 +58,13 @@ void put_text(Output& output, const Hazard& hazard) {
     output.end_line();
 }
 
-Result<int> run_hazards(const CommonOptions& options) {
-    const auto facts = TRY(hazards::read_facts(options.netns));
+struct HazardOptions : CommonOptions {
+    std::string leases = hazards::kLeases;
+};
+
+Result<int> run_hazards(const HazardOptions& options) {
+    auto facts = TRY(hazards::read_facts(options.netns));
+    facts.leases = TRY(hazards::read_leases(options.leases));
     const Findings findings = hazards::find_hazards(facts);
     Output output;
     for (const Hazard& hazard : findings.hazards) {
@@ -99,8 +104,11 @@ void add_hazards(CLI::App& inspect, Command& chosen) {
                                            "Known failures that the rules, devices and sysctls of "
                                            "a host invite, with the rule that has "
                                            "them; reads only, changes nothing");
-    const auto options = options_for<CommonOptions>(*app, chosen, run_hazards);
+    const auto options = options_for<HazardOptions>(*app, chosen, run_hazards);
     add_common(*app, *options);
+    app->add_option("--cni-leases", options->leases,
+                    "folder in which the CNI plug-in host-local has its networks' leases")
+        ->capture_default_str();
     app->footer(
         "Reads the rules of nftables and of both forms of iptables, IPv4 and IPv6, sysctls, "
         "devices, "

@@ -16,6 +16,7 @@
 #include "harness/cli/inspect/commands.h"
 #include "harness/cli/inspect/output.h"
 #include "harness/drops/tracer.h"
+#include "harness/hazards/host.h"
 #include "harness/monitor/flow_story.h"
 #include "harness/monitor/flow_tap.h"
 #include "harness/netfilter/dump.h"
@@ -317,6 +318,13 @@ class Why {
             {.netns = netns});
         if (text) {
             seen.neighbour = TRY(predict::parse_neighbour(*text, hop, outcome.out));
+            const auto entry =
+                std::ranges::find_if(facts_.neighbours, [&](const hazards::NeighbourEntry& each) {
+                    return each.address == hop && each.device == outcome.out;
+                });
+            if (entry != facts_.neighbours.end() && hazards::is_gone(facts_, *entry)) {
+                seen.neighbour->gone_mac = entry->mac;
+            }
         }
         if (outcome.destination_rule != nullptr && seen.neighbour &&
             (seen.neighbour->state == "FAILED" || seen.neighbour->state == "INCOMPLETE")) {
