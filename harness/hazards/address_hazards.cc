@@ -70,9 +70,9 @@ Hazard leaked_lease(Host& host) {
     }
     for (const auto& [network, count] : of_network) {
         if (count.first != 0) {
-            hazard.harm += fmt::format("{}{} of {} of the network {} belong to no pod",
-                                       hazard.harm.empty() ? "" : "; ", count.first,
-                                       plural(count.second, "lease"), network);
+            hazard.harm += fmt::format("{}without a pod in the network {}: {} of {}",
+                                       hazard.harm.empty() ? "" : "; ", network, count.first,
+                                       plural(count.second, "lease"));
         }
     }
     return hazard;

@@ -147,7 +147,7 @@ Hazard strict_reverse_path(Host& host) {
         }
     }
     if (!hazard.evidence.empty() && dropped != 0) {
-        hazard.harm = fmt::format("{} were dropped so far (TcpExt.IPReversePathFilter)",
+        hazard.harm = fmt::format("dropped so far: {} (TcpExt.IPReversePathFilter)",
                                   plural(dropped, "packet"));
         hazard.evidence.push_back({"counter TcpExt.IPReversePathFilter",
                                    fmt::format("{} packets dropped so far", dropped)});

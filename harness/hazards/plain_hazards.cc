@@ -138,7 +138,7 @@ Hazard forward_dropped(Host& host) {
             }
         }
     }
-    hazard.harm = packets == 0 ? "" : plural(packets, "packet") + " were dropped so far";
+    hazard.harm = packets == 0 ? "" : "dropped so far: " + plural(packets, "packet");
     return hazard;
 }
 
@@ -246,7 +246,7 @@ Hazard dead_dnat(Host& host) {
         counted += rule->packets.value_or(0);
     }
     if (counted != 0) {
-        hazard.harm = plural(counted, "flow") + " were sent there so far";
+        hazard.harm = "sent there so far: " + plural(counted, "flow");
     }
     return hazard;
 }

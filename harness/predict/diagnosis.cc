@@ -9,6 +9,7 @@
 #include <sstream>
 
 #include "dataplane/base/contains.h"
+#include "dataplane/base/join_each.h"
 #include "dataplane/base/number.h"
 #include "dataplane/base/plural.h"
 #include "harness/netfilter/names.h"
@@ -327,7 +328,10 @@ std::vector<Outcome> fitting(const std::vector<Outcome>& outcomes,
     return fit.empty() ? outcomes : fit;
 }
 
-Diagnosis diagnose(const FlowSeen& seen, std::int64_t now_ns) {
+namespace {
+
+// By the entry, the packets that were counted, rules, routes, neighbours and sockets.
+Diagnosis by_state(const FlowSeen& seen, std::int64_t now_ns) {
     Diagnosis diagnosis;
     const std::vector<Outcome> fit = fitting(seen.outcomes, seen.entry);
     if (!fit.empty()) {
@@ -411,6 +415,74 @@ Diagnosis diagnose(const FlowSeen& seen, std::int64_t now_ns) {
             ? fmt::format(" It {}; what becomes of it then is not seen here.", sentence_of(fit[0]))
             : "");
     return diagnosis;
+}
+
+// "3 packets and 2 answers were dropped ..."
+std::string drops_text(const FlowSeen& seen) {
+    return join_each(
+        seen.drops,
+        [](const FlowDrop& drop) {
+            return fmt::format("{} {} dropped {}",
+                               plural(drop.packets, drop.of_answers ? "answer" : "packet"),
+                               drop.packets == 1 ? "was" : "were", drop.text);
+        },
+        "; ");
+}
+
+bool is_by_netfilter(const FlowDrop& drop) {
+    return contains(std::array{"rule", "reject", "netfilter"}, drop.cause);
+}
+
+// A bridge that floods a frame to no port: nobody has the MAC that it goes to.
+bool is_to_nobody(const FlowDrop& drop) {
+    return drop.cause == "no-port" && drop.place.starts_with("br_");
+}
+
+Diagnosis by_drops(const FlowSeen& seen, Diagnosis diagnosis) {
+    const FlowDrop& first = seen.drops.front();
+    diagnosis.health = Health::kCause;
+    diagnosis.remedy.clear();
+    diagnosis.cause = "dropped-" + first.cause;
+    diagnosis.text = fmt::format("{}. {}.", drops_text(seen), packets_text(seen));
+    if (is_to_nobody(first)) {
+        diagnosis.cause = "unknown-mac";
+        diagnosis.text +=
+            " No port of the bridge has the MAC that they go to: the sender's neighbour entry is "
+            "that of a device which is gone, or of the bridge before it took another MAC.";
+    }
+    return diagnosis;
+}
+
+}  // namespace
+
+Diagnosis diagnose(const FlowSeen& seen, std::int64_t now_ns) {
+    constexpr std::uint64_t kFewest =
+        20;  // one in so many packets is a loss that is told as the cause
+    Diagnosis diagnosis = by_state(seen, now_ns);
+    std::uint64_t dropped = 0;
+    for (const FlowDrop& drop : seen.drops) {
+        dropped += drop.packets;
+    }
+    if (dropped == 0) {
+        return diagnosis;
+    }
+    const bool blames_rules = contains(
+        std::array{"dropped-by-rule", "dropped-by-policy", "rejected-by-rule"}, diagnosis.cause);
+    if (diagnosis.health == Health::kCause && blames_rules &&
+        std::ranges::none_of(seen.drops, is_by_netfilter)) {
+        return by_drops(seen, std::move(diagnosis));
+    }
+    if (diagnosis.health == Health::kCause) {
+        diagnosis.text += fmt::format(" Followed: {}.", drops_text(seen));
+        return diagnosis;
+    }
+    const std::uint64_t all =
+        std::max(seen.forth_in, seen.forth_out) + std::max(seen.back_in, seen.back_out);
+    if (diagnosis.health == Health::kHealthy && dropped * kFewest < all) {
+        diagnosis.text += fmt::format(" A few were lost: {}.", drops_text(seen));
+        return diagnosis;
+    }
+    return by_drops(seen, std::move(diagnosis));
 }
 
 std::string remove_command(const hazards::Rule& rule) {

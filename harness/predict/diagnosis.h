@@ -40,6 +40,15 @@ bool takes(const std::vector<LocalSocket>& sockets, const netfilter::Tuple& tupl
 std::optional<std::uint32_t> owner_of(const std::vector<LocalSocket>& sockets,
                                       const frame::Endpoint& source);
 
+// Packets of the flow that ended on this machine, as they were followed.
+struct FlowDrop {
+    bool of_answers = false;
+    std::uint64_t packets = 0;
+    std::string cause;    // fate::End::cause
+    std::string text;     // "by tc at ingress, device d0"
+    std::string place{};  // the kernel function
+};
+
 struct FlowSeen {
     netfilter::Tuple tuple;
     bool sent_here = false;  // by a socket of this host
@@ -55,7 +64,8 @@ struct FlowSeen {
     // Answers from another port than the one that was asked, and the port of the last ones.
     std::uint64_t stray_answers = 0;
     std::uint16_t stray_port = 0;
-    std::string other_cause;  // what conntrack or the counters have concluded already
+    std::vector<FlowDrop> drops;  // most packets first
+    std::string other_cause;      // what conntrack or the counters have concluded already
 };
 
 struct Diagnosis {

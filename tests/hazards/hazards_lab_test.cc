@@ -8,6 +8,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 #include <sstream>
+#include <tuple>
 
 #include "harness/process/program.h"
 #include "tests/netfilter/lab_namespace.h"
@@ -178,6 +179,105 @@ BOOST_AUTO_TEST_CASE(rules_that_stand_in_their_own_way_are_severe) {
     const Said forms = inspect("--json --netns " + space.name());
     BOOST_TEST(forms.exit_status == 1);
     BOOST_TEST(forms.hazards.contains("two-forms"));
+}
+
+// The next pod gets the address of one that has just gone, and nothing tells the node.
+BOOST_AUTO_TEST_CASE(what_pods_leave_behind_is_found) {
+    const Namespace node("left"), first("left-1"), second("left-2");
+    const std::string data =
+        std::filesystem::temp_directory_path() / fmt::format("pathproof-leases-{}", getpid());
+    const std::string leases = " --cni-leases " + data;
+    attach(node, first.name(), data);
+    // The bridge has another port: it stays up, and keeps its MAC.
+    node.run("ip link add hold type veth peer name hold1");
+    node.run("ip link set hold master cni0 up");
+    node.run("ip link set hold1 up");
+    first.run("ping -c 1 -W 1 198.18.9.1");
+    Said said = inspect("--json --netns " + node.name() + leases);
+    BOOST_TEST(!said.hazards.contains("gone-neighbour"), said.out);
+    BOOST_TEST(!said.hazards.contains("lease-leak"), said.out);
+
+    first.run("ip link del eth0");
+    said = inspect("--json --netns " + node.name() + leases);
+    BOOST_TEST(said.exit_status == 1);
+    BOOST_REQUIRE_MESSAGE(said.hazards.contains("gone-neighbour"), said.out);
+    const std::string found = said.hazards["gone-neighbour"]["evidence"][0]["where"];
+    BOOST_TEST(found.starts_with("neighbour 198.18.9."), found);
+    BOOST_REQUIRE_MESSAGE(said.hazards.contains("lease-leak"), said.out);
+    BOOST_TEST(said.hazards["lease-leak"]["harm"] ==
+               "without a pod in the network net: 1 of 1 lease");
+    std::filesystem::remove_all(data);
+}
+
+namespace {
+
+// A router between two hosts.
+struct Path {
+    const Namespace client{"doc-c"}, router{"doc-r"}, server{"doc-s"};
+
+    Path() {
+        for (const auto& [host, device, own, peer] :
+             {std::tuple{&client, "c0", "198.18.7.2/24", "r0"},
+              {&server, "s0", "198.18.8.2/24", "r1"}}) {
+            host->run(fmt::format("ip link add {} type veth peer name {} netns {}", device, peer,
+                                  router.name()));
+            host->run(fmt::format("ip address add {} dev {}", own, device));
+            host->run(fmt::format("ip link set {} up", device));
+            router.run(fmt::format("ip link set {} up", peer));
+        }
+        router.run("ip address add 198.18.7.1/24 dev r0");
+        router.run("ip address add 198.18.8.1/24 dev r1");
+        router.run("sysctl -qw net.ipv4.ip_forward=1");
+        client.run("ip route add default via 198.18.7.1");
+        server.run("ip route add default via 198.18.8.1");
+    }
+
+    // `inspect WORDS` on the router, while the client sends from port 4000 to the server's port 7.
+    process::ProgramOutput ask(const std::string& words) const {
+        const auto ran = process::run_program(
+            {"sh", "-c",
+             fmt::format("(sleep 1; for i in 1 2 3 4 5 6 7 8 9 10; do echo x; sleep 0.2; done | ip "
+                         "netns exec {} nc "
+                         "-u -q 0 -w 3 -p 4000 198.18.8.2 7) >&2 & {} inspect {} --netns {}",
+                         client.name(), std::getenv("PATHPROOF"), words, router.name())});
+        BOOST_REQUIRE_MESSAGE(ran, ran.error().message);
+        return *ran;
+    }
+};
+
+constexpr const char* kWhy = "why udp 198.18.7.2:4000 198.18.8.2:7 --duration 4";
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(why_names_what_dropped_the_packets_themselves) {
+    const Path path;
+    path.client.run("ping -c 1 -W 2 198.18.8.2");
+    path.router.run("tc qdisc add dev r1 root tbf rate 1kbit burst 20 limit 2000");
+    auto why = path.ask(kWhy);
+    BOOST_TEST(why.exit_status == 1, why.out << why.err);
+    BOOST_TEST(why.out.find("cause found (dropped-qdisc): ") != std::string::npos, why.out);
+    BOOST_TEST(why.out.find("device r1") != std::string::npos, why.out);
+    path.router.run("tc qdisc del dev r1 root");
+
+    path.router.run("iptables -A FORWARD -p udp --dport 7 -j DROP");
+    why = path.ask(kWhy);
+    BOOST_TEST(why.exit_status == 1, why.out << why.err);
+    BOOST_TEST(why.out.find("cause found (dropped-by-rule): ") != std::string::npos, why.out);
+    BOOST_TEST(why.out.find("Followed: ") != std::string::npos, why.out);
+}
+
+BOOST_AUTO_TEST_CASE(the_doctor_ranks_what_is_happening_first) {
+    const Path path;
+    auto doctor = path.ask("doctor --duration 4");
+    BOOST_TEST(doctor.exit_status == 0, doctor.out << doctor.err);
+    path.router.run(
+        "iptables -t nat -A PREROUTING -p udp --dport 7 -j DNAT --to-destination 198.18.8.9");
+    // Nobody has that address: the first run's packets have told.
+    path.ask("doctor --duration 4");
+    doctor = path.ask("doctor --duration 4");
+    BOOST_TEST(doctor.exit_status == 1, doctor.out << doctor.err);
+    BOOST_TEST(doctor.out.starts_with("1. happening: dead-dnat: "), doctor.out);
+    BOOST_TEST(doctor.out.find("--to-destination 198.18.8.9") != std::string::npos, doctor.out);
 }
 
 BOOST_AUTO_TEST_CASE(what_cannot_be_read_is_said_and_is_no_clean_bill) {

@@ -369,7 +369,7 @@ BOOST_AUTO_TEST_CASE(what_is_counted_comes_first_and_says_how_much) {
         "--zone "
         "1\nCOMMIT\n*filter\n:FORWARD DROP [12:720]\nCOMMIT\n");
     BOOST_TEST(ids_of(facts) == "forward-drop zone-mirror");
-    BOOST_TEST(first_of(facts).harm == "12 packets were dropped so far");
+    BOOST_TEST(first_of(facts).harm == "dropped so far: 12 packets");
 }
 
 BOOST_AUTO_TEST_CASE(devices_neighbours_and_flows_have_hazards_of_their_own) {
@@ -387,7 +387,7 @@ BOOST_AUTO_TEST_CASE(devices_neighbours_and_flows_have_hazards_of_their_own) {
     BOOST_TEST(ids_of(dead).empty());
     dead.neighbours = {{*pathproof::frame::parse_ip("10.1.0.2"), "br0", "FAILED"}};
     BOOST_TEST(ids_of(dead) == "dead-dnat");
-    BOOST_TEST(first_of(dead).harm == "4 flows were sent there so far");
+    BOOST_TEST(first_of(dead).harm == "sent there so far: 4 flows");
     const std::string masquerade =
         "*nat\n:POSTROUTING ACCEPT [0:0]\n-A POSTROUTING -p icmp -j MASQUERADE\nCOMMIT\n";
     Facts tftp = plain_facts(masquerade);

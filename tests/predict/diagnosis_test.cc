@@ -77,6 +77,61 @@ BOOST_AUTO_TEST_CASE(a_neighbour_that_does_not_answer_is_named_with_the_rule_tha
     BOOST_TEST(diagnose(seen, 0).cause.empty());
 }
 
+// What became of the packets themselves stands above what the rules would do.
+BOOST_AUTO_TEST_CASE(a_drop_that_was_followed_is_the_cause) {
+    Host host("");
+    FlowSeen seen = seen_of(host, 10, 10, 0);
+    seen.drops = {{.packets = 7, .cause = "tc-ingress", .text = "by tc at ingress, device d0"}};
+    auto diagnosis = diagnose(seen, 0);
+    BOOST_TEST((diagnosis.health == Health::kCause));
+    BOOST_TEST(diagnosis.cause == "dropped-tc-ingress");
+    BOOST_TEST(diagnosis.text.starts_with("7 packets were dropped by tc at ingress, device d0."),
+               diagnosis.text);
+    // Of an answered flow only where it is no rare thing.
+    seen = seen_of(host, 100, 100, 99);
+    seen.drops = {
+        {.of_answers = true, .packets = 1, .cause = "qdisc", .text = "by a queue, device d1"}};
+    diagnosis = diagnose(seen, 0);
+    BOOST_TEST((diagnosis.health == Health::kHealthy));
+    BOOST_TEST(diagnosis.text.find("1 answer was dropped by a queue") != std::string::npos);
+    seen.drops[0].packets = 30;
+    BOOST_TEST(diagnose(seen, 0).cause == "dropped-qdisc");
+}
+
+BOOST_AUTO_TEST_CASE(a_rule_is_not_accused_of_what_was_dropped_elsewhere) {
+    Host rule("*filter\n:FORWARD ACCEPT [0:0]\n-A FORWARD -p udp --dport 53 -j DROP\nCOMMIT\n");
+    FlowSeen seen = seen_of(rule, 10, 0, 0);
+    seen.drops = {{.packets = 10, .cause = "tc-ingress", .text = "by tc at ingress, device d0"}};
+    BOOST_TEST(diagnose(seen, 0).cause == "dropped-tc-ingress");
+    BOOST_TEST(diagnose(seen, 0).remedy.empty());
+    seen.drops = {{.packets = 10, .cause = "rule", .text = "by a rule or a policy"}};
+    BOOST_TEST(diagnose(seen, 0).cause == "dropped-by-rule");
+    BOOST_TEST(diagnose(seen, 0).text.find("Followed: 10 packets were dropped by a rule") !=
+               std::string::npos);
+}
+
+BOOST_AUTO_TEST_CASE(frames_to_a_mac_that_no_port_has_are_told) {
+    Host host("");
+    FlowSeen seen = seen_of(host, 6, 0, 0);
+    seen.drops = {{.packets = 6,
+                   .cause = "no-port",
+                   .text = "as a bridge or tunnel had no port for it",
+                   .place = "br_handle_frame_finish"}};
+    const auto diagnosis = diagnose(seen, 0);
+    BOOST_TEST(diagnosis.cause == "unknown-mac");
+    BOOST_TEST(diagnosis.text.find("neighbour entry") != std::string::npos);
+}
+
+BOOST_AUTO_TEST_CASE(a_neighbour_that_a_bridge_has_lost_is_named) {
+    Host host("");
+    FlowSeen seen = seen_of(host, 5, 5, 0);
+    seen.neighbour =
+        Neighbour{*frame::parse_ip("10.2.0.7"), "br0", "REACHABLE", "02:00:00:00:00:07"};
+    const auto diagnosis = diagnose(seen, 0);
+    BOOST_TEST(diagnosis.cause == "gone-neighbour");
+    BOOST_TEST(diagnosis.remedy == "ip neigh del 10.2.0.7 dev br0");
+}
+
 BOOST_AUTO_TEST_CASE(answers_from_another_port_are_told_and_the_helper_is_named) {
     Host host("");
     FlowSeen seen = seen_of(host, 3, 3, 0);

@@ -225,6 +225,9 @@ class Doctor {
         for (const json& line : told.lines) {
             const json& counts = part(line, "counts");
             for (const json& count : counts.is_array() ? counts : json::array()) {
+                if (text_of(part(count, "protocol")) == "none") {
+                    continue;  // messages on sockets of netlink and the like: no packets
+                }
                 complaints_.push_back(
                     {.rank = Rank::kDroppedNow,
                      .count = number_of(part(count, "packets")),

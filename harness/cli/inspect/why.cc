@@ -5,6 +5,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -16,6 +17,7 @@
 #include "harness/cli/inspect/commands.h"
 #include "harness/cli/inspect/output.h"
 #include "harness/drops/tracer.h"
+#include "harness/fate/follower.h"
 #include "harness/hazards/host.h"
 #include "harness/monitor/flow_story.h"
 #include "harness/monitor/flow_tap.h"
@@ -94,6 +96,7 @@ class Why {
         const Status watched = watch();
         output_.flush();
         TRY(watched);
+        auto dropped_packets = stop_following();
         const bool counted = tracer_ != nullptr;
         const std::vector<drops::DropCount> dropped =
             counted ? tracer_->stop().counts : std::vector<drops::DropCount>{};
@@ -101,7 +104,8 @@ class Why {
             const auto& planted = planted_packets();
             return planted && counts_as_known(*planted);
         });
-        const auto seen = TRY(look_around(conclusion));
+        auto seen = TRY(look_around(conclusion));
+        seen.drops = std::move(dropped_packets);
         const predict::Diagnosis diagnosis = predict::diagnose(seen, realtime_ns());
         put(conclusion, seen, diagnosis);
         output_.flush();
@@ -123,6 +127,7 @@ class Why {
             tracer && (*tracer)->poll().scope == drops::Scope::kNamespace) {
             tracer_ = std::move(*tracer);
         }
+        follow(tuple_);
         auto watcher = TRY(Watcher::start({.netns = netns, .state = WatchOptions::State::kNone}));
         story_.emplace(tuple_, events_of(netns),
                        [this](const monitor::FlowStep& step) { show(step); });
@@ -150,6 +155,52 @@ class Why {
         return look();
     }
 
+    // Follows the packets of that tuple from here on; where this machine cannot, the answer says so.
+    void follow(const Tuple& tuple) {
+        auto follower =
+            fate::Follower::start({.flows = {{.protocol = tuple.protocol,
+                                              .source = tuple.source.address,
+                                              .source_port = tuple.source.port,
+                                              .destination = tuple.destination.address,
+                                              .destination_port = tuple.destination.port}}});
+        if (follower) {
+            followers_.push_back(std::move(*follower));
+        } else {
+            not_followed_ = follower.error().message;
+        }
+    }
+
+    // The answers are known by the tuple that they come with: before it is translated back.
+    std::vector<predict::FlowDrop> stop_following() {
+        std::vector<predict::FlowDrop> drops;
+        for (std::size_t i = 0; i < followers_.size(); ++i) {
+            const fate::Fates fates = followers_[i]->stop();
+            const bool is_last = i + 1 == followers_.size();
+            for (const fate::EndCount& count : fates.ends) {
+                const bool there = count.direction == fate::Direction::kThere;
+                const bool back = count.direction == fate::Direction::kBack;
+                if (count.end.ending != fate::Ending::kDropped ||
+                    !((there && i == 0) || (back && is_last))) {
+                    continue;
+                }
+                drops.push_back({.of_answers = i == 0 ? back : back != is_turned_,
+                                 .packets = count.packets,
+                                 .cause = count.end.cause,
+                                 .text = place_of(count.end),
+                                 .place = count.end.place});
+            }
+        }
+        std::ranges::stable_sort(drops, std::greater(), &predict::FlowDrop::packets);
+        return drops;
+    }
+
+    std::string place_of(const fate::End& end) const {
+        const bool elsewhere = !options_.common.netns.empty() && end.netns != options_.common.netns;
+        return fmt::format("{}{}{}", end.text,
+                           end.device.empty() ? "" : fmt::format(", device {}", end.device),
+                           elsewhere ? fmt::format(" of network namespace {}", end.netns) : "");
+    }
+
     // The second tap sees the flow as NAT has made it, from when its entry is known.
     Status drain(monitor::FlowTap& tap) {
         tap.drain([this](const monitor::FlowPacket& packet) { story_->take(packet); });
@@ -159,6 +210,7 @@ class Why {
                 tuple_ == entry->original || tuple_ == turned(entry->original);
             const Tuple other = asked_before ? turned(entry->reply) : entry->original;
             translated_.emplace(TRY(monitor::FlowTap::start(options_.common.netns, other)));
+            follow(other);
             is_turned_ = tuple_ == turned(entry->original) || tuple_ == entry->reply;
         }
         if (!strays_ && entry && entry->original.protocol == IPPROTO_UDP) {
@@ -374,6 +426,9 @@ class Why {
                 output_.put_line("  rules   " + process::without_controls(rule));
             }
         }
+        if (!not_followed_.empty() && diagnosis.health != predict::Health::kHealthy) {
+            output_.put_line("not followed, packet by packet: " + not_followed_);
+        }
         for (const auto& [what, why] : facts_.unread) {
             output_.put_line(fmt::format("not read: {}: {}", what, process::without_controls(why)));
         }
@@ -407,6 +462,8 @@ class Why {
     Output output_;
     std::optional<Lookup> lookup_;
     std::unique_ptr<drops::DropTracer> tracer_;
+    std::vector<std::unique_ptr<fate::Follower>> followers_;
+    std::string not_followed_;
     std::optional<monitor::FlowStory> story_;
     std::optional<monitor::FlowTap> translated_;
     std::optional<monitor::StrayTap> strays_;
