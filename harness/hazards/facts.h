@@ -75,6 +75,7 @@ struct Route {
     AddressRange to;
     std::vector<std::string> devices;  // several: one of them is taken, flow by flow
     std::string table = "main";
+    std::uint32_t mtu = 0;  // that it sets; 0: none
 };
 
 struct Unread {

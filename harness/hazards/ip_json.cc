@@ -135,6 +135,11 @@ Result<std::vector<Route>> parse_routes(std::string_view text) {
         if (const std::string device = text_of(part(one, "dev")); !device.empty()) {
             route.devices.push_back(device);
         }
+        const json& metrics = part(one, "metrics");
+        for (const json& metric : metrics.is_array() ? metrics : json::array()) {
+            route.mtu =
+                std::max(route.mtu, static_cast<std::uint32_t>(number_of(part(metric, "mtu"))));
+        }
         const json& hops = part(one, "nexthops");
         for (const json& hop : hops.is_array() ? hops : json::array()) {
             const std::string device = text_of(part(hop, "dev"));

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <set>
 
 #include "dataplane/base/contains.h"
@@ -20,31 +21,8 @@ constexpr Overhead kOverheads[] = {
     {"vxlan", 50}, {"geneve", 50}, {"gre", 24}, {"ipip", 20}, {"wireguard", 0}};
 constexpr std::uint32_t kMoreOfIpv6 = 20;
 
-// Devices of pods that send into the tunnel with a larger MTU.
-void larger_than(const Host& host, const Device& tunnel, std::uint32_t leaves,
-                 const Device* underlay, Hazard& hazard) {
-    const bool is_used = std::ranges::any_of(host.facts.routes, [&](const Route& route) {
-        return contains(route.devices, tunnel.name);
-    });
-    for (const Device& device : host.facts.devices) {
-        const bool is_bridge = device.kind == "bridge" && !host.ports_of(device).empty();
-        // A route to one address through a veth device: a pod's, without a bridge.
-        const bool is_pod = device.kind == "veth" && device.master.empty() &&
-                            std::ranges::any_of(host.facts.routes, [&](const Route& route) {
-                                return route.to.is_one_address() &&
-                                       route.devices == std::vector<std::string>{device.name};
-                            });
-        if (is_used && &device != underlay && (is_bridge || is_pod) && device.mtu > leaves) {
-            hazard.evidence.push_back(
-                evidence_of(device, fmt::format("MTU {}, and there are routes by way of {}, "
-                                                "which leaves {}",
-                                                device.mtu, tunnel.name, leaves)));
-        }
-    }
-}
-
 // Where packets to this address go by the main table.
-std::vector<std::string> devices_to(const Host& host, const frame::IpAddress& to) {
+const Route* route_to(const Host& host, const frame::IpAddress& to) {
     const Route* best = nullptr;
     for (const Route& route : host.facts.routes) {
         if (route.table == "main" && route.to.contains(to) &&
@@ -52,7 +30,71 @@ std::vector<std::string> devices_to(const Host& host, const frame::IpAddress& to
             best = &route;
         }
     }
-    return best == nullptr ? std::vector<std::string>() : best->devices;
+    return best;
+}
+
+std::vector<std::string> devices_to(const Host& host, const frame::IpAddress& to) {
+    const Route* route = route_to(host, to);
+    return route == nullptr ? std::vector<std::string>() : route->devices;
+}
+
+const Overhead* overhead_of(const Device& device) {
+    const auto* found = std::ranges::find(
+        kOverheads, device.kind, [](const Overhead& each) { return std::string(each.kind); });
+    return found == std::end(kOverheads) ? nullptr : found;
+}
+
+// Packets that a device of pods sends: a bridge with ports, or a veth device with a route to one address.
+bool is_of_pods(const Host& host, const Device& device) {
+    if (device.kind == "bridge") {
+        return !host.ports_of(device).empty();
+    }
+    return device.kind == "veth" && device.master.empty() &&
+           std::ranges::any_of(host.facts.routes, [&](const Route& route) {
+               return route.to.is_one_address() &&
+                      route.devices == std::vector<std::string>{device.name};
+           });
+}
+
+// The largest packet that goes by a device without being cut, and the device below that says so; null: its own.
+struct Room {
+    std::uint32_t bytes = 0;
+    const Device* below = nullptr;
+    std::uint32_t below_mtu = 0;
+};
+
+// A tunnel's own packets may go into another tunnel, by the route to its far end.
+Room room_of(const Host& host, const Device& device, unsigned depth = 0) {
+    constexpr unsigned kMostTunnels = 4;
+    Room room{.bytes = device.mtu};
+    const Overhead* overhead = overhead_of(device);
+    if (overhead == nullptr || overhead->bytes == 0 || depth == kMostTunnels) {
+        return room;
+    }
+    const bool is_v6 = device.local && device.local->family == frame::Family::kIpv6;
+    const std::uint32_t taken = overhead->bytes + (is_v6 ? kMoreOfIpv6 : 0);
+    const auto narrow = [&](const Device& below, std::uint32_t route_mtu) {
+        std::uint32_t mtu = room_of(host, below, depth + 1).bytes;
+        mtu = route_mtu != 0 ? std::min(mtu, route_mtu) : mtu;
+        const std::uint32_t most = mtu > taken ? mtu - taken : 0;
+        if (room.below == nullptr || most < room.bytes) {
+            room = {.bytes = std::min(room.bytes, most), .below = &below, .below_mtu = mtu};
+        }
+    };
+    if (const Device* underlay = host.below(device)) {
+        narrow(*underlay, 0);
+    }
+    for (const frame::IpAddress& remote : device.remotes) {
+        const Route* route = route_to(host, remote);
+        for (const std::string& name :
+             route == nullptr ? std::vector<std::string>() : route->devices) {
+            const Device* below = host.find_device(name);
+            if (below != nullptr && below != &device) {
+                narrow(*below, route->mtu);
+            }
+        }
+    }
+    return room;
 }
 
 // Marks that a packet may have when it has left the host's own NAT towards the tunnel: those
@@ -112,35 +154,53 @@ Hazard tunnel_mtu(Host& host) {
     Hazard hazard{
         .scenario = "pmtu-blackhole",
         .what =
-            "Packets are made larger than what the tunnel leaves: where its fragments or the "
-            "ICMP of the hop are filtered, ping works and large transfers hang.",
+            "Packets are made larger than what the way out leaves: where fragments or the ICMP of "
+            "the hop are filtered, ping works and large transfers hang.",
         .side_effect =
             "devices that exist keep their MTU: pods have to be made anew; smaller "
             "packets cost more CPU a byte"};
     std::uint32_t least = 0;
-    for (const Device& tunnel : host.facts.devices) {
-        const auto* overhead = std::ranges::find(
-            kOverheads, tunnel.kind, [](const Overhead& each) { return std::string(each.kind); });
-        if (overhead == std::end(kOverheads)) {
-            continue;
-        }
-        std::uint32_t leaves = tunnel.mtu;
-        const Device* underlay = overhead->bytes == 0 ? nullptr : host.below(tunnel);
-        if (underlay != nullptr) {
-            const bool is_v6 = tunnel.local && tunnel.local->family == frame::Family::kIpv6;
-            const std::uint32_t taken = overhead->bytes + (is_v6 ? kMoreOfIpv6 : 0);
-            const std::uint32_t most = underlay->mtu > taken ? underlay->mtu - taken : 0;
-            if (tunnel.mtu > most) {
-                hazard.evidence.push_back(
-                    evidence_of(tunnel, fmt::format("MTU {}; {} of MTU {} leaves {}", tunnel.mtu,
-                                                    underlay->name, underlay->mtu, most)));
+    const auto found = [&](const Device& device, std::uint32_t leaves, const std::string& text) {
+        hazard.evidence.push_back(evidence_of(device, text));
+        least = least == 0 ? leaves : std::min(least, leaves);
+    };
+    // By the device out: what the narrowest of its routes leaves.
+    std::map<const Device*, std::uint32_t> ways;
+    for (const Route& route : host.facts.routes) {
+        for (const std::string& name : route.devices) {
+            const Device* out = host.find_device(name);
+            if (out == nullptr || is_of_pods(host, *out) || name == "lo") {
+                continue;
             }
-            leaves = std::min(leaves, most);
+            std::uint32_t leaves = room_of(host, *out).bytes;
+            leaves = route.mtu != 0 ? std::min(leaves, route.mtu) : leaves;
+            const auto [way, is_new] = ways.emplace(out, leaves);
+            way->second = is_new ? leaves : std::min(way->second, leaves);
         }
-        const std::size_t before = hazard.evidence.size();
-        larger_than(host, tunnel, leaves, underlay, hazard);
-        if (hazard.evidence.size() != before || tunnel.mtu > leaves) {
-            least = least == 0 ? leaves : std::min(least, leaves);
+    }
+    for (const Device& tunnel : host.facts.devices) {
+        const Room room = room_of(host, tunnel);
+        if (room.below != nullptr && tunnel.mtu > room.bytes) {
+            found(tunnel, room.bytes,
+                  fmt::format("MTU {}; {} of MTU {} leaves {}", tunnel.mtu, room.below->name,
+                              room.below_mtu, room.bytes));
+        }
+    }
+    // Of each device of pods the narrowest way.
+    for (const Device& device : host.facts.devices) {
+        const Device* narrowest = nullptr;
+        for (const auto& [out, leaves] : ways) {
+            const bool carries_it = room_of(host, *out).below == &device;
+            if (is_of_pods(host, device) && !carries_it && device.mtu > leaves &&
+                (narrowest == nullptr || leaves < ways.at(narrowest))) {
+                narrowest = out;
+            }
+        }
+        if (narrowest != nullptr) {
+            const std::uint32_t leaves = ways.at(narrowest);
+            found(device, leaves,
+                  fmt::format("MTU {}, and there are routes by way of {}, which leaves {}",
+                              device.mtu, narrowest->name, leaves));
         }
     }
     hazard.remedy = fmt::format(

@@ -157,6 +157,24 @@ BOOST_AUTO_TEST_CASE(mtus_are_held_against_what_the_tunnel_leaves) {
     BOOST_TEST(!has(*std::make_unique<Host>("bridge"), "pmtu-blackhole"));
 }
 
+BOOST_AUTO_TEST_CASE(mtus_are_held_against_the_way_out_without_a_tunnel_and_through_two) {
+    Host host("flannel");
+    host.device("cni0").mtu = 1450;
+    const auto text = [&] {
+        const auto hazards = host.find().hazards;
+        const auto found = std::ranges::find(hazards, "pmtu-blackhole", &Hazard::id);
+        return found == hazards.end() ? "" : found->evidence.back().text;
+    };
+    BOOST_TEST(text() == "");
+    // A route of a VPN daemon.
+    host.facts.routes.push_back(
+        {.to = *parse_range("203.0.113.0/24"), .devices = {"u0"}, .mtu = 1420});
+    BOOST_TEST(text() == "MTU 1450, and there are routes by way of u0, which leaves 1420");
+    // And the way to the tunnel's far end.
+    host.device("flannel.1").remotes = {*frame::parse_ip("203.0.113.9")};
+    BOOST_TEST(text() == "MTU 1450, and there are routes by way of flannel.1, which leaves 1370");
+}
+
 BOOST_AUTO_TEST_CASE(a_strict_reverse_path_is_one_where_there_are_two_ways) {
     Host host("kubeclean");
     auto& sysctls = host.facts.sysctls;
