@@ -226,7 +226,11 @@ std::int64_t offset_of_clocks(const std::deque<CapturedFrame>& in,
         }
     }
     if (delays.empty()) {
-        return 0;
+        // A capture that was made up or kept, and replayed: both are taken as begun together.
+        constexpr std::int64_t kDay = 86'400'000'000'000;
+        const bool comparable =
+            in.empty() || out.empty() || std::abs(out.front().time_ns - in.front().time_ns) < kDay;
+        return comparable ? 0 : out.front().time_ns - in.front().time_ns;
     }
     const std::int64_t most = options.window_ns / 4;
     const auto is_wrong = [&](std::int64_t delay) { return delay < 0; };
@@ -382,6 +386,19 @@ void add_notes(const Followed& followed, Conclusion& conclusion) {
                               plural(refused, "frame")));
 }
 
+// Whether one side's captures end before the other's begin.
+bool are_apart(const Followed& followed) {
+    const auto first = [](const std::vector<FileFacts>& files) {
+        return std::ranges::min(files, {}, &FileFacts::first_ns).first_ns;
+    };
+    const auto last = [](const std::vector<FileFacts>& files) {
+        return std::ranges::max(files, {}, &FileFacts::last_ns).last_ns;
+    };
+    const std::int64_t offset = followed.clock_offset_ns;
+    return last(followed.in) < first(followed.out) - offset ||
+           last(followed.out) - offset < first(followed.in);
+}
+
 }  // namespace
 
 Conclusion conclude(const Followed& followed) {
@@ -423,6 +440,9 @@ Conclusion conclude(const Followed& followed) {
     }
     if (sent == 0) {
         conclusion.why.push_back("there is no frame that went in");
+    } else if (outside == sent && are_apart(followed)) {
+        conclusion.why.push_back(
+            "the captures have no moment in common: take both while the traffic runs");
     } else if (outside * 100 > sent * kBorderShare) {
         conclusion.why.push_back(fmt::format(
             "{} of {} went in while the other capture saw nothing: either it had not begun "

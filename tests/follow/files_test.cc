@@ -1,6 +1,7 @@
 // Capture files: what is read, refused, and concluded from them.
 #include <unistd.h>
 
+#include <algorithm>
 #include <boost/test/unit_test.hpp>
 #include <filesystem>
 #include <fstream>
@@ -138,6 +139,33 @@ BOOST_AUTO_TEST_CASE(clocks_of_two_machines_are_brought_together) {
     BOOST_TEST_REQUIRE(followed.has_value());
     BOOST_TEST((conclude(*followed).arrival == Arrival::kAllArrived));
     BOOST_TEST(followed->clock_offset_ns == -3'600'000'000'000 + 50'000);
+}
+
+// A capture that was kept, and replayed: what goes in has times of long ago.
+BOOST_AUTO_TEST_CASE(a_replayed_capture_of_which_nothing_comes_out_is_lost) {
+    const Way made = healthy();
+    // The other side hears the device's own ARP, for longer than the replay takes.
+    Frames own;
+    for (unsigned i = 0; i < 5; ++i) {
+        Octets arp(60, 0);
+        std::fill_n(arp.begin(), 6, std::uint8_t{0xff});
+        arp[12] = 0x08;
+        arp[13] = 0x06;
+        arp[15] = 1;
+        own.push_back(
+            {.time_ns = made.in.front().time_ns + 40 * 86'400'000'000'000 + i * 1'000'000'000,
+             .bytes = arp});
+    }
+    const Conclusion lost = concluded(pcap_of(made.in), pcap_of(own), {"router"});
+    BOOST_TEST((lost.arrival == Arrival::kNot));
+    // An hour apart they are of one clock, and of two moments.
+    for (TimedFrame& frame : own) {
+        frame.time_ns -= 40 * 86'400'000'000'000 - 3'600'000'000'000;
+    }
+    const Conclusion apart = concluded(pcap_of(made.in), pcap_of(own), {"router"});
+    BOOST_TEST((apart.arrival == Arrival::kCannotTell));
+    BOOST_REQUIRE(apart.why.size() == 1U);
+    BOOST_TEST(apart.why[0].find("have no moment in common") != std::string::npos, apart.why[0]);
 }
 
 BOOST_AUTO_TEST_CASE(files_that_cannot_be_read_are_refused_with_their_byte) {
