@@ -264,6 +264,12 @@ BOOST_AUTO_TEST_CASE(why_names_what_dropped_the_packets_themselves) {
     BOOST_TEST(why.exit_status == 1, why.out << why.err);
     BOOST_TEST(why.out.find("cause found (dropped-by-rule): ") != std::string::npos, why.out);
     BOOST_TEST(why.out.find("Followed: ") != std::string::npos, why.out);
+    const auto drops = path.ask("drops --flows --duration 4");
+    BOOST_TEST(drops.out.find("udp 198.18.7.2:4000 > 198.18.8.2:7: dropped by ") !=
+                   std::string::npos,
+               drops.out);
+    BOOST_TEST(drops.out.find("by the rules of now: filter FORWARD rule 1 ") != std::string::npos,
+               drops.out);
 }
 
 BOOST_AUTO_TEST_CASE(the_doctor_ranks_what_is_happening_first) {

@@ -2,12 +2,14 @@
 // counted in the same time.
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <tuple>
 
+#include "dataplane/base/contains.h"
 #include "harness/cli/generate/number_checks.h"
 #include "harness/cli/inspect/commands.h"
 #include "harness/cli/inspect/output.h"
@@ -17,6 +19,8 @@
 #include "harness/fate/follower.h"
 #include "harness/netfilter/names.h"
 #include "harness/netfilter/stats.h"
+#include "harness/predict/simulator.h"
+#include "harness/process/foreign.h"
 
 namespace pathproof::cli::inspect {
 namespace {
@@ -185,6 +189,48 @@ std::string flow_text(const fate::Packet& packet) {
                                      : to_string(packet.destination));
 }
 
+// The rules of the namespace as they are now, held against packets that netfilter dropped.
+class RuleFinder {
+  public:
+    explicit RuleFinder(const std::string& netns)
+        : facts_(hazards::read_facts(netns)), router_(predict::kernel_router(netns)) {
+        if (facts_ && router_) {
+            simulator_.emplace(*facts_, **router_);
+        }
+    }
+
+    // The rule or policy that surely drops such a packet in that hook; empty: there is none that does.
+    std::string rule_of(const DroppedFlow& flow) const {
+        const bool by_netfilter =
+            contains(std::array{"rule", "netfilter", "reject"}, flow.end.cause);
+        if (!simulator_ || !by_netfilter || !netfilter::has_ports(flow.packet.protocol)) {
+            return "";
+        }
+        predict::Question question;
+        question.tuple = {.source = flow.packet.source,
+                          .destination = flow.packet.destination,
+                          .protocol = flow.packet.protocol};
+        question.in =
+            contains(std::array{"output", "postrouting"}, flow.end.hook) ? "" : flow.end.device;
+        const auto outcomes = simulator_->simulate(question);
+        const predict::Outcome& outcome = outcomes.front();
+        const bool drops =
+            outcome.end == predict::End::kDropped || outcome.end == predict::End::kRejected;
+        if (outcomes.size() != 1 || !drops) {
+            return "";
+        }
+        if (outcome.by_rule != nullptr) {
+            return predict::rule_text(*outcome.by_rule);
+        }
+        return outcome.by_chain != nullptr ? predict::policy_text(*outcome.by_chain) : "";
+    }
+
+  private:
+    Result<hazards::Facts> facts_;
+    Result<std::unique_ptr<predict::Router>> router_;
+    std::optional<predict::Simulator> simulator_;
+};
+
 constexpr std::size_t kMostFlows = 50;
 
 // How the text and the JSON name the flows, or why they are not known.
@@ -194,11 +240,16 @@ void put_flows(Output& output, const Result<fate::Fates>& fates, const DropsOpti
         return;
     }
     const auto flows = dropped_flows(*fates, options);
+    const RuleFinder rules(options.common.netns);
     for (std::size_t i = 0; i < std::min(flows.size(), kMostFlows); ++i) {
         const DroppedFlow& flow = flows[i];
+        const std::string rule = options.all_namespaces ? "" : rules.rule_of(flow);
         output.put_line(fmt::format("{:>10}  {}: dropped {}{}", flow.packets,
                                     flow_text(flow.packet), flow.end.text,
                                     flow.end.device.empty() ? "" : ", device " + flow.end.device));
+        if (!rule.empty()) {
+            output.put_line("            by the rules of now: " + process::without_controls(rule));
+        }
     }
     if (flows.size() > kMostFlows) {
         output.put_line(fmt::format("            and {} more flows", flows.size() - kMostFlows));
@@ -208,10 +259,12 @@ void put_flows(Output& output, const Result<fate::Fates>& fates, const DropsOpti
     }
 }
 
-json to_json(const std::vector<DroppedFlow>& flows) {
+json to_json(const std::vector<DroppedFlow>& flows, const DropsOptions& options) {
+    const RuleFinder rules(options.common.netns);
     json lines = json::array();
     for (const DroppedFlow& flow : flows) {
         lines.push_back({{"packets", flow.packets},
+                         {"rule", options.all_namespaces ? "" : rules.rule_of(flow)},
                          {"protocol", netfilter::protocol_name(flow.packet.protocol)},
                          {"source", to_string(flow.packet.source)},
                          {"destination", to_string(flow.packet.destination)},
@@ -242,7 +295,7 @@ void put_summary(Output& output, const drops::DropSummary& summary, const Counte
         line["conntrack"] =
             agreement ? to_json(*agreement, sentence) : json{{"not_compared", sentence}};
         if (fates) {
-            line["flows"] = *fates ? to_json(dropped_flows(**fates, options)) : json();
+            line["flows"] = *fates ? to_json(dropped_flows(**fates, options), options) : json();
             line["flows_unknown"] = *fates ? "" : fates->error().message;
         }
         put_json(output, line);
