@@ -8,6 +8,7 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <thread>
 
 #include "harness/agent/operations.h"
 #include "harness/agent/packet_socket.h"
@@ -20,6 +21,9 @@ constexpr std::uint16_t kIpv6 = 0x86dd;
 constexpr std::size_t kEthernetType = 12;
 constexpr int kUdpSegment = 103;  // UDP_SEGMENT (linux/udp.h)
 constexpr int kSendTime = 2000;   // milliseconds until a full queue counts as stuck
+// The same of a queue whose socket has room: a filter that drops on the way out looks like it.
+constexpr int kQueueTime = 200;
+constexpr std::chrono::milliseconds kBetweenTries{1};
 constexpr int kSendBufferBytes = 4 << 20;
 
 // What the kernel shall take the frame for.
@@ -52,17 +56,23 @@ int send_one(const PacketSocket& packet, const OffloadFrame& frame, int patience
     message.msg_namelen = sizeof address;
     message.msg_iov = parts;
     message.msg_iovlen = 2;
-    const Deadline deadline{std::chrono::milliseconds(patience)};
+    const Deadline deadline{std::chrono::milliseconds(kSendTime)};
+    const Deadline queue_deadline{std::chrono::milliseconds(patience)};
     for (;;) {
         if (sendmsg(packet.socket.get(), &message, 0) >= 0) {
             return 0;
         }
-        const bool full = errno == EAGAIN || errno == ENOBUFS;
-        if (errno != EINTR && (!full || !wait_for(packet.socket.get(), POLLOUT, deadline))) {
+        if (errno == ENOBUFS) {
+            if (queue_deadline.passed()) {
+                return ENOBUFS;
+            }
+            std::this_thread::sleep_for(kBetweenTries);
+        } else if (errno == EAGAIN) {
+            if (!wait_for(packet.socket.get(), POLLOUT, deadline)) {
+                return ENOBUFS;
+            }
+        } else if (errno != EINTR) {
             return errno;
-        }
-        if (full && deadline.passed()) {
-            return ENOBUFS;
         }
     }
 }
@@ -94,7 +104,7 @@ Result<SendReport> send_frames(const std::string& device, const std::vector<Offl
     const PacketSocket packet = TRY(open_packet_socket(device, PacketUse::kSend));
     SendReport report;
     // A filter that drops on the way out looks like a full queue: each refusal is believed sooner.
-    int patience = kSendTime;
+    int patience = kQueueTime;
     for (std::uint32_t i = 0; i < frames.size(); ++i) {
         const int refused = send_one(packet, frames[i], patience);
         patience /= refused == ENOBUFS ? 8 : 1;

@@ -132,7 +132,11 @@ Result<unsigned> parse_routing_rules(std::string_view text);
 
 // Reads them in a network namespace (empty: the caller's), and changes nothing. What cannot be read is
 // in `unread`. An error: there is no such namespace, or not the privilege.
-Result<Facts> read_facts(const std::string& netns);
+enum class ConntrackTable {
+    kRead,     // for Facts::unanswered: some seconds for a million entries
+    kNotRead,  // for who only asks what the rules do
+};
+Result<Facts> read_facts(const std::string& netns, ConntrackTable table = ConntrackTable::kRead);
 // The leases in the folders of that one, and whether they are in use; none where it is not there.
 Result<std::vector<Lease>> read_leases(const std::string& folder);
 

@@ -20,6 +20,11 @@ Host::Host(const Facts& of) : facts(of), walker(of.rules), unread(of.unread) {
     }
     leaving = walker.reachable(left);
     arriving = walker.reachable(arrived);
+    for (const Rule* rule : arriving) {
+        for (const std::string& target : rule->targets) {
+            arriving_to.emplace(target, rule);
+        }
+    }
 }
 
 std::string Host::sysctl(const std::string& name) const {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "harness/hazards/hazards.h"
@@ -34,6 +35,8 @@ class Host {
     const Facts& facts;
     Walker walker;
     std::vector<const Rule*> leaving, arriving;  // of nat: POSTROUTING; PREROUTING and OUTPUT
+    std::unordered_multimap<std::string, const Rule*>
+        arriving_to;  // by the chain that they lead to
     std::vector<Unread> unread;
 };
 

@@ -40,11 +40,12 @@ bool is_untracked(const Host& host, const Packet& packet, const std::string& fam
 // Whether a packet that matches the conditions of one of the rules that lead to the chain is not
 // tracked.
 bool is_untracked(const Host& host, const Rule& drawing) {
-    for (const Rule* rule : host.arriving) {
-        const bool leads = contains(rule->targets, drawing.chain);
+    const auto [first, last] = host.arriving_to.equal_range(drawing.chain);
+    for (auto each = first; each != last; ++each) {
+        const Rule* rule = each->second;
         Packet packet = packet_of(*rule);
         packet.protocol = "udp";
-        if (leads && packet.destination && packet.destination_port &&
+        if (packet.destination && packet.destination_port &&
             is_untracked(host, packet, rule->family)) {
             return true;
         }

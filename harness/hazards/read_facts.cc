@@ -27,7 +27,7 @@ struct Tool {
 
 class FactReader {
   public:
-    explicit FactReader(std::string netns) : netns_(std::move(netns)) {}
+    FactReader(std::string netns, ConntrackTable table) : netns_(std::move(netns)), table_(table) {}
 
     Result<Facts> read() {
         TRY(process::in_netns(netns_, [&]() -> Status {
@@ -166,7 +166,9 @@ class FactReader {
             }
         }
         read_routes();
-        read_unanswered();
+        if (table_ == ConntrackTable::kRead) {
+            read_unanswered();
+        }
     }
 
     // Flows of protocols that a helper follows, without an answer.
@@ -283,6 +285,7 @@ class FactReader {
     }
 
     std::string netns_;
+    ConntrackTable table_;
     Facts facts_;
     std::string unstarted_;  // the program that could not be started last, and why
     std::optional<std::string> ip_tables_, ip6_tables_;  // nothing: the kernel has no legacy form
@@ -290,8 +293,8 @@ class FactReader {
 
 }  // namespace
 
-Result<Facts> read_facts(const std::string& netns) {
-    return FactReader(netns).read();
+Result<Facts> read_facts(const std::string& netns, ConntrackTable table) {
+    return FactReader(netns, table).read();
 }
 
 }  // namespace pathproof::hazards

@@ -1,6 +1,7 @@
 #include "harness/hazards/walk.h"
 
 #include <algorithm>
+#include <optional>
 #include <unordered_set>
 
 #include "dataplane/base/contains.h"
@@ -11,6 +12,7 @@ namespace {
 enum class Match : std::uint8_t { kNo, kYes, kMaybe };
 
 constexpr std::size_t kMostSteps = 1'000'000;
+constexpr std::size_t kLong = 32;  // rules of a chain
 constexpr unsigned kDeepest = 32;  // jumps; the kernel allows 16
 
 std::string key_of(Origin origin, const std::string& family, const std::string& table,
@@ -150,11 +152,36 @@ class Walk {
         }
     }
 
+    // The places of the rules that such packets can meet; nothing: of all.
+    std::optional<std::vector<std::size_t>> some_rules(const Chain& chain,
+                                                       const std::vector<State>& states) const {
+        const Walker::Index* index = walker_.index_of(chain);
+        if (index == nullptr || states.empty() || !states.front().packet.destination) {
+            return std::nullopt;
+        }
+        const frame::IpAddress& destination = *states.front().packet.destination;
+        const bool alike = std::ranges::all_of(
+            states, [&](const State& state) { return state.packet.destination == destination; });
+        if (!alike) {
+            return std::nullopt;
+        }
+        std::vector<std::size_t> places = index->others;
+        if (const auto own = index->by_destination.find(destination);
+            own != index->by_destination.end()) {
+            places.insert(places.end(), own->second.begin(), own->second.end());
+            std::ranges::sort(places);
+        }
+        return places;
+    }
+
     // Gives what comes out at the chain's end.
     std::vector<State> through(const Chain& chain, std::vector<State> states, unsigned depth) {
         std::vector<State> returned;
         within_.push_back(&chain);
-        for (const Rule& rule : chain.rules) {
+        const auto some = some_rules(chain, states);
+        const std::size_t rules = some ? some->size() : chain.rules.size();
+        for (std::size_t i = 0; i < rules; ++i) {
+            const Rule& rule = chain.rules[some ? (*some)[i] : i];
             std::vector<State> next;
             for (const State& state : states) {
                 if (++steps_ > kMostSteps || depth > kDeepest) {
@@ -245,7 +272,28 @@ class Walk {
 Walker::Walker(const Ruleset& rules) : rules_(rules) {
     for (const Chain& chain : rules.chains) {
         chains_.emplace(key_of(chain.origin, chain.family, chain.table, chain.name), &chain);
+        if (chain.rules.size() < kLong) {
+            continue;
+        }
+        Index& index = indexes_[&chain];
+        for (std::size_t i = 0; i < chain.rules.size(); ++i) {
+            const auto& conditions = chain.rules[i].conditions;
+            const auto asked = std::ranges::find_if(conditions, [](const Condition& condition) {
+                return condition.field == Field::kDestination && !condition.negated &&
+                       condition.set.empty() && condition.addresses.size() == 1 &&
+                       condition.addresses[0].is_one_address();
+            });
+            auto& places = asked == conditions.end()
+                               ? index.others
+                               : index.by_destination[asked->addresses[0].first];
+            places.push_back(i);
+        }
     }
+}
+
+const Walker::Index* Walker::index_of(const Chain& chain) const {
+    const auto found = indexes_.find(&chain);
+    return found == indexes_.end() ? nullptr : &found->second;
 }
 
 std::vector<const Chain*> Walker::bases(const std::string& hook, const std::string& family,

@@ -2,7 +2,9 @@
 // may be so or not: both ways are gone.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <unordered_map>
@@ -48,9 +50,19 @@ class Walker {
     // acceptance that is not certain.
     std::vector<Ending> walk(const Chain& base, const Packet& packet) const;
 
+    // Rules of a long chain, by the one destination that a rule asks for: a chain of thousands of services
+    // has one or two for a packet.
+    struct Index {
+        std::map<frame::IpAddress, std::vector<std::size_t>> by_destination;
+        std::vector<std::size_t> others;
+    };
+    // Null: the chain is short.
+    const Index* index_of(const Chain& chain) const;
+
   private:
     const Ruleset& rules_;
     std::unordered_map<std::string, const Chain*> chains_;
+    std::unordered_map<const Chain*, Index> indexes_;
 };
 
 }  // namespace pathproof::hazards

@@ -68,8 +68,10 @@ bool past_source_nat(const Outcome& outcome) {
     return outcome.end == End::kForwarded || outcome.end == End::kDelivered;
 }
 
+// This host's own packets are routed before the rules of output translate them.
 bool past_destination_nat(const Outcome& outcome) {
-    return past_source_nat(outcome) || outcome.end == End::kNoRoute ||
+    const bool sent_here = outcome.in.empty();
+    return past_source_nat(outcome) || (outcome.end == End::kNoRoute && !sent_here) ||
            outcome.end == End::kReversePath || outcome.end == End::kNotForwarding;
 }
 

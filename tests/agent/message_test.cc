@@ -270,7 +270,14 @@ BOOST_AUTO_TEST_CASE(what_is_asked_of_a_dns_path_and_what_it_says_come_back_as_t
     BOOST_TEST((refusal(asked, "lookups", 12'001) == ErrorCode::kBadInput));
     BOOST_TEST((refusal(asked, "per_second", -1) == ErrorCode::kBadInput));
     DnsLoadReport report;
-    report.lookups = {{40'001, 1763692000123456789, 2, 1, 5, 111, 0.75}};
+    report.lookups = {{.port = 40'001,
+                       .start_ns = 1763692000123456789,
+                       .asked = 2,
+                       .answered = 1,
+                       .truncated = 1,
+                       .rcode = 5,
+                       .error = 111,
+                       .milliseconds = 0.75}};
     BOOST_TEST((sent(report).lookups == report.lookups));
 }
 

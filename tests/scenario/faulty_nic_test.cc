@@ -80,8 +80,7 @@ const std::vector<Planted>& planted() {
               }},
          1,
          {"FRAME_BEFORE", "every 2nd of", "frames whose checksum is left to it"},
-         {"Looks like"},
-         true},
+         {"Looks like"}},
         {"every third checksum is 0x0200 too much",
          {.checksum = [](const UserWork& work, std::uint16_t right) -> std::uint16_t {
              return work.checksums % 3 == 2 ? plus(right, 0x0200) : right;
@@ -134,9 +133,7 @@ const std::vector<Planted>& planted() {
         {"super-frames are lost",
          {.loses = [](const UserWork& work) { return work.super_frame; }},
          1,
-         {"MISSING", "segmentation"},
-         {},
-         true},
+         {"MISSING", "segmentation"}},
         {"super-frames of UDP are lost",
          {.loses = [](const UserWork& work) { return work.super_frame && !work.tcp(); }},
          1,

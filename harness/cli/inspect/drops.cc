@@ -193,7 +193,8 @@ std::string flow_text(const fate::Packet& packet) {
 class RuleFinder {
   public:
     explicit RuleFinder(const std::string& netns)
-        : facts_(hazards::read_facts(netns)), router_(predict::kernel_router(netns)) {
+        : facts_(hazards::read_facts(netns, hazards::ConntrackTable::kNotRead)),
+          router_(predict::kernel_router(netns)) {
         if (facts_ && router_) {
             simulator_.emplace(*facts_, **router_);
         }

@@ -103,7 +103,7 @@ class Stale {
 
     Result<Round> look() {
         const std::string& netns = options_.common.netns;
-        const auto facts = TRY(hazards::read_facts(netns));
+        const auto facts = TRY(hazards::read_facts(netns, hazards::ConntrackTable::kNotRead));
         const auto router = TRY(predict::kernel_router(netns));
         const predict::Simulator simulator(facts, *router);
         predict::StaleFinder finder(simulator, *router);

@@ -271,7 +271,7 @@ class Why {
 
     Result<predict::FlowSeen> look_around(const monitor::FlowConclusion& conclusion) {
         const std::string& netns = options_.common.netns;
-        facts_ = TRY(hazards::read_facts(netns));
+        facts_ = TRY(hazards::read_facts(netns, hazards::ConntrackTable::kNotRead));
         router_ = TRY(predict::kernel_router(netns));
         simulator_.emplace(facts_, *router_);
         const monitor::FlowPackets packets = story_->packets();

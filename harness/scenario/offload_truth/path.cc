@@ -456,8 +456,20 @@ Result<std::vector<PathDrop>> DropWatch::stop() {
         return all;
     }
     const auto add = [&](const drops::DropSummary& summary, const PathEnd& end) {
+        const std::size_t others = all.size();
         for (const drops::DropCount& count : summary.counts) {
-            if (!is_of_a_checksum(count.reason)) {
+            if (is_of_a_checksum(count.reason)) {
+                continue;
+            }
+            // Of each protocol there is a count.
+            const auto known = std::find_if(all.begin() + static_cast<std::ptrdiff_t>(others),
+                                            all.end(), [&](const PathDrop& drop) {
+                                                return drop.reason == count.reason &&
+                                                       drop.location == count.location;
+                                            });
+            if (known != all.end()) {
+                known->packets += count.packets;
+            } else {
                 all.push_back({count.reason, count.location, end, count.packets});
             }
         }
