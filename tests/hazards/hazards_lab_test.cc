@@ -132,7 +132,8 @@ BOOST_AUTO_TEST_CASE(rules_of_all_three_kinds_are_read) {
     BOOST_TEST(all.find("inet, nftables: oifname \"four\" masquerade") != std::string::npos);
     const Said text = inspect("--netns " + space.name());
     BOOST_TEST(text.out.find("side effect  where the server closes first") != std::string::npos);
-    BOOST_TEST(text.out.find("1 of 20 known hazards found") != std::string::npos);
+    BOOST_TEST(text.out.find("\n1 of ") != std::string::npos, text.out);
+    BOOST_TEST(text.out.ends_with(" known hazards found\n"), text.out);
 }
 
 BOOST_AUTO_TEST_CASE(a_device_and_a_sysctl_are_evidence_too) {
@@ -265,9 +266,9 @@ BOOST_AUTO_TEST_CASE(why_names_what_dropped_the_packets_themselves) {
     BOOST_TEST(why.out.find("cause found (dropped-by-rule): ") != std::string::npos, why.out);
     BOOST_TEST(why.out.find("Followed: ") != std::string::npos, why.out);
     const auto drops = path.ask("drops --flows --duration 4");
-    BOOST_TEST(drops.out.find("udp 198.18.7.2:4000 > 198.18.8.2:7: dropped by ") !=
-                   std::string::npos,
-               drops.out);
+    BOOST_TEST(
+        drops.out.find("udp 198.18.7.2:4000 > 198.18.8.2:7: dropped by ") != std::string::npos,
+        drops.out);
     BOOST_TEST(drops.out.find("by the rules of now: filter FORWARD rule 1 ") != std::string::npos,
                drops.out);
 }
