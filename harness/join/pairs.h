@@ -107,8 +107,8 @@ struct PairFindings {
 
 // `delay`: how long the responder waited with each answer. Where the packets told of their drops
 // (DutRecord::own), a drop is a query's cause only if its own packet was dropped; else counters
-// tell. In both cases no more queries get a cause that the kernel counts than it counted. With `log.overruns` events are missing and the caller must not
-// judge by them.
+// tell. In both cases no more queries get a cause that the kernel counts than it counted. With
+// `log.overruns` events are missing and the caller must not judge by them.
 PairFindings join_pairs(const pairs::PairPlan& plan, const judge::PairReport& report,
                         const DutRecord& dut, std::chrono::nanoseconds delay);
 

@@ -456,8 +456,8 @@ Diagnosis by_drops(const FlowSeen& seen, Diagnosis diagnosis) {
 }  // namespace
 
 Diagnosis diagnose(const FlowSeen& seen, std::int64_t now_ns) {
-    constexpr std::uint64_t kFewest =
-        20;  // one in so many packets is a loss that is told as the cause
+    // One in so many packets is a loss that is told as the cause.
+    constexpr std::uint64_t kFewest = 20;
     Diagnosis diagnosis = by_state(seen, now_ns);
     std::uint64_t dropped = 0;
     for (const FlowDrop& drop : seen.drops) {
@@ -466,8 +466,8 @@ Diagnosis diagnose(const FlowSeen& seen, std::int64_t now_ns) {
     if (dropped == 0) {
         return diagnosis;
     }
-    const bool blames_rules = contains(
-        std::array{"dropped-by-rule", "dropped-by-policy", "rejected-by-rule"}, diagnosis.cause);
+    const bool blames_rules =
+        contains(std::array{"dropped-by-rule", "dropped-by-policy"}, diagnosis.cause);
     if (diagnosis.health == Health::kCause && blames_rules &&
         std::ranges::none_of(seen.drops, is_by_netfilter)) {
         return by_drops(seen, std::move(diagnosis));

@@ -277,6 +277,13 @@ BOOST_AUTO_TEST_CASE(the_doctor_ranks_what_is_happening_first) {
     const Path path;
     auto doctor = path.ask("doctor --duration 4");
     BOOST_TEST(doctor.exit_status == 0, doctor.out << doctor.err);
+    path.router.run("iptables -P FORWARD DROP");
+    doctor = path.ask("doctor --duration 4");
+    BOOST_TEST(doctor.out.starts_with("1. dropped: the kernel dropped "), doctor.out);
+    BOOST_TEST(doctor.out.find("of udp 198.18.7.2:4000 > 198.18.8.2:7: by the rules of now policy "
+                               "DROP of filter FORWARD") != std::string::npos,
+               doctor.out);
+    path.router.run("iptables -P FORWARD ACCEPT");
     path.router.run(
         "iptables -t nat -A PREROUTING -p udp --dport 7 -j DNAT --to-destination 198.18.8.9");
     // Nobody has that address: the first run's packets have told.

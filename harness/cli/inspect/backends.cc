@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "dataplane/base/clock.h"
+#include "dataplane/base/plural.h"
 #include "harness/cli/generate/number_checks.h"
 #include "harness/cli/inspect/commands.h"
 #include "harness/cli/inspect/output.h"
@@ -71,10 +72,10 @@ std::string verdict_text(const BackendHealth& backend, const BackendReport& repo
 }
 
 std::string service_text(const ServiceHealth& service) {
-    return fmt::format("{} {}: {} flows, {} in the table, {} of {} judged were unanswered\n",
+    return fmt::format("{} {}: {}, {} in the table, {} of {} judged were unanswered\n",
                        netfilter::protocol_name(service.protocol),
-                       frame::to_string(service.address), service.flows, service.in_table,
-                       service.unanswered, service.judged);
+                       frame::to_string(service.address), plural(service.flows, "flow"),
+                       service.in_table, service.unanswered, service.judged);
 }
 
 std::string table_text(const BackendReport& report) {

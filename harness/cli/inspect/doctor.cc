@@ -99,7 +99,7 @@ class Doctor {
             {"stale", {"stale"}},
             {"backends", {"backends", "--watch", seconds, "--count", "1"}},
             {"clashes", {"clashes", "--duration", seconds}},
-            {"drops", {"drops", "--duration", seconds}}};
+            {"drops", {"drops", "--flows", "--duration", seconds}}};
         fmt::print(stderr, "pathproof: looking for {} s\n", options_.duration_s);
         std::map<std::string, std::future<Told>> asked;
         for (const auto& question : questions) {
@@ -235,10 +235,30 @@ class Doctor {
                                          plural(number_of(part(count, "packets")), "packet"),
                                          text_of(part(count, "protocol")),
                                          text_of(part(count, "reason"))),
-                     .evidence = "at " + text_of(part(count, "location")),
-                     .next = next("drops")});
+                     .evidence = "at " + text_of(part(count, "location")) +
+                                 flow_behind(count, part(line, "flows")),
+                     .next = next("drops --flows")});
             }
         }
+    }
+
+    // The flow that lost most packets so, and the rule behind it; empty: it is not known.
+    static std::string flow_behind(const json& count, const json& flows) {
+        const std::string location = text_of(part(count, "location"));
+        for (const json& flow : flows.is_array() ? flows : json::array()) {
+            const std::string place = text_of(part(flow, "place"));
+            if (text_of(part(flow, "reason")) != text_of(part(count, "reason")) || place.empty() ||
+                !location.starts_with(place)) {
+                continue;
+            }
+            const std::string rule = text_of(part(flow, "rule"));
+            return fmt::format(", {} of {} {} > {}{}{}",
+                               plural(number_of(part(flow, "packets")), "packet"),
+                               text_of(part(flow, "protocol")), text_of(part(flow, "source")),
+                               text_of(part(flow, "destination")),
+                               rule.empty() ? "" : ": by the rules of now ", rule);
+        }
+        return "";
     }
 
     int put() {
