@@ -273,6 +273,21 @@ BOOST_AUTO_TEST_CASE(why_names_what_dropped_the_packets_themselves) {
                drops.out);
 }
 
+BOOST_AUTO_TEST_CASE(an_entry_that_is_older_than_the_rules_is_a_hazard) {
+    const Path path;
+    path.router.run(
+        "conntrack -I -p udp -s 198.18.7.2 -d 198.18.8.2 -r 198.18.8.2 -q 198.18.7.2 "
+        "--orig-port-src 4000 --orig-port-dst 7 --reply-port-src 7 --reply-port-dst 4000 -t 60");
+    Said said = inspect("--json --netns " + path.router.name());
+    BOOST_TEST(!said.hazards.contains("stale-entry"), said.out);
+    path.router.run(
+        "iptables -t nat -A PREROUTING -p udp --dport 7 -j DNAT --to-destination 198.18.8.2:8");
+    said = inspect("--json --netns " + path.router.name());
+    BOOST_TEST(said.exit_status == 1, said.out);
+    BOOST_REQUIRE_MESSAGE(said.hazards.contains("stale-entry"), said.out);
+    BOOST_TEST(said.hazards["stale-entry"]["harm"] == "entries that are older than the rules: 1");
+}
+
 BOOST_AUTO_TEST_CASE(the_doctor_ranks_what_is_happening_first) {
     const Path path;
     auto doctor = path.ask("doctor --duration 4");

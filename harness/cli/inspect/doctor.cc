@@ -139,8 +139,8 @@ class Doctor {
 
     void take_hazards(const Told& told) {
         for (const json& line : told.lines) {
-            if (!part(line, "hazard").is_string()) {
-                continue;
+            if (!part(line, "hazard").is_string() || line["hazard"] == "stale-entry") {
+                continue;  // entries are asked for by themselves
             }
             const std::string harm = text_of(part(line, "harm"));
             const bool severe = part(line, "severe") == json(true);

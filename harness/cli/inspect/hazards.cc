@@ -5,8 +5,12 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "dataplane/base/clock.h"
 #include "harness/cli/inspect/commands.h"
 #include "harness/cli/inspect/output.h"
+#include "harness/netfilter/dump.h"
+#include "harness/netfilter/text.h"
+#include "harness/predict/stale.h"
 #include "harness/process/foreign.h"
 
 namespace pathproof::cli::inspect {
@@ -58,6 +62,51 @@ void put_text(Output& output, const Hazard& hazard) {
     output.end_line();
 }
 
+constexpr const char* kStaleEntry = "stale-entry";
+constexpr std::uint64_t kMostShown = 1000;  // `inspect stale` has all
+
+// All that are looked for.
+std::vector<std::string> known_ids() {
+    auto ids = hazards::known_hazards();
+    ids.emplace_back(kStaleEntry);
+    return ids;
+}
+
+// Entries that the rules of now would make otherwise; without evidence: there is none. What keeps the table or
+// routes from being read is noted.
+Hazard stale_entries(const std::string& netns, const hazards::Facts& facts, Findings& findings) {
+    Hazard hazard{.id = kStaleEntry,
+                  .what =
+                      "Entries of conntrack are older than the rules: their flows go where a new "
+                      "flow would not.",
+                  .side_effect = "these flows begin anew, by the rules of now"};
+    const auto router = predict::kernel_router(netns);
+    if (!router) {
+        findings.unread.push_back({"routes", router.error().message});
+        return hazard;
+    }
+    const predict::Simulator simulator(facts, **router);
+    predict::StaleFinder finder(simulator, **router);
+    std::uint64_t stale = 0;
+    const auto read = netfilter::dump(netns, {}, [&](const netfilter::Entry& entry) {
+        const predict::StaleVerdict verdict = finder.check(entry);
+        if (verdict.stale() && ++stale <= kMostShown) {
+            std::string where;
+            netfilter::append_text(where, entry);
+            hazard.evidence.push_back({where, predict::sentence_of(entry, verdict, realtime_ns())});
+            hazard.remedy = "`" + predict::delete_command(entry) + "`, and the same for others: " +
+                            "`pathproof inspect stale` has them all.";
+        }
+        return netfilter::Next::kContinue;
+    });
+    if (!read) {
+        findings.unread.push_back({"conntrack's table", read.error().message});
+    }
+    hazard.harm =
+        stale == 0 ? "" : "entries that are older than the rules: " + std::to_string(stale);
+    return hazard;
+}
+
 struct HazardOptions : CommonOptions {
     std::string leases = hazards::kLeases;
 };
@@ -65,7 +114,11 @@ struct HazardOptions : CommonOptions {
 Result<int> run_hazards(const HazardOptions& options) {
     auto facts = TRY(hazards::read_facts(options.netns));
     facts.leases = TRY(hazards::read_leases(options.leases));
-    const Findings findings = hazards::find_hazards(facts);
+    Findings findings = hazards::find_hazards(facts);
+    if (Hazard stale = stale_entries(options.netns, facts, findings); !stale.evidence.empty()) {
+        // Counted harm stands first.
+        findings.hazards.insert(findings.hazards.begin(), std::move(stale));
+    }
     Output output;
     for (const Hazard& hazard : findings.hazards) {
         options.json ? put_json(output, json_of(hazard)) : put_text(output, hazard);
@@ -80,12 +133,11 @@ Result<int> run_hazards(const HazardOptions& options) {
     }
     const std::size_t found = findings.hazards.size();
     if (options.json) {
-        put_json(output, {{"hazards", found},
-                          {"unread", findings.unread.size()},
-                          {"looked_for", hazards::known_hazards()}});
+        put_json(
+            output,
+            {{"hazards", found}, {"unread", findings.unread.size()}, {"looked_for", known_ids()}});
     } else if (findings.unread.empty()) {
-        output.line() +=
-            fmt::format("{} of {} known hazards found\n", found, hazards::known_hazards().size());
+        output.line() += fmt::format("{} of {} known hazards found\n", found, known_ids().size());
     } else {
         output.line() += fmt::format(
             "{} known hazards found; there may be more, for not all could be read\n", found);
