@@ -138,15 +138,21 @@ class Why {
         std::vector<Event> events;
         const WatchSink sink{.event = [&](const Event& event) { events.push_back(event); },
                              .gap = [this](const Gap&) { story_->lost_events(); }};
-        auto next_look = Clock::now() + kLookEvery;
-        while (!process::stopping() && output_.open() && !story_->over() &&
-               Clock::now() < deadline_) {
-            TRY(watcher->poll(10ms, sink));
+        const auto hear = [&](std::chrono::milliseconds patience) -> Status {
+            TRY(watcher->poll(patience, sink));
             TRY(drain(tap));
             for (const Event& event : std::exchange(events, {})) {
                 story_->take(event);
             }
+            return {};
+        };
+        auto next_look = Clock::now() + kLookEvery;
+        while (!process::stopping() && output_.open() && !story_->over() &&
+               Clock::now() < deadline_) {
+            TRY(hear(10ms));
             if (Clock::now() >= next_look) {
+                // An entry that is gone by then has said so: following its packets takes a while to begin.
+                TRY(hear(0ms));
                 TRY(look());
                 next_look = Clock::now() + kLookEvery;
             }
