@@ -205,42 +205,41 @@ json json_of(const kubernetes::AnswerSizes& sizes) {
     return trials;
 }
 
-// Each truncated lookup once more over TCP, as resolvers do it. Where none of a wave comes through, the rest is
-// not tried.
+// Each truncated lookup once more over TCP, as resolvers do it. Where none of a wave is answered the rest is not
+// asked again.
 Status ask_again_over_tcp(const agent::DnsLoadReport& report, const DnsLoadOptions& options,
                           kubernetes::PairFigures& figures) {
-    constexpr std::size_t kAtOnce = 32;
+    constexpr std::size_t kWave = 32;
     std::vector<const agent::DnsLoadReport::Lookup*> left;
     for (const auto& lookup : report.lookups) {
         if (kubernetes::is_truncated(lookup)) {
             left.push_back(&lookup);
         }
     }
-    std::string trouble;  // of a whole wave
-    for (std::size_t first = 0; first < left.size(); first += kAtOnce) {
-        const std::size_t end = std::min(left.size(), first + kAtOnce);
+    std::size_t begun = 0;
+    std::string trouble;
+    for (bool any = true; any && begun < left.size();) {
         std::vector<std::future<Result<agent::ProbeResult>>> wave;
-        for (std::size_t i = first; i < end && trouble.empty(); ++i) {
-            wave.push_back(std::async(std::launch::async, [&] {
+        while (wave.size() < kWave && begun + wave.size() < left.size()) {
+            wave.push_back(std::async(std::launch::async, [&options] {
                 return agent::dns_lookup({.server = options.server,
                                           .name = options.name,
                                           .tcp = true,
                                           .timeout = options.timeout});
             }));
         }
-        bool any = wave.empty();
-        std::string last;
-        for (std::size_t i = first; i < end; ++i) {
-            if (wave.empty()) {
-                add_tcp(figures, *left[i], trouble);
-                continue;
-            }
-            const auto looked = TRY(wave[i - first].get());
+        any = false;
+        for (auto& asked : wave) {
+            const auto looked = TRY(asked.get());
             any |= looked.ok;
-            last = looked.ok ? last : looked.outcome;
-            add_tcp(figures, *left[i], looked.ok ? "" : looked.outcome);
+            trouble = looked.ok ? trouble : looked.outcome;
+            add_tcp(figures, *left[begun++], looked.ok ? "" : looked.outcome);
         }
-        trouble = any ? trouble : last;
+    }
+    for (; begun < left.size(); ++begun) {
+        add_tcp(
+            figures, *left[begun],
+            fmt::format("not asked again after {} in a row were not answered: {}", kWave, trouble));
     }
     return {};
 }
