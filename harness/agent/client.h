@@ -119,7 +119,7 @@ class Client {
     Result<std::vector<verdict::Fact>> serials(const std::vector<std::string>& devices);
     // "prog 12 (xdp_drop)"; empty: no XDP program is attached.
     Result<std::string> xdp_program(const std::string& device);
-    // What else has a device's packets before the stack or behind it (device_hooks.h).
+    // Asks for all else that has a device's packets before the stack or behind it (device_hooks.h).
     Result<std::vector<DeviceHook>> device_hooks(const std::string& device);
 
     // Frames with exact offload metadata through packet sockets (offload_frames.h).

@@ -16,8 +16,8 @@ struct DeviceHook {
 };
 FIELDS(DeviceHook, what, show)
 
-// Of a device of this namespace, as tc and nft tell; nothing of a kind whose program fails, as without
-// the kernel's module.
+// Reads the hooks of a device of this namespace from tc and nft. A kind whose program fails, as without the
+// kernel's module, is left out.
 std::vector<DeviceHook> device_hooks(const std::string& device);
 
 }  // namespace pathproof::agent

@@ -1,4 +1,4 @@
-// One name asked for again and again with other EDNS sizes (RFC 6891): which sizes of answers come through.
+// Asks for one name with several EDNS sizes (RFC 6891), to see which sizes of answers come through.
 #pragma once
 
 #include <chrono>

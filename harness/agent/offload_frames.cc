@@ -21,7 +21,7 @@ constexpr std::uint16_t kIpv6 = 0x86dd;
 constexpr std::size_t kEthernetType = 12;
 constexpr int kUdpSegment = 103;  // UDP_SEGMENT (linux/udp.h)
 constexpr int kSendTime = 2000;   // milliseconds until a full queue counts as stuck
-// The same of a queue whose socket has room: a filter that drops on the way out looks like it.
+// Milliseconds for a full queue whose socket has room: a filter that drops on the way out looks like it.
 constexpr int kQueueTime = 200;
 constexpr std::chrono::milliseconds kBetweenTries{1};
 constexpr int kSendBufferBytes = 4 << 20;

@@ -267,7 +267,7 @@ Result<int> run_client(const ClientOptions& typed) {
         result["sizes"] = json_of(sizes);
         output.put_line(process::to_text(result));
     } else {
-        // What decides stands last.
+        // The part that decides stands last.
         const bool sizes_decide = kubernetes::fails(sizes);
         output.put_line(sizes_decide ? kubernetes::text_of(figures) : kubernetes::text_of(sizes));
         output.put_line(sizes_decide ? kubernetes::text_of(sizes) : kubernetes::text_of(figures));

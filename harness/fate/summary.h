@@ -3,8 +3,10 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include "dataplane/base/result.h"
 #include "dataplane/frame/address.h"
 #include "harness/message/fields.h"
 
@@ -94,7 +96,22 @@ struct Fates {
 };
 FIELDS(Fates, not_followed, seconds, netns, packets, lost, not_kept, cannot_tell, ends, each)
 
-// Behind a sentence whose cause counters tell.
+// Why these cannot tell of every packet; empty: they can.
+inline std::string why_not_told(const Result<Fates>& fates) {
+    if (!fates) {
+        return fates.error().message;
+    }
+    return fates->lost == 0 || !fates->followed()
+               ? fates->not_followed
+               : std::to_string(fates->lost) + " packets could not be followed";
+}
+
+// Whether a cause is netfilter's: a rule, a policy, or a verdict that is not told apart from these.
+constexpr bool is_by_netfilter(std::string_view cause) {
+    return cause == "rule" || cause == "reject" || cause == "netfilter";
+}
+
+// The words behind a sentence whose cause counters tell.
 inline constexpr const char* kByCounters = "by counters, not by packet";
 
 // Packets of a direction with this cause.

@@ -36,7 +36,7 @@ struct Device {
     std::vector<Address> addresses = {};
     std::string mac = "";
     bool has_learned_address = false;  // of IPv6, by router advertisement
-    // Of a bridge: how long it knows a sender, and the MACs in its forwarding database.
+    // A bridge's: how long it knows a sender, and the MACs in its forwarding database.
     std::uint64_t ageing_s = 0;
     std::vector<std::string> known_macs = {};
 };
@@ -58,7 +58,7 @@ struct Lease {
     std::string container;
     bool in_use = false;  // a network namespace of this machine has the address
 };
-// Where host-local keeps them without its "dataDir".
+// The folder in which host-local keeps them without its "dataDir".
 inline constexpr const char* kLeases = "/var/lib/cni/networks";
 
 // Protocols that answer by another flow than they were asked by, and what conntrack's helper of each

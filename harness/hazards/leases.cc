@@ -20,7 +20,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Those of the calling thread's namespace.
+// Adds the addresses of the calling thread's namespace.
 void add_addresses(std::set<frame::IpAddress>& addresses) {
     ifaddrs* list = nullptr;
     if (getifaddrs(&list) != 0) {
@@ -41,14 +41,14 @@ void add_addresses(std::set<frame::IpAddress>& addresses) {
     }
 }
 
-// Of every network namespace that has a name or a process.
+// Reads the addresses of every network namespace that has a name or a process.
 std::set<frame::IpAddress> addresses_of_all() {
     std::set<frame::IpAddress> addresses;
     std::set<ino_t> seen;
     const auto look_into = [&](const std::string& path) {
         struct stat file {};
         if (stat(path.c_str(), &file) == 0 && seen.insert(file.st_ino).second) {
-            // One that is gone by now has no addresses.
+            // A namespace that is gone by now has no addresses.
             static_cast<void>(process::in_netns(path, [&]() -> Status {
                 add_addresses(addresses);
                 return {};

@@ -186,7 +186,7 @@ Hazard tunnel_mtu(Host& host) {
                               room.below_mtu, room.bytes));
         }
     }
-    // Of each device of pods the narrowest way.
+    // Each device of pods is held against its narrowest way.
     for (const Device& device : host.facts.devices) {
         const Device* narrowest = nullptr;
         for (const auto& [out, leaves] : ways) {

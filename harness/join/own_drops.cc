@@ -5,16 +5,10 @@
 namespace pathproof::join {
 
 OwnDrops own_drops(const Result<fate::Fates>& fates) {
-    OwnDrops drops;
-    if (!fates || !fates->followed()) {
-        drops.not_followed = fates ? fates->not_followed : fates.error().message;
+    OwnDrops drops{.not_followed = fate::why_not_told(fates)};
+    if (!drops.by_packet()) {
         return drops;
     }
-    if (fates->lost != 0) {
-        drops.not_followed = fmt::format("{} packets could not be followed", fates->lost);
-        return drops;
-    }
-    drops.not_followed.clear();
     for (const fate::Packet& packet : fates->each) {
         const fate::End& end = fates->ends[packet.end].end;
         if (end.ending != fate::Ending::kDropped || end.netns != fates->netns ||

@@ -33,7 +33,7 @@ struct OwnDrops {
     bool by_packet() const { return not_followed.empty(); }
 };
 
-// Of the packets that ended in the namespace of the process that followed them.
+// Takes the packets that ended in the namespace of the process that followed them.
 OwnDrops own_drops(const Result<fate::Fates>& fates);
 
 }  // namespace pathproof::join

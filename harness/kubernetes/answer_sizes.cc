@@ -7,7 +7,7 @@ namespace {
 
 using agent::SizeTrial;
 
-// Of an IPv4 packet on Ethernet without options: a longer answer travels in fragments.
+// The longest answer in one IPv4 packet on Ethernet: a longer one travels in fragments.
 constexpr std::uint32_t kOnePacket = 1472;
 
 bool is_answered(const SizeTrial& trial) {

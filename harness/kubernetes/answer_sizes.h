@@ -18,9 +18,9 @@ struct AnswerSizes {
 Result<AnswerSizes> try_sizes(const agent::SizeQuestion& question,
                               const std::vector<std::uint16_t>& sizes);
 
-// What resolvers ask with: no EDNS, DNS Flag Day 2020's size, what many still have.
+// Sizes that resolvers ask with: no EDNS, that of DNS Flag Day 2020, and one that many still have.
 inline const std::vector<std::uint16_t> kUsualSizes{0, 1232, 4096};
-// Either side of what Ethernet, VXLAN and tunnels carry in one packet.
+// Sizes on either side of what Ethernet, VXLAN and tunnels carry in one packet.
 inline const std::vector<std::uint16_t> kAllSizes{0, 512, 1232, 1400, 1452, 1472, 2048, 4096};
 
 // A size that resolvers ask with gets no answer, though the name has one.

@@ -27,9 +27,9 @@ struct PairFigures {
     std::vector<agent::DnsLoadReport::Lookup> failed;
 };
 PairFigures judge_pairs(const agent::DnsLoadReport& report, std::uint64_t asked_for);
-// All its answers came, and one of them truncated.
+// Whether all its answers came, and one of them truncated.
 bool is_truncated(const agent::DnsLoadReport::Lookup& lookup);
-// Of a truncated lookup that was made again over TCP; `trouble` where that failed too.
+// Adds a truncated lookup that was made again over TCP; `trouble` where that failed too.
 void add_tcp(PairFigures& figures, const agent::DnsLoadReport::Lookup& lookup,
              const std::string& trouble);
 

@@ -12,6 +12,7 @@
 #include "dataplane/base/join_each.h"
 #include "dataplane/base/number.h"
 #include "dataplane/base/plural.h"
+#include "harness/fate/summary.h"
 #include "harness/netfilter/names.h"
 #include "harness/process/foreign.h"
 #include "harness/process/json_text.h"
@@ -430,7 +431,7 @@ std::string drops_text(const FlowSeen& seen) {
 }
 
 bool is_by_netfilter(const FlowDrop& drop) {
-    return contains(std::array{"rule", "reject", "netfilter"}, drop.cause);
+    return fate::is_by_netfilter(drop.cause);
 }
 
 // A bridge that floods a frame to no port: nobody has the MAC that it goes to.

@@ -27,20 +27,12 @@ std::uint64_t OwnEnds::by(std::string_view cause) const {
 
 namespace {
 
-constexpr std::string_view kRules[] = {"rule", "reject", "netfilter"};
-
 template <typename Counts>
 OwnEnds ends_that(const Result<fate::Fates>& fates, const Counts& counts) {
-    OwnEnds ends;
-    if (!fates || !fates->followed()) {
-        ends.not_followed = fates ? fates->not_followed : fates.error().message;
+    OwnEnds ends{.not_followed = fate::why_not_told(fates)};
+    if (!ends.by_packet()) {
         return ends;
     }
-    if (fates->lost != 0) {
-        ends.not_followed = fmt::format("{} packets could not be followed", fates->lost);
-        return ends;
-    }
-    ends.not_followed.clear();
     for (const fate::EndCount& count : fates->ends) {
         const fate::End& end = count.end;
         const bool held = end.ending == fate::Ending::kHeld;
@@ -72,7 +64,7 @@ std::string word_of(const std::string& cause, Link link) {
     // Ends of packets on their way to a device without a link.
     static constexpr std::string_view kDown[] = {"no-route", "neighbour", "device-down", "qdisc",
                                                  "device",   "no-reason", "held"};
-    if (contains(kRules, cause)) {
+    if (fate::is_by_netfilter(cause)) {
         return "rule-drop";
     }
     return link == Link::kWasDown && contains(kDown, cause) ? "link-down" : cause;
@@ -94,7 +86,7 @@ OwnEnds own_ends_in(const Result<fate::Fates>& fates, const std::vector<std::str
 }
 
 bool is_by_rule(const OwnEnds::Kind& kind) {
-    return contains(kRules, kind.cause);
+    return fate::is_by_netfilter(kind.cause);
 }
 
 std::string causes(const OwnEnds& ends, Link link) {

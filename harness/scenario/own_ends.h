@@ -34,7 +34,7 @@ struct OwnEnds {
 // Packets of one direction that the agent's own namespace dropped, or still held on a queue ("held"), those
 // aside that a device never took in (XDP).
 OwnEnds own_ends(const Result<fate::Fates>& fates, fate::Direction direction);
-// The same of both directions, in all of these namespaces, and with XDP's.
+// Packets of both directions in all of these namespaces, with XDP's.
 OwnEnds own_ends_in(const Result<fate::Fates>& fates, const std::vector<std::string>& namespaces);
 // Whether netfilter dropped it by a rule, a policy or a verdict that is not told apart from these.
 bool is_by_rule(const OwnEnds::Kind& kind);

@@ -133,7 +133,7 @@ BOOST_AUTO_TEST_CASE(what_was_not_counted_is_not_guessed) {
     BOOST_TEST(fate::end_of(queued, kernel.names()).cause == "netfilter");
 }
 
-// Where packets are looked at when they are dropped alone, there is nothing to count from.
+// Packets that are looked at only when they are dropped leave nothing to count from.
 BOOST_AUTO_TEST_CASE(a_new_entry_that_is_dropped_behind_source_nat_was_not_inserted) {
     const auto cause = [](const char* caller, std::uint8_t flags, std::uint32_t status) {
         Kernel kernel;

@@ -77,7 +77,7 @@ BOOST_AUTO_TEST_CASE(a_neighbour_that_does_not_answer_is_named_with_the_rule_tha
     BOOST_TEST(diagnose(seen, 0).cause.empty());
 }
 
-// What became of the packets themselves stands above what the rules would do.
+// The packets' own ends stand above what the rules would do.
 BOOST_AUTO_TEST_CASE(a_drop_that_was_followed_is_the_cause) {
     Host host("");
     FlowSeen seen = seen_of(host, 10, 10, 0);
@@ -87,7 +87,7 @@ BOOST_AUTO_TEST_CASE(a_drop_that_was_followed_is_the_cause) {
     BOOST_TEST(diagnosis.cause == "dropped-tc-ingress");
     BOOST_TEST(diagnosis.text.starts_with("7 packets were dropped by tc at ingress, device d0."),
                diagnosis.text);
-    // Of an answered flow only where it is no rare thing.
+    // A rare drop does not make an answered flow sick.
     seen = seen_of(host, 100, 100, 99);
     seen.drops = {
         {.of_answers = true, .packets = 1, .cause = "qdisc", .text = "by a queue, device d1"}};

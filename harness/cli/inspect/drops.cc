@@ -202,9 +202,8 @@ class RuleFinder {
 
     // The rule or policy that surely drops such a packet in that hook; empty: there is none that does.
     std::string rule_of(const DroppedFlow& flow) const {
-        const bool by_netfilter =
-            contains(std::array{"rule", "netfilter", "reject"}, flow.end.cause);
-        if (!simulator_ || !by_netfilter || !netfilter::has_ports(flow.packet.protocol)) {
+        if (!simulator_ || !fate::is_by_netfilter(flow.end.cause) ||
+            !netfilter::has_ports(flow.packet.protocol)) {
             return "";
         }
         predict::Question question;

@@ -30,7 +30,7 @@ void add_xdp(const PathEnd& end, std::vector<std::string>& found) {
     }
 }
 
-// What `ip` says of it; empty where it fails.
+// The device as `ip` shows it; empty where that fails.
 std::string link_of(const PathEnd& end) {
     return process::run_checked({"ip", "-json", "-details", "link", "show", "dev", end.name},
                                 {.netns = end.netns})

@@ -461,7 +461,7 @@ Result<std::vector<PathDrop>> DropWatch::stop() {
             if (is_of_a_checksum(count.reason)) {
                 continue;
             }
-            // Of each protocol there is a count.
+            // There is a count for each protocol.
             const auto known = std::find_if(all.begin() + static_cast<std::ptrdiff_t>(others),
                                             all.end(), [&](const PathDrop& drop) {
                                                 return drop.reason == count.reason &&

@@ -44,7 +44,7 @@ class PodBench {
     PodHost& node(unsigned number) { return hosts_.at(number == 0 ? "node-a" : "node-b"); }
     PodHost& outside() { return hosts_.at("outside"); }
     std::vector<const PodHost*> all_hosts() const;
-    // Of the host whose namespace it is: "node A".
+    // The name of the host whose namespace it is: "node A".
     std::string name_of(const std::string& netns) const;
     tester::Client& tester() { return *tester_; }
     // What the plug-ins, the lab and the hazards say of a node's state, as facts of the run: `compare` names what

@@ -74,7 +74,7 @@ struct PodPathValues {
         std::uint64_t packets = 0;
     };
     std::vector<Hit> hits;  // rules that counted
-    // Where a lost probe's packets ended, sent once more and followed; `netns` is the host's name.
+    // Ends of a lost probe's packets, sent once more and followed; `netns` is the host's name.
     OwnEnds ends;
     bool passed_again = false;    // sent once more, the probe came through
     std::optional<bool> hairpin;  // of the pod's bridge port; nothing: it is at no bridge

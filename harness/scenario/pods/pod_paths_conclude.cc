@@ -80,7 +80,7 @@ bool none_but(const OwnEnds& ends, std::string_view cause) {
     return ends.all() == ends.by(cause);
 }
 
-// What dropped the probe's packets, as they told themselves; an empty cause: none was dropped.
+// The drops of the probe's packets, as they told themselves; an empty cause: none was dropped.
 std::pair<std::string, std::string> cause_of_ends(const PodPathCell& what,
                                                   const PodPathValues& seen) {
     Clauses clauses;

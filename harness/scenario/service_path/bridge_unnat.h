@@ -39,7 +39,7 @@ struct BridgeValues {
     std::uint64_t unreplied = 0;
     std::uint64_t unnamed = 0;
     std::string entry_text;  // of one that is unreplied
-    // What has packets of the bridge's ports before the bridge does, or behind it; empty: nothing.
+    // Hooks that have packets of the bridge's ports before the bridge does, or behind it; empty: none.
     std::string around_bridge;
 
     std::uint64_t failed() const { return lookups - answered; }
