@@ -12,6 +12,9 @@
 
 char LICENSE[] SEC("license") = "GPL";
 
+extern int bpf_dynptr_from_skb(struct __sk_buff* skb, __u64 flags,
+                               struct bpf_dynptr* pointer) __ksym __weak;
+
 #define ETH_P_IP 0x0800
 #define ETH_P_IPV6 0x86dd
 #define ETH_P_8021Q 0x8100
@@ -30,6 +33,9 @@ char LICENSE[] SEC("license") = "GPL";
 
 const volatile __u32 filters = 0;
 const volatile __u32 only_drops = 0;  // packets are looked at where they are dropped, and nowhere before
+// bpf_dynptr_from_skb() is there for these programs (since Linux 6.12): what of a packet's headers lies in pages, as of
+// frames that a packet socket sent from its ring, is read as well.
+const volatile __u32 reads_pages = 0;
 const volatile struct fate_filter filter[FATE_MOST_FILTERS] = {};
 const volatile struct fate_record no_record = {};
 
@@ -55,10 +61,17 @@ struct {
     __type(value, struct device_name);
 } devices SEC(".maps");
 
+// IPv6 with a fragment header, UDP, VXLAN and Ethernet, and what is looked at inside.
+#define HEAD_BYTES 192
+#define HEAD_ROOM 256
+#define HEADS 4  // programs that interrupt each other on one CPU
+
 struct cpu_state {
     __u64 in_gro;   // the packet that GRO works on
     __u64 address;  // of this value itself
     __u64 map;      // and of the map that it is of
+    __u64 heads;    // in use
+    __u8 head[HEADS][HEAD_ROOM];
 };
 struct {
     __uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
@@ -447,12 +460,66 @@ static __always_inline const unsigned char* network_of(struct sk_buff* skb) {
     return BPF_CORE_READ(skb, head) + BPF_CORE_READ(skb, network_header);
 }
 
-// Reads a packet whose network header is at `at`. 1: it is of a flow that is followed.
-static __always_inline int identify(struct sk_buff* skb, const unsigned char* at,
-                                    struct parsed* packet) {
-    const unsigned char* end =
-        BPF_CORE_READ(skb, data) + BPF_CORE_READ(skb, len) - BPF_CORE_READ(skb, data_len);
-    __u16 protocol = bpf_ntohs(BPF_CORE_READ(skb, protocol));
+// Reads the beginning of a packet, in pages or not, from that offset behind its data on. Gives how many bytes it read.
+// In a frame of its own: nothing else may come to lie where the pointer into the packet is.
+static __noinline __u32 read_head(struct sk_buff* skb, __u32 offset, __u8* head) {
+    __u32 length = BPF_CORE_READ(skb, len);
+    if (offset >= length) {
+        return 0;
+    }
+    __u32 bytes = length - offset;
+    if (bytes > HEAD_BYTES) {
+        bytes = HEAD_BYTES;
+    }
+    barrier_var(bytes);  // or else the compiler takes out what shows the verifier the bound
+    bytes &= HEAD_ROOM - 1;
+    struct bpf_dynptr packet;
+    if (bpf_dynptr_from_skb((struct __sk_buff*)skb, 0, &packet) != 0) {
+        return 0;
+    }
+    return bpf_dynptr_read(head, bytes, &packet, offset, 0) == 0 ? bytes : 0;
+}
+
+// Where a packet's bytes from `at` on can be read, and up to where: in the packet, or in a copy of its beginning.
+struct head {
+    const unsigned char* at;
+    const unsigned char* end;
+    volatile struct cpu_state* copied;  // null: it is no copy
+};
+
+static __always_inline void open_head(struct sk_buff* skb, const unsigned char* at,
+                                      struct head* head) {
+    const unsigned char* data = BPF_CORE_READ(skb, data);
+    head->at = at;
+    head->end = data + BPF_CORE_READ(skb, len) - BPF_CORE_READ(skb, data_len);
+    head->copied = 0;
+    if (!reads_pages || BPF_CORE_READ(skb, data_len) == 0 || at < data ||
+        at + HEAD_BYTES <= head->end) {
+        return;
+    }
+    __u32 key = 0;
+    volatile struct cpu_state* here = bpf_map_lookup_elem(&cpus, &key);
+    if (!here) {
+        return;
+    }
+    here->address = (__u64)here;
+    __u32 slot = __sync_fetch_and_add(&here->heads, 1) & (HEADS - 1);
+    __u32 bytes = read_head(skb, (__u32)(at - data), (__u8*)here->head[slot]);
+    // By its address, as what lies in the packet itself.
+    head->at = (const unsigned char*)here->address + __builtin_offsetof(struct cpu_state, head) +
+               slot * HEAD_ROOM;
+    head->end = head->at + bytes;
+    head->copied = here;
+}
+
+static __always_inline void close_head(const struct head* head) {
+    if (head->copied) {
+        __sync_fetch_and_add(&head->copied->heads, -1);
+    }
+}
+
+static __always_inline int identify_at(__u16 protocol, const unsigned char* at,
+                                       const unsigned char* end, struct parsed* packet) {
     if (protocol == ETH_P_8021Q) {
         at += 4;
     } else if (protocol != ETH_P_IP && protocol != ETH_P_IPV6) {
@@ -477,6 +544,17 @@ static __always_inline int identify(struct sk_buff* skb, const unsigned char* at
     }
     packet->flags |= FATE_IS_TUNNELLED;
     return 1;
+}
+
+// Reads a packet whose network header is at `at`. 1: it is of a flow that is followed.
+static __always_inline int identify(struct sk_buff* skb, const unsigned char* at,
+                                    struct parsed* packet) {
+    struct head head;
+    open_head(skb, at, &head);
+    int wanted =
+        identify_at(bpf_ntohs(BPF_CORE_READ(skb, protocol)), head.at, head.end, packet);
+    close_head(&head);
+    return wanted;
 }
 
 // Whether it is the packet of the record: NAT and tunnels change none of these.
@@ -687,9 +765,10 @@ static __always_inline void look_again(struct fate_record* record, struct sk_buf
     __u16 protocol = bpf_ntohs(BPF_CORE_READ(skb, protocol));
     if (protocol == ETH_P_IP || protocol == ETH_P_IPV6) {
         // The headers stay where they are when the data moves on behind them.
-        read_last(record, network_of(skb),
-                  BPF_CORE_READ(skb, data) + BPF_CORE_READ(skb, len) -
-                      BPF_CORE_READ(skb, data_len));
+        struct head head;
+        open_head(skb, network_of(skb), &head);
+        read_last(record, head.at, head.end);
+        close_head(&head);
     }
 }
 

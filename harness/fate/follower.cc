@@ -152,18 +152,11 @@ class KernelFollower final : public Follower {
                         std::strerror(errno));
         }
         reasons_ = drop_reasons(*types);
-        programs_.reset(fate_bpf__open());
-        if (!programs_) {
-            return failed("open the programs that follow packets");
-        }
-        choose_programs(*types);
-        programs_->rodata->filters = static_cast<__u32>(options.flows.size());
-        programs_->rodata->only_drops = options.only_drops ? 1 : 0;
-        for (std::size_t i = 0; i < options.flows.size(); ++i) {
-            programs_->rodata->filter[i] = to_filter(options.flows[i]);
-        }
-        if (fate_bpf__load(programs_.get()) != 0) {
-            return failed("load the programs that follow packets");
+        // Kernels between 6.4 and 6.11 have the function, and refuse it to these programs.
+        const bool has_function =
+            btf__find_by_name_kind(types.get(), "bpf_dynptr_from_skb", BTF_KIND_FUNC) > 0;
+        if (!has_function || !load(*types, options, true)) {
+            TRY(load(*types, options, false));
         }
         ring_.reset(ring_buffer__new(
             bpf_map__fd(programs_->maps.ended),
@@ -205,6 +198,24 @@ class KernelFollower final : public Follower {
     }
 
   private:
+    // `reads_pages`: headers of packets that lie in pages are read too.
+    Status load(const btf& types, const FollowOptions& options, bool reads_pages) {
+        programs_.reset(fate_bpf__open());
+        if (!programs_) {
+            return failed("open the programs that follow packets");
+        }
+        choose_programs(types);
+        programs_->rodata->filters = static_cast<__u32>(options.flows.size());
+        programs_->rodata->only_drops = options.only_drops ? 1 : 0;
+        programs_->rodata->reads_pages = reads_pages ? 1 : 0;
+        for (std::size_t i = 0; i < options.flows.size(); ++i) {
+            programs_->rodata->filter[i] = to_filter(options.flows[i]);
+        }
+        return fate_bpf__load(programs_.get()) == 0
+                   ? Status()
+                   : failed("load the programs that follow packets");
+    }
+
     static Failure failed(const std::string& doing) {
         const int problem = errno;
         const std::lock_guard lock(log_mutex);

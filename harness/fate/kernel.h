@@ -22,6 +22,15 @@ enum {
 };
 enum { BPF_ANY = 0 };
 
+// What bpf_dynptr_from_skb() and bpf_dynptr_read() work with; its contents are theirs.
+struct bpf_dynptr {
+    __u64 opaque[2];
+} __attribute__((aligned(8)));
+// How BPF's own types call a packet.
+struct __sk_buff {
+    __u32 len;
+};
+
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
 
 struct ns_common {
