@@ -60,9 +60,28 @@ Status Client::greet(milliseconds patience) {
 }
 
 Result<std::unique_ptr<Client>> Client::start_over_ssh(const process::SshHost& host,
-                                                       const std::string& program) {
-    auto client = TRY(start(process::ssh_command(host, {program, "agent"}), kOverSsh,
-                            "agent on " + host.destination));
+                                                       const std::string& program,
+                                                       const std::string& netns) {
+    auto client = TRY(run_over_ssh(host, program, netns));
+    client->impl_->beside = [host, program, netns](const std::string& other) {
+        return start_over_ssh(host, program, other.empty() ? netns : other);
+    };
+    return client;
+}
+
+Result<std::unique_ptr<Client>> Client::start_beside(const std::string& netns) const {
+    return impl_->beside ? impl_->beside(netns)
+                         : Result<std::unique_ptr<Client>>(fail(
+                               ErrorCode::kNotSupported, "{} has no second one beside it", who()));
+}
+
+Result<std::unique_ptr<Client>> Client::run_over_ssh(const process::SshHost& host,
+                                                     const std::string& program,
+                                                     const std::string& netns) {
+    std::vector<std::string> words = agent_words(netns);
+    words.insert(words.begin(), program);
+    auto client =
+        TRY(start(process::ssh_command(host, words), kOverSsh, "agent on " + host.destination));
     const process::RpcClient& rpc = client->impl_->rpc;
     if (const Status greeted = client->greet(kStartTime); !greeted) {
         const auto status = rpc.exit_status();
@@ -72,7 +91,7 @@ Result<std::unique_ptr<Client>> Client::start_over_ssh(const process::SshHost& h
         if (*status == process::kSshFailed) {
             return process::ssh_failure(host, rpc.said());
         }
-        return copy_over_ssh(host, fmt::format("'{}' does not run there", program));
+        return copy_over_ssh(host, netns, fmt::format("'{}' does not run there", program));
     }
     const Hello& hello = client->hello();
     if (hello.version == version() && hello.build == build_id()) {
@@ -82,12 +101,13 @@ Result<std::unique_ptr<Client>> Client::start_over_ssh(const process::SshHost& h
         "{} there is {}", program,
         hello.version == version() ? "another build of this version" : "version " + hello.version);
     client.reset();
-    return copy_over_ssh(host, why);
+    return copy_over_ssh(host, netns, why);
 }
 
 Result<std::unique_ptr<Client>> Client::copy_over_ssh(const process::SshHost& host,
+                                                      const std::string& netns,
                                                       const std::string& why) {
-    const auto copy = TRY(doing(copy_of_program(), "{}, and this program cannot be copied to {}",
+    const auto copy = TRY(doing(copy_of_program(netns), "{}, and this program cannot be copied to {}",
                                 why, host.destination));
     auto client = TRY(start(process::ssh_command(host, {copy.command}), kOverSsh,
                             "agent on " + host.destination));
@@ -115,6 +135,9 @@ Result<std::unique_ptr<Client>> Client::start_in_netns(const std::string& netns)
     auto client = TRY(
         start({process::own_binary(), "agent"}, {.netns = netns, .at_our_death = SIGTERM}, who));
     TRY(doing(client->greet(kStartTime), "start {}", who));
+    client->impl_->beside = [netns](const std::string& other) {
+        return start_in_netns(other.empty() ? netns : other);
+    };
     return client;
 }
 

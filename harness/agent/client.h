@@ -71,6 +71,7 @@ struct OffloadFrame;
 struct PathEvents;
 struct PingOptions;
 struct ProbeResult;
+struct RanProgram;
 struct SendReport;
 struct TcpQueue;
 struct TransferOptions;
@@ -82,9 +83,11 @@ class Client {
     static Result<std::unique_ptr<Client>> start_in_netns(const std::string& netns);
     // Starts `program` on another host over OpenSSH. Where there is none, or not this build of it,
     // our own program is copied there for as long as the agent runs (program_copy.h). Errors: no
-    // way in (kNotPermitted, with ssh's words), a host that cannot run it (kNotSupported).
+    // way in (kNotPermitted, with ssh's words), a host that cannot run it (kNotSupported). `netns`: a named network
+    // namespace there that it works in; empty: the one where ssh's shell is.
     static Result<std::unique_ptr<Client>> start_over_ssh(const process::SshHost& host,
-                                                          const std::string& program);
+                                                          const std::string& program,
+                                                          const std::string& netns = "");
     // Starts a program with an agent behind its standard input and output that answers within
     // `patience`: a virtual machine. It runs in that namespace and is killed with us.
     static Result<std::unique_ptr<Client>> start_behind(const std::vector<std::string>& argv,
@@ -92,6 +95,10 @@ class Client {
                                                         const std::string& who,
                                                         milliseconds patience);
     ~Client();
+
+    // Starts another agent on the host of this one, in a named network namespace of it; empty: in the same.
+    // kNotSupported: a guest has one agent.
+    Result<std::unique_ptr<Client>> start_beside(const std::string& netns = "") const;
 
     const Hello& hello() const;
     const std::string& who() const;
@@ -150,6 +157,10 @@ class Client {
     Result<std::string> lacks(const Needs& needs);
     // Undoes all of apply() and reads it back. Gives what was left, for others changed it since.
     Result<std::vector<std::string>> put_back();
+    // Runs a program on the host, one of process/programs.h, in the agent's namespace. Errors: it could not be started.
+    Result<RanProgram> run_program(const std::vector<std::string>& words);
+    // What it prints; a status other than 0 is an error too, with the program's own words.
+    Result<std::string> output_of(const std::vector<std::string>& words);
     // Says that the controller is there.
     Status beat();
     // CLOCK_REALTIME of its host.
@@ -205,7 +216,11 @@ class Client {
                                                  const process::ChildOptions& options,
                                                  const std::string& who);
     static Result<std::unique_ptr<Client>> copy_over_ssh(const process::SshHost& host,
+                                                         const std::string& netns,
                                                          const std::string& why);
+    static Result<std::unique_ptr<Client>> run_over_ssh(const process::SshHost& host,
+                                                        const std::string& program,
+                                                        const std::string& netns);
     Status greet(milliseconds patience);
     std::unique_ptr<Impl> impl_;
 };

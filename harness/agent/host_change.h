@@ -22,6 +22,9 @@ struct HostChange {
         kSteering,  // the CPU mask (hexadecimal) of the first receive queue of `device`
         kNft,       // the nftables table `name`, "ip kube-proxy", is to be what `nft -f -` makes of
                     // `value`; it was not there before
+        kNetns,  // the network namespace `name` is there, which was not, with its loopback up; what is in
+                 // it goes with it
+        kMove,  // `device` is in the network namespace `value`, up and without addresses
         kIpvs,  // IPVS has the services and endpoints of `value` (ipvsadm --save -n) and no others;
                 // connections of those that stay are left alone
     };
@@ -36,7 +39,7 @@ struct HostChange {
     Allowed allowed = Allowed::kNothing;
     bool operator==(const HostChange&) const = default;
 };
-ENUM_VALUES(HostChange::Kind, 7)
+ENUM_VALUES(HostChange::Kind, 9)
 ENUM_VALUES(HostChange::Allowed, 3)
 FIELDS(HostChange, kind, device, name, value, undo, allowed)
 

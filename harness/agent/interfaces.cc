@@ -22,7 +22,17 @@ std::vector<std::string> interface_names() {
     return names;
 }
 
-// "prog 12 (xdp_drop)", as `ip link` shows it; empty: none is attached.
+}  // namespace
+
+Status require_interface(const std::string& name) {
+    if (name.size() < IFNAMSIZ && if_nametoindex(name.c_str()) != 0) {
+        return {};
+    }
+    return fail(ErrorCode::kNotFound,
+                "network device '{}' does not exist here; 'ip link' lists the devices{}", name,
+                did_you_mean(name, interface_names()));
+}
+
 Result<std::string> read_xdp_program(const std::string& name) {
     const std::string text =
         TRY(process::run_checked({"ip", "-details", "-json", "link", "show", "dev", name}));
@@ -33,17 +43,6 @@ Result<std::string> read_xdp_program(const std::string& name) {
     return prog.is_object() ? fmt::format("prog {} ({})", prog.value("id", 0),
                                           prog.value("name", "without a name"))
                             : "";
-}
-
-}  // namespace
-
-Status require_interface(const std::string& name) {
-    if (name.size() < IFNAMSIZ && if_nametoindex(name.c_str()) != 0) {
-        return {};
-    }
-    return fail(ErrorCode::kNotFound,
-                "network device '{}' does not exist here; 'ip link' lists the devices{}", name,
-                did_you_mean(name, interface_names()));
 }
 
 Result<std::string> Client::xdp_program(const std::string& device) {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <array>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -36,6 +37,8 @@ struct Client::Impl {
 
     process::RpcClient rpc;
     Hello hello;
+    // Starts another agent on its host; nothing: there cannot be one.
+    std::function<Result<std::unique_ptr<Client>>(const std::string& netns)> beside;
 };
 
 // One of a kind at a time, from its start to its stop.
@@ -150,6 +153,7 @@ void add_frame_sender(Operations& operations);
 void add_needs(Operations& operations);
 void add_path_watch(Operations& operations);
 void add_ping(Operations& operations);
+void add_run_program(Operations& operations);
 void add_sysctls(Operations& operations);
 void add_tcp_queue(Operations& operations);
 void add_transfer(Operations& operations);
@@ -161,7 +165,7 @@ inline constexpr std::array kOperations = {
     add_dns_server,  add_dnsmasq,        add_facts,        add_features, add_feature_trial,
     add_forwarder,   add_frame_listener, add_frame_sender, add_needs,    add_path_watch,
     add_ping,        add_sysctls,        add_tcp_queue,    add_transfer, add_transfer_server,
-    add_xdp_program, add_fate,           add_device_hooks,
+    add_xdp_program, add_fate,           add_device_hooks, add_run_program,
 };
 
 }  // namespace pathproof::agent

@@ -75,7 +75,7 @@ constexpr const char* kScript =
     R"sh([ -n "$d" ] || )sh"
     R"sh({{ echo "none of /run, /tmp and /var/tmp takes a program" >&2; exit 1; }}; )sh"
     R"sh(dd bs={1} count={2} iflag=fullblock 2>/dev/null | tar -xf - -C $d || exit 1; )sh"
-    R"sh($d/{3} --library-path $d $d/exe agent; exit $?)sh";
+    R"sh($d/{3} --library-path $d $d/exe {4}; exit $?)sh";
 
 }  // namespace
 
@@ -97,7 +97,12 @@ Result<ProgramObjects> objects_of_program() {
     return objects;
 }
 
-Result<ProgramCopy> copy_of_program() {
+std::vector<std::string> agent_words(const std::string& netns) {
+    return netns.empty() ? std::vector<std::string>{"agent"}
+                         : std::vector<std::string>{"agent", "--netns", netns};
+}
+
+Result<ProgramCopy> copy_of_program(const std::string& netns) {
     const ProgramObjects objects = TRY(objects_of_program());
     std::vector<std::string> command{"tar", "-chPf", "-", "--mode=u+rwx", "--transform=s,.*/,,",
                                      // Also when its file was replaced meanwhile.
@@ -109,7 +114,8 @@ Result<ProgramCopy> copy_of_program() {
     uname(&host);
     const std::string script =
         fmt::format(kScript, fmt::format("{} {}", host.sysname, host.machine), kRecord,
-                    archive.size() / kRecord, objects.loader.substr(objects.loader.rfind('/') + 1));
+                    archive.size() / kRecord, objects.loader.substr(objects.loader.rfind('/') + 1),
+                    fmt::join(agent_words(netns), " "));
     return ProgramCopy{.command = fmt::format("sh -c '{}'", script), .archive = std::move(archive)};
 }
 

@@ -20,6 +20,9 @@ struct ProgramObjects {
 // Errors: a static program.
 Result<ProgramObjects> objects_of_program();
 
+// The words behind the program's name that start an agent.
+std::vector<std::string> agent_words(const std::string& netns);
+
 struct ProgramCopy {
     // For a shell there: takes the archive from its standard input, unpacks it into a new folder of
     // /run, /tmp or /var/tmp, runs the agent from it, and removes the folder when the agent ends.
@@ -27,7 +30,7 @@ struct ProgramCopy {
     std::string command;
     std::string archive;  // tar
 };
-// Errors: no tar here.
-Result<ProgramCopy> copy_of_program();
+// `netns`: the network namespace there that the agent works in; empty: the one that it starts in. Errors: no tar here.
+Result<ProgramCopy> copy_of_program(const std::string& netns = "");
 
 }  // namespace pathproof::agent

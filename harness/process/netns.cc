@@ -62,8 +62,10 @@ Status enter_netns(const std::string& name, SysfsView sysfs) {
                     reason == EPERM ? "; run as root" : "");
     }
     if (sysfs == SysfsView::kRemount) {
-        // As ip-netns(8) does: sysfs shows the devices of the namespace it was mounted in.
-        if (unshare(CLONE_NEWNS) != 0 || mount("", "/", "none", MS_SLAVE | MS_REC, nullptr) != 0) {
+        // As ip-netns(8) does: sysfs shows the devices of the namespace it was mounted in. Other mounts stay shared,
+        // so that a namespace that is made here has its name below /run/netns everywhere.
+        if (unshare(CLONE_NEWNS) != 0 || mount("", "/", "none", MS_SLAVE, nullptr) != 0 ||
+            mount("", "/sys", "none", MS_SLAVE | MS_REC, nullptr) != 0) {
             return fail(ErrorCode::kFailed, "private mount namespace for '{}': {}", name,
                         std::strerror(errno));
         }

@@ -143,7 +143,7 @@ BOOST_AUTO_TEST_CASE(requests_come_back_as_they_were) {
     BOOST_TEST((change.kind == HostChange::Kind::kSteering && change.device == "d0" &&
                 change.name == "n" && change.value == "3" && change.undo == "u" &&
                 change.allowed == HostChange::Allowed::kIsMissing));
-    BOOST_TEST((refusal(change, "kind", 7) == ErrorCode::kBadInput));
+    BOOST_TEST((refusal(change, "kind", 9) == ErrorCode::kBadInput));
 
     const Needs needs{.probe = {"ipvsadm", "-L"}, .package = "ipvsadm", .kernel = "IPVS"};
     BOOST_TEST((sent(needs) == needs));
