@@ -71,7 +71,7 @@ class BridgeBench : public NatPathBench<BridgeCell, BridgeValues> {
         seen.filtered = TRY(hosts_.dut->read_sysctl(setting::kBridgeFilter));
         seen.around_bridge = TRY(around_bridge());
         auto recorder = TRY(FlowRecorder::start(
-            what.again, names,
+            what.again, hosts_,
             {.protocol = IPPROTO_UDP, .original_destination_port = names.service.port}));
         TRY(hosts_.client->start_capture({.device = names.client_device}));
         const Status looked = look_up(asked, seen);

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "harness/process/program.h"
+#include "harness/agent/ran_program.h"
 
 namespace pathproof::scenario {
 
@@ -17,9 +17,8 @@ std::vector<std::string> delete_command(const frame::Endpoint& service) {
             std::to_string(service.port)};
 }
 
-Result<std::uint64_t> delete_entries(const std::string& netns,
-                                     const std::vector<std::string>& command) {
-    const auto ran = process::run_program(command, {.netns = netns});
+Result<std::uint64_t> delete_entries(agent::Client& host, const std::vector<std::string>& command) {
+    const auto ran = host.run_program(command);
     if (!ran) {
         return fail(ErrorCode::kNotSupported, "{}; it is in the package conntrack",
                     ran.error().message);

@@ -259,24 +259,25 @@ class Story {
 
 }  // namespace
 
-Result<FlowRecorder::Listener> FlowRecorder::listen(const std::string& netns,
+Result<FlowRecorder::Listener> FlowRecorder::listen(const agent::Client& host,
                                                     const std::string& device) {
-    Listener agent = TRY(agent::Client::start_in_netns(netns));
+    Listener agent = TRY(host.start_beside());
     TRY(agent->start_capture({.device = device, .most_bytes = kTimelineBytes}));
     return agent;
 }
 
-Result<FlowRecorder> FlowRecorder::start(bool wanted, const lab::NatPathNames& names,
+Result<FlowRecorder> FlowRecorder::start(bool wanted, const NatPathHosts& hosts,
                                          const agent::ConntrackFilter& entries) {
     FlowRecorder recorder;
     if (!wanted) {
         return recorder;
     }
     recorder.entries_ = entries;
-    recorder.client_ = TRY(listen(names.client, names.client_device));
-    recorder.dut_client_side_ = TRY(listen(names.dut, names.first_of_dut()));
-    recorder.dut_server_side_ = TRY(listen(names.dut, names.dut_server_device));
-    recorder.server_ = TRY(listen(names.server, names.server_device));
+    const lab::NatPathNames& names = hosts.names();
+    recorder.client_ = TRY(listen(*hosts.client, names.client_device));
+    recorder.dut_client_side_ = TRY(listen(*hosts.dut, names.first_of_dut()));
+    recorder.dut_server_side_ = TRY(listen(*hosts.dut, names.dut_server_device));
+    recorder.server_ = TRY(listen(*hosts.server, names.server_device));
     recorder.record_.before = TRY(recorder.dut_client_side_->conntrack_dump(entries));
     TRY(recorder.dut_client_side_->start_events(entries));
     recorder.record_.began_ns = realtime_ns();

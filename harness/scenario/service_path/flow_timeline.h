@@ -13,6 +13,7 @@
 #include "harness/lab/nat_path.h"
 #include "harness/lab/veth_lab.h"
 #include "harness/netfilter/entry.h"
+#include "harness/scenario/nat_path_hosts.h"
 #include "harness/verdict/result.h"
 
 namespace pathproof::scenario {
@@ -31,7 +32,7 @@ struct FlowRecord {
 class FlowRecorder {
   public:
     // `entries`: those of the DUT that may be of the flow. Nothing is recorded unless `wanted`.
-    static Result<FlowRecorder> start(bool wanted, const lab::NatPathNames& names,
+    static Result<FlowRecorder> start(bool wanted, const NatPathHosts& hosts,
                                       const agent::ConntrackFilter& entries);
     // Nothing where none was wanted.
     Result<std::optional<FlowRecord>> stop();
@@ -39,7 +40,7 @@ class FlowRecorder {
   private:
     // A listener on one device.
     using Listener = std::unique_ptr<agent::Client>;
-    static Result<Listener> listen(const std::string& netns, const std::string& device);
+    static Result<Listener> listen(const agent::Client& host, const std::string& device);
     Listener client_, dut_client_side_, dut_server_side_, server_;
     agent::ConntrackFilter entries_;
     FlowRecord record_;

@@ -7,13 +7,11 @@
 #include <sstream>
 
 #include "harness/process/foreign.h"
-#include "harness/process/program.h"
 
 namespace pathproof::scenario {
 
-Result<std::vector<std::string>> ipvs_connections(const lab::NatPathNames& names) {
-    const auto text =
-        TRY(process::run_checked({"ipvsadm", "-L", "-c", "-n"}, {.netns = names.dut}));
+Result<std::vector<std::string>> ipvs_connections(agent::Client& dut) {
+    const auto text = TRY(dut.output_of({"ipvsadm", "-L", "-c", "-n"}));
     std::vector<std::string> connections;
     for (const std::string& line : process::lines_of(text)) {
         std::istringstream words(line);
@@ -25,11 +23,12 @@ Result<std::vector<std::string>> ipvs_connections(const lab::NatPathNames& names
     return connections;
 }
 
-Result<std::string> ipvs_connection(const lab::NatPathNames& names, std::uint16_t source_port) {
+Result<std::string> ipvs_connection(agent::Client& dut, const lab::NatPathNames& names,
+                                    std::uint16_t source_port) {
     const std::string ends =
         fmt::format(" {} {} ", to_string(frame::Endpoint{names.client_address, source_port}),
                     to_string(names.service));
-    const auto connections = TRY(ipvs_connections(names));
+    const auto connections = TRY(ipvs_connections(dut));
     const auto found = std::ranges::find_if(connections, [&](const std::string& line) {
         return line.starts_with("UDP ") && line.find(ends) != std::string::npos;
     });

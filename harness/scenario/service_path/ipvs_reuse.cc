@@ -89,7 +89,7 @@ class ReuseBench : public NatPathBench<ReuseCell, ReuseValues> {
                                                          .per_second = kConnectsPerSecond});
         const auto came = TRY(syns(*hosts_.dut, names.web_service.port));
         const auto left = TRY(syns(*hosts_.server, endpoint.port));
-        const auto connections = TRY(ipvs_connections(names));
+        const auto connections = TRY(ipvs_connections(*hosts_.dut));
         TRY(report ? Status() : pass_on(report.error()));
         seen.time_wait = static_cast<std::uint64_t>(std::ranges::count_if(
             connections,

@@ -92,9 +92,8 @@ class PmtuBench : public NatPathBench<PmtuCell, PmtuValues> {
 
     Result<std::uint64_t> fragments_dropped() const {
         std::uint64_t dropped = 0;
-        for (const std::string& netns : {hosts_.names().client, hosts_.names().server}) {
-            const auto rules =
-                TRY(process::run_checked({"iptables-save", "--counters"}, {.netns = netns}));
+        for (agent::Client* end : {hosts_.client.get(), hosts_.server.get()}) {
+            const auto rules = TRY(end->output_of({"iptables-save", "--counters"}));
             dropped += lab::hits_of(rules, " -f -j DROP");
         }
         return dropped;
@@ -162,7 +161,7 @@ class PmtuBench : public NatPathBench<PmtuCell, PmtuValues> {
         seen.ping = TRY(passes(kPacketThatFits));
         const auto small = TRY(transfer(100));
         auto recorder = TRY(FlowRecorder::start(
-            what.again, hosts_.names(),
+            what.again, hosts_,
             {.protocol = IPPROTO_UDP, .original_destination_port = kVxlanPortOfTunnel}));
         // Side by side: what is too large for the hop is waited for in both.
         auto sizes = std::async(std::launch::async,

@@ -137,7 +137,7 @@ class ExhaustionBench : public NatPathBench<ExhaustionCell, ExhaustionValues> {
         const std::uint64_t wanted = what.all_ports ? seen.used_before + kFlowsOfCure : end;
         const std::uint32_t first = next_;
         auto recorder = TRY(FlowRecorder::start(
-            what.again, names, {.protocol = IPPROTO_UDP, .original_destination_port = kSinkPort}));
+            what.again, hosts_, {.protocol = IPPROTO_UDP, .original_destination_port = kSinkPort}));
         TRY(hosts_.dut->start_events({.protocol = IPPROTO_UDP,
                                       .original_destination_port = kSinkPort,
                                       .births_only = true}));

@@ -149,7 +149,7 @@ class PathBench : public NatPathBench<TimestampCell, TimestampValues> {
         const auto port = static_cast<std::uint16_t>(kFirstServerPort + runs_++);
         TRY(prepare(what, port));
         auto recorder =
-            TRY(FlowRecorder::start(what.again, hosts_.names(),
+            TRY(FlowRecorder::start(what.again, hosts_,
                                     {.protocol = IPPROTO_TCP, .original_destination_port = port}));
         const auto before = TRY(counters());
         TRY(hosts_.dut->start_fate(

@@ -102,7 +102,7 @@ class EndpointBench : public NatPathBench<EndpointCell, EndpointValues> {
                                       .original_destination_port = service.port,
                                       .births_only = true}));
         auto recorder = TRY(FlowRecorder::start(
-            what.again, names,
+            what.again, hosts_,
             {.protocol = IPPROTO_TCP, .original_destination_port = service.port}));
         TRY(hosts_.dut->start_fate({.flows = {{.protocol = IPPROTO_TCP,
                                                .source = names.client_address,
@@ -158,24 +158,29 @@ class EndpointBench : public NatPathBench<EndpointCell, EndpointValues> {
         if (!ends.by_packet()) {
             return;
         }
-        std::map<std::uint16_t, const fate::End*> dropped;  // by the client's port
+        std::map<std::uint16_t, const fate::Packet*> dropped;  // by the client's port
         for (const fate::Packet& packet : fates->each) {
             const fate::End& end = fates->ends.at(packet.end).end;
             if (packet.direction == fate::Direction::kThere &&
                 end.ending == fate::Ending::kDropped && end.netns == fates->netns) {
-                dropped[packet.source.port] = &end;
+                dropped[packet.source.port] = &packet;
             }
         }
         fate::Fates stopping{.netns = fates->netns};
         for (std::size_t i = 0; i < connects.size(); ++i) {
-            const auto end = dropped.find(connects[i].port);
-            if (end_of(connects[i]) == ConnectEnd::kServed || end == dropped.end()) {
+            const auto found = dropped.find(connects[i].port);
+            if (end_of(connects[i]) == ConnectEnd::kServed || found == dropped.end()) {
                 continue;
             }
-            const auto at = std::ranges::find(seen.endpoints, backends[i], &EndpointTally::address);
-            if (at == seen.endpoints.end() || !is_of_state(at->state, end->second->cause)) {
+            const fate::Packet& packet = *found->second;
+            const fate::End& end = fates->ends.at(packet.end).end;
+            // One that is dropped before its flow has an entry tells itself where it was sent to.
+            const std::string to =
+                backends[i].empty() ? to_string(packet.last_destination.address) : backends[i];
+            const auto at = std::ranges::find(seen.endpoints, to, &EndpointTally::address);
+            if (at == seen.endpoints.end() || !is_of_state(at->state, end.cause)) {
                 ++seen.stopped;
-                stopping.ends.push_back({.end = *end->second, .packets = 1});
+                stopping.ends.push_back({.end = end, .packets = 1});
             }
         }
         ends = own_ends(stopping, fate::Direction::kThere);
@@ -189,8 +194,7 @@ class EndpointBench : public NatPathBench<EndpointCell, EndpointValues> {
         const bool nft = what.proxy == Proxy::kNftables;
         const char* const family = what.family == Family::kIpv4 ? "ip" : "ip6";
         const auto rules =
-            TRY(nft ? process::run_checked({"nft", "list", "table", family, "kube-proxy"},
-                                           {.netns = hosts_.names().dut})
+            TRY(nft ? hosts_.dut->output_of({"nft", "list", "table", family, "kube-proxy"})
                     : hosts_.lab->counted_rules(what.family));
         std::vector<std::uint64_t> hits;
         for (const frame::IpAddress& address : named) {

@@ -160,14 +160,14 @@ class StaleUdpBench : public NatPathBench<StaleUdpCell, StaleUdpValues> {
         seen.reached_before = before[0];
         const auto old_entry = TRY(entry_of(names, port));
         auto recorder = TRY(FlowRecorder::start(
-            what.again, names,
+            what.again, hosts_,
             {.protocol = IPPROTO_UDP, .original_destination_port = names.service.port}));
         TRY(configure(what, what.changed_to, lab::Flows::kKeep));
         // A flow to the endpoint that serves: the cure must leave it alone.
         if (what.then == AfterChange::kForgets) {
             TRY(send(*hosts_.client, names, bystander, 1));
             const auto command = forget_command(names);
-            seen.deleted = TRY(delete_entries(hosts_.names().dut, command));
+            seen.deleted = TRY(delete_entries(*hosts_.dut, command));
             seen.cure_command = fmt::format("{}", fmt::join(command, " "));
         }
         if (what.then == AfterChange::kSilent) {
@@ -194,7 +194,7 @@ class StaleUdpBench : public NatPathBench<StaleUdpCell, StaleUdpValues> {
         seen.rejected = what.has_endpoint() ? 0 : seen.rule_hits;
         seen.bystander = other->has_value();
         if (what.by_ipvs()) {
-            seen.ipvs_connection = TRY(ipvs_connection(hosts_.names(), own));
+            seen.ipvs_connection = TRY(ipvs_connection(*hosts_.dut, hosts_.names(), own));
             seen.ipvs_to_gone = seen.ipvs_connection.ends_with(
                 " " + to_string(frame::Endpoint{names.endpoints[0], names.service.port}));
         }

@@ -87,7 +87,7 @@ class TableBench : public NatPathBench<TableCell, TableValues> {
         if (what.deletes) {
             const std::vector<std::string> command = delete_command(strangers);
             seen.cure_command = in_a_row(command, " ");
-            seen.deleted = TRY(delete_entries(hosts_.names().dut, command));
+            seen.deleted = TRY(delete_entries(*hosts_.dut, command));
             const auto left = TRY(hosts_.dut->conntrack_table());
             seen.entries = left.entries;
         }
@@ -103,7 +103,7 @@ class TableBench : public NatPathBench<TableCell, TableValues> {
         TRY(fill(what, seen));
         TRY(hosts_.dut->start_events({}));
         auto recorder = TRY(FlowRecorder::start(
-            what.again, names,
+            what.again, hosts_,
             {.protocol = IPPROTO_TCP, .original_destination_port = kServerPort + 1}));
         std::uint16_t failed = 0;  // port of the first connect that failed
         const frame::Endpoint source{names.client_address, next_source_};
