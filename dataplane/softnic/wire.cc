@@ -176,7 +176,7 @@ std::uint16_t RunningWire::pass(Side& side) noexcept {
     std::array<rte_mbuf*, kBurst> received;
     std::uint64_t left_partial = 0;
     const std::uint16_t room = side.ring ? side.ring->waiting(left_partial) : kBurst;
-    const std::uint16_t got = room == 0 ? 0 : side.from->rx_burst(0, received.data(), room);
+    const std::uint16_t got = room == 0 ? 0 : side.from->rx_any(received.data(), room);
     if (got == 0) {
         return 0;
     }

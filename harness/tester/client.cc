@@ -57,16 +57,17 @@ Status Client::cancel() {
     return message::ask<void>(rpc_, "cancel", kPatience);
 }
 
-Status Client::start_wire(const softnic::WirePlan& plan) {
-    return message::ask<void>(rpc_, "start_wire", kPatience, plan);
+Status Client::start_wire(const softnic::WirePlan& plan, std::uint32_t wire) {
+    return message::ask<void>(rpc_, "start_wire", kPatience, plan, wire);
 }
 
 Result<bool> Client::wire_broken() {
     return message::ask<bool>(rpc_, "wire_broken", kPatience);
 }
 
-Result<softnic::WireReport> Client::stop_wire(const std::string& evidence_path) {
-    return message::ask<softnic::WireReport>(rpc_, "stop_wire", kPatience, evidence_path);
+Result<softnic::WireReport> Client::stop_wire(const std::string& evidence_path,
+                                              std::uint32_t wire) {
+    return message::ask<softnic::WireReport>(rpc_, "stop_wire", kPatience, evidence_path, wire);
 }
 
 Result<traffic::ExchangeReport> Client::exchange(const traffic::ExchangePlan& plan) {

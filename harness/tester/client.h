@@ -62,12 +62,14 @@ class Client {
     // Makes a run_pairs() that another thread waits for end soon, with an objection in its report.
     Status cancel();
 
-    // The wire forwards on one lcore until it is stopped.
-    Status start_wire(const softnic::WirePlan& plan);
-    // True once a port of the wire lost its kernel interface for good: nothing more will pass.
+    // A wire forwards on one lcore until it is stopped. There is one for each two ports in their order: wire 0 joins the
+    // first two, on worker 0.
+    Status start_wire(const softnic::WirePlan& plan, std::uint32_t wire = 0);
+    // True once a port of wire 0 lost its kernel interface for good: nothing more will pass.
     Result<bool> wire_broken();
     // With `evidence_path`, the kept bad frames are written there as pcapng.
-    Result<softnic::WireReport> stop_wire(const std::string& evidence_path = "");
+    Result<softnic::WireReport> stop_wire(const std::string& evidence_path = "",
+                                          std::uint32_t wire = 0);
 
     // Runs the plan to its end, on one lcore.
     Result<traffic::ExchangeReport> exchange(const traffic::ExchangePlan& plan);

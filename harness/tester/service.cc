@@ -1,7 +1,9 @@
 #include "harness/tester/service.h"
 
 #include <atomic>
+#include <map>
 #include <optional>
+#include <span>
 #include <thread>
 
 #include "dataplane/base/clock.h"
@@ -42,28 +44,35 @@ class Service {
         return report;
     }
 
-    Status start_wire(const softnic::WirePlan& plan) {
-        TRY(check_ready());
-        wire_ = TRY(softnic::Wire::start(set_->eal, 0, set_->ports, plan));
+    Status start_wire(const softnic::WirePlan& plan, std::uint32_t number) {
+        TRY(check_open());
+        if (wires_.contains(number)) {
+            return fail(ErrorCode::kBadInput, "wire {} is running: stop it first", number);
+        }
+        const std::span<port::Port> ports = TRY(ports_of_wire(number));
+        wires_[number] = TRY(softnic::Wire::start(set_->eal, number, ports, plan));
         return {};
     }
 
     Result<bool> wire_broken() {
-        if (!wire_) {
+        const auto wire = wires_.find(0);
+        if (wire == wires_.end()) {
             return fail(ErrorCode::kBadInput, "no wire is running");
         }
-        return wire_->broken();
+        return wire->second->broken();
     }
 
-    Result<softnic::WireReport> stop_wire(const std::string& evidence) {
-        if (!wire_) {
-            return fail(ErrorCode::kBadInput, "no wire is running");
+    Result<softnic::WireReport> stop_wire(const std::string& evidence, std::uint32_t number) {
+        const auto wire = wires_.find(number);
+        if (wire == wires_.end()) {
+            return fail(ErrorCode::kBadInput, "no wire is running there (wire {})", number);
         }
         TRY(check_evidence_path(evidence));
-        softnic::WireReport report = wire_->stop();
-        wire_.reset();
+        softnic::WireReport report = wire->second->stop();
+        wires_.erase(wire);
+        const std::span<port::Port> ports = TRY(ports_of_wire(number));
         const Status written =
-            evidence.empty() ? Status() : softnic::write_evidence(evidence, report, set_->ports);
+            evidence.empty() ? Status() : softnic::write_evidence(evidence, report, ports);
         if (!written) {
             report.objections.push_back(written.error().message);  // the figures stay
         }
@@ -149,11 +158,26 @@ class Service {
         return ports;
     }
 
-    Status check_ready() const {
+    Result<std::span<port::Port>> ports_of_wire(std::uint32_t number) {
+        const std::size_t first = 2 * static_cast<std::size_t>(number);
+        if (first + 2 > set_->ports.size()) {
+            return fail(ErrorCode::kBadInput,
+                        "a wire needs two ports, and wire {} has none of the {}", number,
+                        set_->ports.size());
+        }
+        return std::span<port::Port>(set_->ports).subspan(first, 2);
+    }
+
+    Status check_open() const {
         if (!set_ || set_->ports.empty()) {
             return fail(ErrorCode::kBadInput, "no port is open: ask for 'open' first");
         }
-        if (wire_) {
+        return {};
+    }
+
+    Status check_ready() const {
+        TRY(check_open());
+        if (!wires_.empty()) {
             return fail(ErrorCode::kBadInput, "a wire is running: stop it first");
         }
         if (recorder_) {
@@ -185,7 +209,8 @@ class Service {
     }
 
     std::optional<port::PortSet> set_;
-    std::unique_ptr<softnic::Wire> wire_;  // before the ports in destruction
+    std::map<std::uint32_t, std::unique_ptr<softnic::Wire>>
+        wires_;  // before the ports in destruction
     std::unique_ptr<traffic::Recorder> recorder_;
     std::optional<softnic::NicStand> stand_;
     std::atomic<bool> cancelled_ = false;
