@@ -3,6 +3,7 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <memory>
 #include <mutex>
@@ -46,6 +47,8 @@ class Host {
     Status apply(const std::vector<agent::HostChange>& changes) {
         const std::lock_guard lock(mutex_);
         TRY(begin_change());
+        made_netns_ = made_netns_ || std::ranges::count(changes, agent::HostChange::Kind::kNetns,
+                                                        &agent::HostChange::kind) != 0;
         return lab::apply(changes, *journal_, fronts_);
     }
 
@@ -111,7 +114,17 @@ class Host {
         journal_.reset();
         fronts_.clear();
         lock_.reset();
+        if (made_netns_) {
+            undo_of_agents_inside();
+        }
         return undone ? Result<std::vector<std::string>>(std::move(left)) : pass_on(undone.error());
+    }
+
+    // Agents that were in the namespaces ended with them, and may have left a journal.
+    static void undo_of_agents_inside() {
+        const std::string directory = lab::journal_directory({});
+        static_cast<void>(lab::recover_journals(directory, {}, lab::Tell::kOnce));
+        rmdir(directory.c_str());  // fails while anything else is in it, as it should
     }
 
     void watch() {
@@ -132,6 +145,7 @@ class Host {
     std::optional<lab::RunLock> lock_;
     std::unique_ptr<lab::Journal> journal_;
     lab::HostFronts fronts_;
+    bool made_netns_ = false;
     steady_clock::time_point heard_ = steady_clock::now();
     std::string alone_;  // why the host was put back without being asked
 };

@@ -3,9 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <optional>
 
 #include "harness/hazards/ruleset.h"
+#include "harness/lab/link_changes.h"
 #include "harness/lab/plan.h"
 
 namespace pathproof::lab {
@@ -14,7 +16,6 @@ namespace {
 using agent::HostChange;
 using frame::IpAddress;
 using ChangeKind = HostChange::Kind;
-using Allowed = HostChange::Allowed;
 
 struct NatRoles {
     std::vector<Cable> clients;
@@ -50,46 +51,6 @@ hazards::AddressRange network_of(const Prefix& prefix) {
 IpAddress first_client(const Prefix& network) {
     constexpr std::uint32_t kFirst = 257;
     return network_of(network).first.plus(kFirst);
-}
-
-HostChange ip(const std::string& device, std::string add, std::string undo,
-              Allowed allowed = Allowed::kNothing) {
-    return {.kind = ChangeKind::kIp,
-            .device = device,
-            .value = std::move(add),
-            .undo = std::move(undo),
-            .allowed = allowed};
-}
-
-HostChange address(const std::string& device, const std::string& prefix) {
-    return ip(device, fmt::format("address add {} dev {}", prefix, device),
-              fmt::format("address delete {} dev {}", prefix, device), Allowed::kIsThere);
-}
-
-HostChange neighbour(const std::string& device, const IpAddress& who,
-                     const frame::MacAddress& mac) {
-    return ip(device,
-              fmt::format("neigh add {} lladdr {} nud permanent dev {}", to_string(who),
-                          to_string(mac), device),
-              fmt::format("neigh delete {} dev {}", to_string(who), device));
-}
-
-HostChange route(const std::string& device, const std::string& network, const IpAddress& by) {
-    const std::string what = fmt::format("{} via {} dev {}", network, to_string(by), device);
-    return ip(device, fmt::format("route add {} onlink", what), "route delete " + what);
-}
-
-HostChange sysctl(std::string name, const char* value) {
-    return {.kind = ChangeKind::kSysctl,
-            .name = std::move(name),
-            .value = value,
-            .allowed = Allowed::kIsMissing};
-}
-
-// What leaves a virtual device without its checksums a DPDK port at the other end sees so: there the
-// kernel must complete them. On hardware the device does.
-bool completes_nothing(const agent::DeviceInfo& info) {
-    return info.driver == "veth" || info.driver == "virtio_net" || info.driver == "tun";
 }
 
 }  // namespace
@@ -176,23 +137,13 @@ Status CabledNatBox::meet_device(const Cable& cable, const agent::DeviceInfo& in
                     to_string(file_.dut), device, device);
     }
     for (const Prefix& prefix : cable.device->addresses) {
-        changes.push_back(address(device, to_string(prefix)));
+        changes.push_back(address_change(device, to_string(prefix)));
     }
     for (const char* name : {"rp_filter", "send_redirects"}) {
-        changes.push_back(sysctl(fmt::format("net.ipv4.conf.{}.{}", device, name), "0"));
+        changes.push_back(sysctl_change(fmt::format("net.ipv4.conf.{}.{}", device, name), "0"));
     }
-    if (completes_nothing(info)) {
-        const auto features = TRY(agent_->features(device));
-        for (const agent::Feature& feature : features) {
-            if (feature.active && feature.available && !feature.never_changed &&
-                feature.name.starts_with("tx-checksum-")) {
-                changes.push_back({.kind = ChangeKind::kFeature,
-                                   .device = device,
-                                   .name = feature.name,
-                                   .value = "off"});
-            }
-        }
-    }
+    auto off = TRY(off_for_virtual(*agent_, device, {"tx-checksum-"}));
+    std::ranges::move(off, std::back_inserter(changes));
     return {};
 }
 
@@ -200,27 +151,27 @@ Status CabledNatBox::meet_device(const Cable& cable, const agent::DeviceInfo& in
 void CabledNatBox::carry(std::vector<HostChange>& changes) const {
     const std::string& underlay = cables_[0].device->name;
     const std::string& device = names_.vxlan;
-    changes.push_back(
-        ip(underlay,
-           fmt::format("link add name {} address {} mtu {} type vxlan id {} dstport {} local {} "
-                       "remote {} dev {} nolearning udpcsum",
-                       device, to_string(names_.carried_dut_mac), kOverlayMtu, names_.vni,
-                       names_.vxlan_port, to_string(names_.carrier_dut),
-                       to_string(names_.carrier_tester), underlay),
-           "link delete " + device));
-    changes.push_back(ip(device, fmt::format("link set {} up", device),
-                         fmt::format("link set dev {} down", device)));
-    changes.push_back(address(device, kCarriedDut + std::string("/32")));
+    changes.push_back(ip_change(
+        underlay,
+        fmt::format("link add name {} address {} mtu {} type vxlan id {} dstport {} local {} "
+                    "remote {} dev {} nolearning udpcsum",
+                    device, to_string(names_.carried_dut_mac), kOverlayMtu, names_.vni,
+                    names_.vxlan_port, to_string(names_.carrier_dut),
+                    to_string(names_.carrier_tester), underlay),
+        "link delete " + device));
+    changes.push_back(ip_change(device, fmt::format("link set {} up", device),
+                                fmt::format("link set dev {} down", device)));
+    changes.push_back(address_change(device, kCarriedDut + std::string("/32")));
     const IpAddress router = *frame::parse_ip(kCarriedRouter);
-    changes.push_back(neighbour(device, router, names_.carried_tester_mac));
-    changes.push_back(route(device, kCarriedClients, router));
-    changes.push_back(sysctl(fmt::format("net.ipv4.conf.{}.rp_filter", device), "0"));
+    changes.push_back(neighbour_change(device, router, names_.carried_tester_mac));
+    changes.push_back(route_change(device, kCarriedClients, router, "onlink"));
+    changes.push_back(sysctl_change(fmt::format("net.ipv4.conf.{}.rp_filter", device), "0"));
 }
 
 Status CabledNatBox::meet(const std::vector<frame::MacAddress>& tester_ports) {
-    std::vector<HostChange> changes{sysctl("net.ipv4.conf.all.rp_filter", "0"),
-                                    sysctl("net.ipv4.conf.all.send_redirects", "0"),
-                                    sysctl("net.ipv4.ip_forward", "1")};
+    std::vector<HostChange> changes{sysctl_change("net.ipv4.conf.all.rp_filter", "0"),
+                                    sysctl_change("net.ipv4.conf.all.send_redirects", "0"),
+                                    sysctl_change("net.ipv4.ip_forward", "1")};
     for (std::size_t i = 0; i < cables_.size(); ++i) {
         const auto info = TRY(agent_->device(cables_[i].device->name));
         TRY(meet_device(cables_[i], info, changes));
@@ -230,20 +181,22 @@ Status CabledNatBox::meet(const std::vector<frame::MacAddress>& tester_ports) {
     for (std::size_t i = 0; i < 2; ++i) {
         const std::string& device = names_.dut_client_devices[i];
         const IpAddress router = *ipv4_of(cables_[i].port->addresses);
-        changes.push_back(neighbour(device, router, names_.tester_client_mac[i]));
+        changes.push_back(neighbour_change(device, router, names_.tester_client_mac[i]));
         const Prefix& clients = *cables_[i].port->clients;
-        changes.push_back(
-            route(device, to_string(Prefix{network_of(clients).first, clients.length}), router));
+        changes.push_back(route_change(device,
+                                       to_string(Prefix{network_of(clients).first, clients.length}),
+                                       router, "onlink"));
     }
     for (const IpAddress& server : names_.servers) {
-        changes.push_back(neighbour(names_.dut_server_device, server, names_.tester_server_mac));
+        changes.push_back(
+            neighbour_change(names_.dut_server_device, server, names_.tester_server_mac));
     }
     carry(changes);
     TRY(agent_->apply(changes));
     TRY(configure({}));
-    return agent_->apply({sysctl("net.netfilter.nf_conntrack_acct", "1"),
-                          sysctl("net.netfilter.nf_conntrack_timestamp", "1"),
-                          sysctl("net.netfilter.nf_conntrack_events", "1")});
+    return agent_->apply({sysctl_change("net.netfilter.nf_conntrack_acct", "1"),
+                          sysctl_change("net.netfilter.nf_conntrack_timestamp", "1"),
+                          sysctl_change("net.netfilter.nf_conntrack_events", "1")});
 }
 
 }  // namespace pathproof::lab

@@ -1,10 +1,18 @@
-// A lab that a file describes: the DUT is somebody's, and is changed by its agent alone.
+// A lab that a file describes: the DUT is somebody's, and is changed by its agents alone. During a run its devices
+// are in a network namespace of their own there, unless the file says `in_place`.
 
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <chrono>
+#include <iterator>
+#include <thread>
 
+#include "harness/agent/device_info.h"
+#include "harness/agent/host_change.h"
 #include "harness/lab/cabled_nat_box.h"
+#include "harness/lab/cabled_nat_path.h"
+#include "harness/lab/cabled_overlay.h"
 #include "harness/lab/dut_agent.h"
 #include "harness/lab/lab.h"
 #include "harness/lab/lcores.h"
@@ -16,35 +24,46 @@ namespace {
 
 class FileLab final : public Lab {
   public:
-    FileLab(std::string path, LabFile file, std::shared_ptr<agent::Client> dut)
+    FileLab(std::string path, LabFile file, std::shared_ptr<agent::Client> host)
         : path_(std::move(path)),
           file_(std::move(file)),
-          dut_(std::make_unique<DutAgent>(std::move(dut))) {}
+          host_(std::make_unique<DutAgent>(std::move(host))) {}
 
     const std::string& name() const override { return file_.name; }
     std::string lacks(Role role) const override {
-        switch (role) {
-            case Role::kOverlay:
-                return "it takes two nodes with pods and VXLAN between them, and a lab file has "
-                       "one "
-                       "DUT";
-            case Role::kNatBox: return missing_for_nat(file_);
-            case Role::kNatPath:
-                return "it takes a client and a server that are hosts of the kernel, and a lab "
-                       "file "
-                       "has ports of the tester there";
-            case Role::kDevice: return "";
-            case Role::kPods: return "it takes pods that CNI plug-ins attach: --lab cni";
+        if (role == Role::kDevice) {
+            return "";
         }
-        return "";
+        if (role == Role::kPods) {
+            return "it takes pods that CNI plug-ins attach: --lab cni";
+        }
+        if (file_.dut.in_place && !file_.dut.dedicated) {
+            return "it changes rules of the DUT's host and forgets its connections, and nothing "
+                   "says that "
+                   "nobody else needs them: a lab file moves the device into a network namespace "
+                   "of the "
+                   "run for it";
+        }
+        return role == Role::kNatBox    ? missing_for_nat(file_)
+               : role == Role::kNatPath ? missing_for_nat_path(file_)
+                                        : "";
     }
     Result<std::unique_ptr<NatBox>> nat_box(Journal& /*journal*/) override {
         if (const std::string missing = lacks(Role::kNatBox); !missing.empty()) {
             return fail(ErrorCode::kNotSupported, "{}: {}", path_, missing);
         }
-        return std::make_unique<CabledNatBox>(file_, *dut_);
+        return std::make_unique<CabledNatBox>(file_, dut_agent());
     }
-    std::shared_ptr<agent::Client> dut() const override { return dut_->agent(); }
+    Result<std::unique_ptr<Overlay>> overlay(Journal& journal) override {
+        return cabled_overlay(journal, file_, agents(), facts());
+    }
+    Result<std::unique_ptr<NatPath>> nat_path(Journal& journal) override {
+        if (const std::string missing = lacks(Role::kNatPath); !missing.empty()) {
+            return fail(ErrorCode::kNotSupported, "{}: {}", path_, missing);
+        }
+        return cabled_nat_path(journal, file_, agents(), facts());
+    }
+    std::shared_ptr<agent::Client> dut() const override { return dut_agent().agent(); }
     std::string other_host() const override {
         return file_.dut.kind == Dut::Kind::kSsh ? file_.dut.where : "";
     }
@@ -52,7 +71,9 @@ class FileLab final : public Lab {
         std::vector<CabledDevice> devices;
         for (const DutDevice& device : file_.dut.devices) {
             const auto port = std::ranges::find(file_.ports, device.port, &TesterPort::name);
-            devices.push_back({.netns = other_host().empty() ? file_.dut.where : "",
+            devices.push_back({.netns = !other_host().empty() ? ""
+                                        : dut_ != nullptr     ? place_
+                                                              : file_.dut.where,
                                .host = other_host(),
                                .name = device.name,
                                .tester_netns = file_.tester_netns,
@@ -67,17 +88,89 @@ class FileLab final : public Lab {
         return devices;
     }
     std::vector<int> lcores() const override { return lcores_of_run(file_, port::usable_cpus()); }
-    Status prepare(Journal& journal) override { return bind_ports(file_, journal); }
+    Status prepare(Journal& journal) override {
+        TRY(bind_ports(file_, journal));
+        return file_.dut.in_place
+                   ? Status()
+                   : doing(move_devices(fmt::format("pp-{}-dut", journal.run_id())), "{}", path_);
+    }
+    // The agent in the run's namespace first: what it changed of devices goes with them.
     Result<std::vector<std::string>> put_back() override {
-        dut_->put_back();
-        return dut_->outcome();
+        std::vector<std::string> left;
+        for (std::unique_ptr<DutAgent>* each : {&dut_, &host_}) {
+            if (*each == nullptr) {
+                continue;
+            }
+            (*each)->put_back();
+            auto outcome = TRY((*each)->outcome());
+            std::ranges::move(outcome, std::back_inserter(left));
+            if (each == &dut_) {
+                dut_.reset();
+            }
+        }
+        return left;
     }
 
   private:
+    DutAgents agents() const {
+        return {.host = host_.get(),
+                .dut = &dut_agent(),
+                .netns = file_.dut.in_place ? file_.dut.where : place_,
+                .tables = file_.dut.in_place ? Tables::kOthers : Tables::kOurs};
+    }
+    // What the DUT is and where its devices are, for the report.
+    RoleFacts facts() const {
+        return {
+            {"DUT",
+             fmt::format("{}, kernel {}", other_host().empty() ? "this machine" : other_host(),
+                         dut_agent().agent()->hello().kernel)},
+            {"its devices", file_.dut.in_place
+                                ? "in the host's own network namespace, beside its own rules"
+                                : "in a network namespace of the run, apart from its own rules"}};
+    }
+    DutAgent& dut_agent() const { return dut_ != nullptr ? *dut_ : *host_; }
+    Status move_devices(const std::string& netns);
+
     const std::string path_;
     const LabFile file_;
-    std::unique_ptr<DutAgent> dut_;
+    std::string place_;  // the run's network namespace on the DUT; empty: there is none
+    std::unique_ptr<DutAgent> host_;  // where the devices were found
+    std::unique_ptr<DutAgent> dut_;   // in the run's namespace
 };
+
+// Those that had a link have it again: a physical one takes its time.
+Status FileLab::move_devices(const std::string& netns) {
+    constexpr std::chrono::seconds kLinkTime{15};
+    agent::Client& host = *host_->agent();
+    std::vector<agent::HostChange> changes{
+        {.kind = agent::HostChange::Kind::kNetns, .name = netns, .value = "there"}};
+    std::vector<std::string> linked;
+    for (const DutDevice& device : file_.dut.devices) {
+        if (TRY(host.device(device.name)).link_up) {
+            linked.push_back(device.name);
+        }
+        changes.push_back(
+            {.kind = agent::HostChange::Kind::kMove, .device = device.name, .value = netns});
+    }
+    const SignalHold hold;  // for the threads that listen and beat: the run's guard takes signals
+    TRY(host.apply(changes));
+    place_ = netns;
+    dut_ = std::make_unique<DutAgent>(TRY(host.start_beside(netns)));
+    const auto until = std::chrono::steady_clock::now() + kLinkTime;
+    for (const std::string& device : linked) {
+        while (!TRY(dut_->agent()->device(device)).link_up) {
+            if (std::chrono::steady_clock::now() > until) {
+                return fail(
+                    ErrorCode::kUnavailable,
+                    "{}: {} had a link, and has none {} s after it was moved into a network "
+                    "namespace of the run",
+                    to_string(file_.dut), device, kLinkTime.count());
+            }
+            std::this_thread::sleep_for(std::chrono::milliseconds(20));
+        }
+    }
+    return {};
+}
 
 Result<std::unique_ptr<Lab>> make_lab(const std::string& path, LabFile file) {
     TRY(doing(place_lcores(file), "{}", path));

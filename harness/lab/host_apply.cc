@@ -3,6 +3,7 @@
 #include <sstream>
 
 #include "harness/lab/netns_identity.h"
+#include "harness/lab/topology.h"
 #include "harness/process/program.h"
 #include "harness/setting/setting.h"
 
@@ -80,6 +81,17 @@ Status load_table(const HostChange& change, Journal& journal, HostFronts& fronts
                                 : journal.load_rules(change.name, change.value);
 }
 
+// Without frames of the kernel's own: its devices send nothing of IPv6 before they are given addresses, and learn
+// none from routers.
+Status make_netns(const std::string& name, Journal& journal) {
+    TRY(journal.add_netns({name}));
+    const Status quiet = set_sysctls(name, {{"net.ipv6.conf.default.accept_ra", "0"},
+                                            {"net.ipv6.conf.default.accept_dad", "0"},
+                                            {"net.ipv6.conf.default.addr_gen_mode", "1"}});
+    TRY(!quiet && quiet.error().code != ErrorCode::kNotFound ? quiet : Status());
+    return run_ip(name, "link set lo up\n");
+}
+
 Status make(const HostChange& change, Journal& journal, HostFronts& fronts) {
     const bool back = change.value.empty();
     switch (change.kind) {
@@ -96,6 +108,11 @@ Status make(const HostChange& change, Journal& journal, HostFronts& fronts) {
         case HostChange::Kind::kNft:
             return back ? journal.restore_nft(change.name)
                         : journal.load_nft(change.name, change.value);
+        case HostChange::Kind::kNetns:
+            return back ? journal.remove_netns({change.name}) : make_netns(change.name, journal);
+        case HostChange::Kind::kMove:
+            return back ? journal.restore_device(change.device)
+                        : journal.move_device(change.device, change.value);
         case HostChange::Kind::kIpvs:
             return back ? journal.restore_ipvs() : journal.set_ipvs(change.value);
     }

@@ -70,21 +70,6 @@ std::string ipvs_deletion(const std::string& line) {
                         : fmt::format("-d {} {} -r {}", protocol, service, endpoint);
 }
 
-// Writes or reads a file below /sys/class/net as the device's namespace sees it, whichever the
-// caller's /sys shows; `device` is in the calling thread's namespace.
-Result<std::string> in_sysfs(const std::string& device, const std::string& mask) {
-    const std::string script =
-        "umount -l /sys; mount -t sysfs sysfs /sys && cd \"/sys/class/net/$0/queues/rx-0\" && "
-        "if [ -n \"$1\" ]; then printf %s \"$1\" > rps_cpus; fi && cat rps_cpus";
-    auto ran = TRY(process::run_program({"unshare", "--mount", "sh", "-c", script, device, mask},
-                                        {.starts = kAlways}));
-    if (ran.exit_status != 0) {
-        return fail(ErrorCode::kFailed, "rps_cpus of {}: {}", device, ran.err);
-    }
-    ran.out.erase(ran.out.find_last_not_of('\n') + 1);
-    return ran.out;
-}
-
 bool is_same_mask(const std::string& one, const std::string& other) {
     const auto digits = [](std::string mask) {
         std::erase(mask, ',');
@@ -188,9 +173,22 @@ Status undo_ipvs(const Note& note, UndoReport& report) {
     return report.did(note, "IPVS has the services that it had");
 }
 
+Result<std::string> steering(const std::string& device, const std::string& mask) {
+    const std::string script =
+        "umount -l /sys; mount -t sysfs sysfs /sys && cd \"/sys/class/net/$0/queues/rx-0\" && "
+        "if [ -n \"$1\" ]; then printf %s \"$1\" > rps_cpus; fi && cat rps_cpus";
+    auto ran = TRY(process::run_program({"unshare", "--mount", "sh", "-c", script, device, mask},
+                                        {.starts = kAlways}));
+    if (ran.exit_status != 0) {
+        return fail(ErrorCode::kFailed, "rps_cpus of {}: {}", device, ran.err);
+    }
+    ran.out.erase(ran.out.find_last_not_of('\n') + 1);
+    return ran.out;
+}
+
 Status undo_steering(const Note& note, const KernelFiles& /*files*/, UndoReport& report) {
     TRY(at_device(note.place, [&](const std::string& device) -> Status {
-        const std::string now = TRY(in_sysfs(device, ""));
+        const std::string now = TRY(steering(device));
         if (is_same_mask(now, note.value)) {
             return {};
         }
@@ -198,7 +196,7 @@ Status undo_steering(const Note& note, const KernelFiles& /*files*/, UndoReport&
                                  [&](const auto& set) { return is_same_mask(set, now); })) {
             return report.leave("rps_cpus of " + device, now);
         }
-        const std::string back = TRY(in_sysfs(device, note.value));
+        const std::string back = TRY(steering(device, note.value));
         if (!is_same_mask(back, note.value)) {
             return fail(ErrorCode::kFailed, "rps_cpus of {} is {}, and was {}", device, back,
                         note.value);

@@ -33,6 +33,10 @@ Status undo_nft(const Note& note, UndoReport& report);
 Status undo_ipvs(const Note& note, UndoReport& report);
 Status undo_steering(const Note& note, const KernelFiles& files, UndoReport& report);
 
+// rps_cpus of the first receive queue of a device of the calling thread's namespace, whichever one /sys shows; with a
+// mask it is set before.
+Result<std::string> steering(const std::string& device, const std::string& mask = "");
+
 // Runs `work` in the namespace that `place` names, if it is still there.
 Status at_netns(const std::string& place, const std::function<Status()>& work);
 

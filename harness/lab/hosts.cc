@@ -41,9 +41,28 @@ std::vector<HostChange> steps(const std::vector<HostChange>& set,
 }  // namespace
 
 Status Hosts::add(const std::vector<HostRole>& roles, const std::string& netns, Tables tables) {
-    std::shared_ptr<agent::Client> agent = TRY(agent::Client::start_in_netns(netns));
-    hosts_.push_back({roles, tables, std::make_unique<DutAgent>(std::move(agent))});
+    add(roles, TRY(agent::Client::start_in_netns(netns)), tables);
     return {};
+}
+
+void Hosts::add(const std::vector<HostRole>& roles, std::shared_ptr<agent::Client> agent,
+                Tables tables) {
+    auto own = std::make_unique<DutAgent>(std::move(agent));
+    DutAgent* const started = own.get();
+    hosts_.push_back({roles, tables, std::move(own), started});
+}
+
+void Hosts::add(const std::vector<HostRole>& roles, DutAgent& agent, Tables tables) {
+    hosts_.push_back({roles, tables, nullptr, &agent});
+}
+
+void Hosts::end() {
+    for (const Host& host : hosts_) {
+        if (host.own == nullptr) {
+            host.agent->put_back();
+        }
+    }
+    hosts_.clear();
 }
 
 const Hosts::Host& Hosts::host(HostRole role) const {

@@ -28,13 +28,17 @@ class Hosts {
     // A host in a namespace of the lab's own: its agent is started, and ends with the calling thread.
     Status add(const std::vector<HostRole>& roles, const std::string& netns,
                Tables tables = Tables::kOurs);
+    void add(const std::vector<HostRole>& roles, std::shared_ptr<agent::Client> agent,
+             Tables tables = Tables::kOurs);
+    // A host whose agent is somebody's, and must outlive these: end() has it put the host back.
+    void add(const std::vector<HostRole>& roles, DutAgent& agent, Tables tables = Tables::kOurs);
 
     // The first host of the role, which there is.
     agent::Client& agent(HostRole role) const;
     std::shared_ptr<agent::Client> shared_agent(HostRole role) const;
 
-    // Ends the agents, which put their hosts back.
-    void end() { hosts_.clear(); }
+    // Has the agents put their hosts back, and ends those that were started here.
+    void end();
 
     // How devices and networks of the topology are called ("$TUNNEL").
     void call(const setting::Names& names);
@@ -52,7 +56,8 @@ class Hosts {
     struct Host {
         std::vector<HostRole> roles;
         Tables tables = Tables::kOurs;
-        std::unique_ptr<DutAgent> agent;
+        std::unique_ptr<DutAgent> own;
+        DutAgent* agent = nullptr;
         std::vector<agent::HostChange> set = {};
         // A call failed: any part of `set` may be missing. The next call takes back all of it first.
         bool is_unsure = false;

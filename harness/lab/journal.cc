@@ -21,6 +21,7 @@
 #include "dataplane/base/new_file.h"
 #include "harness/agent/ethtool.h"
 #include "harness/agent/sysctl.h"
+#include "harness/lab/device_move.h"
 #include "harness/lab/device_place.h"
 #include "harness/lab/feature_undo.h"
 #include "harness/lab/host_undo.h"
@@ -311,6 +312,13 @@ Status Journal::remove_netns(const std::vector<std::string>& names) {
     return {};
 }
 
+Status Journal::move_device(const std::string& device, const std::string& netns) {
+    const std::lock_guard lock(impl_->mutex);
+    TRY(check_movable(device));
+    const UndoAction note = TRY(note_before_move(device, netns));
+    return change({note}, [&] { return lab::move_device(device, netns); });
+}
+
 Status Journal::set_sysctl(const std::string& name, const std::string& value,
                            const std::string& place) {
     const std::lock_guard lock(impl_->mutex);
@@ -412,6 +420,12 @@ Status Journal::restore_ipvs() {
 }
 
 // What was set of a device that is gone went with it.
+Status Journal::restore_device(const std::string& moved) {
+    const std::lock_guard lock(impl_->mutex);
+    const auto netns = TRY(current_netns());
+    return impl_->undo_now({.kind = Kind::kMove, .name = moved, .place = to_string(netns)});
+}
+
 Status Journal::restore_steering(const std::string& device) {
     const auto place = place_of(device);
     const std::lock_guard lock(impl_->mutex);

@@ -62,6 +62,9 @@ class Journal {
 
     // What follows does so too; "undo" is what undoing does.
     Status add_netns(const std::vector<std::string>& names);  // undo: delete them
+    // Moves a device of the calling thread's namespace into a named one, and brings it up there. Undo: it is back with
+    // what it had. Errors: those of check_movable().
+    Status move_device(const std::string& device, const std::string& netns);
     // Undo: the old value, in the network namespace `place` (netns_identity.h); empty: in ours.
     Status set_sysctl(const std::string& name, const std::string& value,
                       const std::string& place = "");
@@ -119,6 +122,7 @@ class Journal {
     Status restore_rules(const std::string& table);
     Status restore_nft(const std::string& table);
     Status restore_ipvs();
+    Status restore_device(const std::string& moved);
     Status restore_steering(const std::string& device);
     Status restore_feature(const std::string& device, const std::string& feature);
     // Ends what runs in these namespaces and deletes them now. A kept journal keeps them.

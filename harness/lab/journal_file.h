@@ -31,6 +31,7 @@ struct UndoAction {
         kFolder,     // the folder `name` was not there
         kNft,        // the nftables table `name` of the namespace `place` was not there
         kIpvs,       // IPVS's services of the namespace `place` were `value` (host_undo.h)
+        kMove,  // the device `name` was in the namespace `place`, as `value` says (device_move.h)
     };
     Kind kind = Kind::kNetns;
     std::string name;

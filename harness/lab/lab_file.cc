@@ -89,6 +89,15 @@ class Reader {
         return node->as_string()->get();
     }
 
+    // False where it is not there.
+    bool flag(const toml::table& table, std::string_view key) {
+        const toml::node* node = table.get(key);
+        if (node != nullptr && !node->is_boolean()) {
+            wrong(node->source(), "'{}' is true or false, without quotes", key);
+        }
+        return node != nullptr && node->value_or(false);
+    }
+
     // The list behind `key`, empty where there is none. `how` tells that it is no list, or has fewer
     // items than `least` or more than `most`.
     const toml::array& list(const toml::table& table, std::string_view key, std::size_t least,
@@ -334,7 +343,8 @@ DutDevice Reader::device(const toml::table& table, const std::vector<TesterPort>
 }
 
 Dut Reader::dut(const toml::table& table, const std::vector<TesterPort>& ports) {
-    only(table, "[dut]", {"ssh", "ssh_config", "netns", "program", "device"});
+    only(table, "[dut]",
+         {"ssh", "ssh_config", "netns", "program", "in_place", "dedicated", "device"});
     Dut dut;
     const auto [where, key] = one_of(table, "[dut]", {"ssh", "netns"});
     const bool is_ssh = key == "ssh";
@@ -362,6 +372,14 @@ Dut Reader::dut(const toml::table& table, const std::vector<TesterPort>& ports) 
             wrong(table.get("ssh_config")->source(),
                   "'ssh_config' is a file for the -F of ssh: it goes with 'ssh'");
         }
+    }
+    dut.in_place = flag(table, "in_place");
+    dut.dedicated = flag(table, "dedicated");
+    if (dut.in_place && !dut.dedicated) {
+        wrong(
+            table.get("in_place")->source(),
+            "with 'in_place' a run replaces the host's own nat table and forgets its connections: "
+            "'dedicated = true' beside it says that nobody else needs the host");
     }
     std::set<std::string> names;
     for (const toml::table* one : tables(table, "dut", "device")) {

@@ -34,6 +34,10 @@
 //   ssh_config = "ssh_config"                  # optional, for its -F: found from this file's folder
 //   program = "/usr/local/bin/pathproof"       # optional, there: else "pathproof"; where none runs,
 //                                              # or another build, ours is copied for a run
+//   in_place = true                            # optional: the devices stay where they are, so that the
+//                                              # host's own rules are tested; without it they are in a
+//                                              # network namespace of the run meanwhile
+//   dedicated = true                           # goes with in_place: nobody else needs the host
 //
 //   [[dut.device]]                             # one or more
 //   name     = "ens1f0"
@@ -94,6 +98,10 @@ struct Dut {
     std::string where;  // "root@dut1", or a namespace's name, empty: ours; or "the guest with ..."
     std::string ssh_config;  // empty: ssh's own
     std::string program = "pathproof";
+    // Its devices stay in the host's own network namespace, whose rules and sysctls a run then changes; else they
+    // are in a namespace of the run meanwhile. In a file the host is `dedicated` then.
+    bool in_place = false;
+    bool dedicated = false;  // nobody else needs the host
     std::vector<DutDevice> devices;
     process::SshHost ssh_host() const { return {where, ssh_config}; }
     bool operator==(const Dut&) const = default;

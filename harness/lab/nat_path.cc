@@ -39,6 +39,16 @@ Status NatPath::begin(Tables tables) {
     TRY(hosts_.add({HostRole::kClient, HostRole::kTunnelEnds}, names_.client));
     TRY(hosts_.add({HostRole::kDut}, names_.dut, tables));
     TRY(hosts_.add({HostRole::kServer, HostRole::kTunnelEnds}, names_.server));
+    return begin_settings();
+}
+
+Status NatPath::begin_hosts(DutAgent& dut, Tables tables) {
+    TRY(hosts_.add({HostRole::kClient, HostRole::kTunnelEnds}, names_.client));
+    hosts_.add({HostRole::kDut}, dut, tables);
+    return hosts_.add({HostRole::kServer, HostRole::kTunnelEnds}, names_.server);
+}
+
+Status NatPath::begin_settings() {
     hosts_.call(place_names(names_));
     // The rules first: they are what loads conntrack, where it is a module.
     TRY(hosts_.keep(path_defaults(names_)));
@@ -53,6 +63,10 @@ Status NatPath::add_neighbour() {
 
 Status NatPath::begin_bridge() {
     TRY(hosts_.add({HostRole::kNeighbour}, names_.neighbour));
+    return keep_bridge();
+}
+
+Status NatPath::keep_bridge() {
     // Or else the client learns to send to the neighbour what the DUT would send back to it.
     TRY(hosts_.keep({setting::sysctl(HostRole::kDut, "net.ipv4.conf.all.send_redirects", "0"),
                      setting::sysctl(HostRole::kDut,
@@ -73,22 +87,22 @@ Status NatPath::add_shortcut() {
                          "net.ipv4.conf." + names_.client_shortcut + ".rp_filter", "0")});
 }
 
-Status NatPath::add_ipv6() {
-    for (const auto& [netns, devices] :
-         {std::pair{names_.client, std::vector{names_.client_device}},
-          {names_.dut, {names_.dut_client_device, names_.dut_server_device}},
-          {names_.server, {names_.server_device}}}) {
-        // Without duplicate address detection neighbours can be asked at once.
-        Sysctls values{{"net.ipv6.conf.all.accept_dad", "0"}};
-        for (const std::string& device : devices) {
-            values.emplace_back("net.ipv6.conf." + device + ".accept_dad", "0");
-        }
-        values.emplace_back("net.ipv6.conf.default.disable_ipv6", "0");
-        values.emplace_back("net.ipv6.conf.all.disable_ipv6", "0");
-        if (const Status on = set_sysctls(netns, values); !on) {
-            return fail(ErrorCode::kKernelLacks, "IPv6 is not there ({})", on.error().message);
-        }
+Status NatPath::ipv6_on(const std::string& netns, const std::vector<std::string>& devices) {
+    // Without duplicate address detection neighbours can be asked at once.
+    Sysctls values{{"net.ipv6.conf.all.accept_dad", "0"}};
+    for (const std::string& device : devices) {
+        values.emplace_back("net.ipv6.conf." + device + ".accept_dad", "0");
     }
+    values.emplace_back("net.ipv6.conf.default.disable_ipv6", "0");
+    values.emplace_back("net.ipv6.conf.all.disable_ipv6", "0");
+    const Status on = set_sysctls(netns, values);
+    return on ? on : fail(ErrorCode::kKernelLacks, "IPv6 is not there ({})", on.error().message);
+}
+
+Status NatPath::add_ipv6() {
+    TRY(ipv6_on(names_.client, {names_.client_device}));
+    TRY(ipv6_on(names_.dut, {names_.dut_client_device, names_.dut_server_device}));
+    TRY(ipv6_on(names_.server, {names_.server_device}));
     TRY(set_sysctls(names_.dut, {{"net.ipv6.conf.all.forwarding", "1"}}));
     TRY(run_ip(nat_path_scripts(names6_)));
     return begin_ipv6();
@@ -111,9 +125,8 @@ Status NatPath::add_server_addresses(const std::vector<frame::IpAddress>& addres
 
 // With what each rule of iptables has counted.
 Result<std::string> NatPath::counted_rules(Family family) const {
-    return process::run_checked(
-        {family == Family::kIpv4 ? "iptables-save" : "ip6tables-save", "--counters"},
-        {.netns = names_.dut});
+    return hosts_.agent(HostRole::kDut)
+        .output_of({family == Family::kIpv4 ? "iptables-save" : "ip6tables-save", "--counters"});
 }
 
 }  // namespace pathproof::lab

@@ -14,6 +14,7 @@
 #include "dataplane/frame/address.h"
 #include "harness/lab/hosts.h"
 #include "harness/lab/journal.h"
+#include "harness/lab/port_plan.h"
 #include "harness/lab/snat.h"
 
 namespace pathproof::lab {
@@ -45,6 +46,17 @@ struct NatPathNames {
     Snat own_snat = Snat::kNone;
 };
 
+// A host behind a port of the tester, on a cable of a DUT that is somebody's: the tester carries what goes between both,
+// and judges it.
+struct HostCable {
+    std::string host;  // "client"
+    std::string tester_netns;
+    std::string port;               // of the tester, on the cable, as ports::choose_port() takes it
+    bool is_kernel_device = false;  // that port is a kernel interface, over whichever sockets
+    PortPlan plan;                  // of it
+    std::string to_host;  // the kernel interface in the tester's namespace that leads to the host
+};
+
 class NatPath {
   public:
     // The built-in one. The journal must outlive it.
@@ -53,6 +65,11 @@ class NatPath {
     virtual ~NatPath();
     const NatPathNames& names() const { return names_; }
     virtual RoleFacts facts() const { return {}; }  // see Overlay
+    // Those that the tester must carry before the hosts reach each other. None: the kernel joins them.
+    virtual std::vector<HostCable> cables() const { return {}; }
+    // Has the DUT hand no frame longer than its MTU to a cable, as a virtual device may. Behind AF_XDP the kernel sees to
+    // that itself.
+    virtual Status cut_long_frames() { return {}; }
     // With the addresses of that family.
     const NatPathNames& names(frame::Family family) const {
         return family == frame::Family::kIpv4 ? names_ : names6_;
@@ -78,9 +95,16 @@ class NatPath {
     explicit NatPath(Journal& journal);
     // Once its namespaces are there: starts the agents, and sets what every cell has.
     Status begin(Tables tables = Tables::kOurs);
+    // The two parts of it, where the DUT has an agent already.
+    Status begin_hosts(DutAgent& dut, Tables tables);
+    Status begin_settings();
     // Once the neighbour is on the bridge: answers cross it past conntrack.
     Status begin_bridge();
+    // The second part of it, where the neighbour has its agent already.
+    Status keep_bridge();
     Status begin_ipv6();
+    // Has these devices of a namespace of the lab's own take IPv6 addresses. kKernelLacks without IPv6.
+    static Status ipv6_on(const std::string& netns, const std::vector<std::string>& devices);
 
     NatPathNames names_;
     NatPathNames names6_;

@@ -148,7 +148,7 @@ Result<LabFile> load_net_config(const std::string& path) {
                          .kind = TesterPort::Kind::kKernel,
                          .device = std::move(port),
                          .addresses = std::move(config.remote)});
-    lab.dut = {.kind = Dut::Kind::kNetns, .where = ""};
+    lab.dut = {.kind = Dut::Kind::kNetns, .where = "", .in_place = true};
     lab.dut.devices.push_back(
         {.name = std::move(config.device), .port = "remote", .addresses = std::move(config.local)});
     return lab;

@@ -1,3 +1,5 @@
+#include <array>
+
 #include "harness/lab/plan.h"
 #include "harness/lab/topology.h"
 #include "harness/lab/veth_lab.h"
@@ -61,6 +63,11 @@ Result<std::unique_ptr<Overlay>> Overlay::build(Journal& journal) {
     auto lab = std::make_unique<VethOverlay>(journal);
     TRY(lab->build());
     return lab;
+}
+
+Result<std::shared_ptr<agent::Client>> Overlay::agent(Place place) const {
+    const std::array netns{&names_.node_a, &names_.node_b, &names_.pod_a, &names_.pod_b};
+    return TRY(agent::Client::start_in_netns(*netns[static_cast<std::size_t>(place)]));
 }
 
 Status Overlay::join_by_bridge() {

@@ -24,9 +24,12 @@ struct Side {
 };
 
 Side side_a(const OverlayNames& names) {
-    return {names.node_a,        names.pod_a,        names.tester_port_a, names.node_a_address,
-            names.pod_a_address, v4(198, 18, 10, 1), v4(198, 18, 10, 0),  v4(198, 18, 0, 1),
-            mac_of(0, 0xa),      mac_of(1, 0xa),     mac_of(2, 0xa),      mac_of(3, 0xa),
+    return {names.node_a,        names.pod_a,
+            names.tester_port_a, names.node_a_address,
+            names.pod_a_address, v4(198, 18, 10, 1),
+            v4(198, 18, 10, 0),  v4(198, 18, 0, 1),
+            mac_of(0, 0xa),      names.node_a_mac.value_or(mac_of(1, 0xa)),
+            mac_of(2, 0xa),      mac_of(3, 0xa),
             mac_of(4, 0xa)};
 }
 
@@ -37,15 +40,28 @@ Side side_b(const OverlayNames& names) {
             mac_of(4, 0xb)};
 }
 
-std::string links(const OverlayNames& names, const Side& side) {
+std::string in_netns(const std::string& name) {
+    return name.empty() ? "" : " netns " + name;
+}
+
+std::string cable(const OverlayNames& names, const Side& side) {
     return fmt::format(
-        "link add name {} address {} mtu {} netns {} type veth peer name {} address {} mtu {} "
-        "netns {}\n"
-        "link add name pod0 address {} mtu {} netns {} type veth peer name eth0 address {} mtu {} "
-        "netns {}\n",
-        side.tester_port, to_string(side.tester_mac), kUnderlayMtu, names.tester, names.underlay,
-        to_string(side.node_mac), kUnderlayMtu, side.node, to_string(side.gateway_mac), kOverlayMtu,
-        side.node, to_string(side.pod_mac), kOverlayMtu, side.pod);
+        "link add name {} address {} mtu {}{} type veth peer name {} address {} mtu {} netns {}\n",
+        side.tester_port, to_string(side.tester_mac), kUnderlayMtu, in_netns(names.tester),
+        names.underlay, to_string(side.node_mac), kUnderlayMtu, side.node);
+}
+
+// `node`: empty where it is made inside.
+std::string pod_link(const Side& side, const std::string& node) {
+    return fmt::format(
+        "link add name pod0 address {} mtu {}{} type veth peer name eth0 address {} mtu {} netns "
+        "{}\n",
+        to_string(side.gateway_mac), kOverlayMtu, in_netns(node), to_string(side.pod_mac),
+        kOverlayMtu, side.pod);
+}
+
+std::string links(const OverlayNames& names, const Side& side) {
+    return cable(names, side) + pod_link(side, side.node);
 }
 
 // Permanent neighbours: no ARP is needed, so the first frame on the wire is the first one of a
@@ -88,6 +104,18 @@ std::string vxlan_commands(const OverlayNames& names, const OverlayOptions& opti
         to_string(side.node_address), to_string(far.node_address),
         options.udp_checksum ? "udpcsum" : "noudpcsum", to_string(side.vxlan_address),
         to_string(far.vxlan_address), to_string(far.vxlan_mac), to_string(far.pod_network));
+}
+
+// Has conntrack see all traffic, as on a node of a cluster, also where nothing is translated.
+constexpr const char* kTracksAll =
+    "-A FORWARD -m conntrack --ctstate RELATED,ESTABLISHED -j ACCEPT\n";
+
+std::string outer_snat(const OverlayNames& names, const OverlayOptions& options) {
+    return options.masquerade
+               ? fmt::format(
+                     "-A POSTROUTING -o {} -p udp -m udp --dport {} -j MASQUERADE --random-fully\n",
+                     names.underlay, names.vxlan_port)
+               : std::string();
 }
 
 }  // namespace
@@ -139,19 +167,29 @@ std::vector<Script> overlay_vxlans(const OverlayNames& names, const OverlayOptio
             {b.node, vxlan_commands(names, options, b, a)}};
 }
 
+OverlayNode overlay_node_a(const OverlayNames& names, const OverlayOptions& options) {
+    const Side a = side_a(names);
+    const Side b = side_b(names);
+    return {pod_link(a, ""), node_commands(names, a, b), pod_commands(a),
+            vxlan_commands(names, options, a, b)};
+}
+
+OverlayNode overlay_node_b(const OverlayNames& names, const OverlayOptions& options) {
+    const Side a = side_a(names);
+    const Side b = side_b(names);
+    return {links(names, b), node_commands(names, b, a), pod_commands(b),
+            vxlan_commands(names, options, b, a)};
+}
+
 std::string overlay_rules(const OverlayNames& names, const OverlayOptions& options) {
-    // The filter rule has conntrack see all traffic, as on a node of a cluster, also where nothing
-    // is translated.
-    std::string rules =
-        table_head("filter") +
-        "-A FORWARD -m conntrack --ctstate RELATED,ESTABLISHED -j ACCEPT\nCOMMIT\n" +
-        table_head("nat");
-    if (options.masquerade) {
-        rules += fmt::format(
-            "-A POSTROUTING -o {} -p udp -m udp --dport {} -j MASQUERADE --random-fully\n",
-            names.underlay, names.vxlan_port);
-    }
-    return rules + "COMMIT\n";
+    return table_head("filter") + kTracksAll + "COMMIT\n" + table_head("nat") +
+           outer_snat(names, options) + "COMMIT\n";
+}
+
+setting::Settings overlay_rule_settings(const OverlayNames& names, const OverlayOptions& options) {
+    using setting::HostRole;
+    return {setting::rules(HostRole::kDut, "tracks-all", "filter", kTracksAll),
+            setting::rules(HostRole::kDut, "outer-snat", "nat", outer_snat(names, options))};
 }
 
 }  // namespace pathproof::lab

@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
+#include "harness/lab/interface_settings.h"
 #include "harness/lab/machine_use.h"
 #include "harness/process/json_text.h"
 #include "harness/process/program.h"
@@ -71,51 +72,6 @@ std::string interface_below(const fs::path& device) {
     return "";
 }
 
-std::vector<std::string> settings_of(const std::string& interface) {
-    const auto said = [&](std::vector<std::string> words) {
-        words.insert(words.end(), {"show", "dev", interface});
-        const auto ran = process::run_program(words, {.starts = kWhateverHappens});
-        return ran && ran->exit_status == 0 ? ran->out : std::string();
-    };
-    return settings_in(said({"ip", "-json", "-details", "address"}),
-                       said({"ip", "-json", "-4", "route"}), said({"ip", "-json", "-6", "route"}));
-}
-
-bool has_flag(const json& device, const char* flag) {
-    const json& flags = process::part(device, "flags");
-    return flags.is_array() && std::ranges::find(flags, json(flag)) != flags.end();
-}
-
-void add_address(const json& address, const std::string& device, std::vector<std::string>& lines) {
-    constexpr std::uint64_t kForEver = 0xffffffff;
-    const json& length = process::part(address, "prefixlen");
-    const json& lifetime = process::part(address, "valid_life_time");
-    // Of a link, and those that others give and take (DHCP, router advertisements), come by
-    // themselves.
-    const bool lasting = lifetime.is_null() || lifetime == kForEver;
-    if (!lasting || !length.is_number_unsigned() || process::text_in(address, "scope") == "link") {
-        return;
-    }
-    const std::string broadcast = process::text_in(address, "broadcast");
-    lines.push_back(
-        fmt::format("address add {}/{}{}{} dev {}", process::text_in(address, "local"),
-                    length.get<unsigned>(), broadcast.empty() ? "" : " broadcast " + broadcast,
-                    process::text_in(address, "family") == "inet6" ? " nodad" : "", device));
-}
-
-void add_route(const json& route, const std::string& device, std::vector<std::string>& lines) {
-    const std::string protocol = process::text_in(route, "protocol");
-    if (!route.is_object() || protocol == "kernel" || protocol == "ra" || protocol == "dhcp") {
-        return;
-    }
-    const json& metric = process::part(route, "metric");
-    const std::string gateway = process::text_in(route, "gateway");
-    lines.push_back(fmt::format(
-        "route add {}{} dev {}{}", process::text_in(route, "dst"),
-        gateway.empty() ? "" : " via " + gateway, device,
-        metric.is_number_unsigned() ? fmt::format(" metric {}", metric.get<std::uint64_t>()) : ""));
-}
-
 Status make(const std::vector<SysfsWrite>& steps) {
     for (const SysfsWrite& step : steps) {
         TRY(write_file(step.path, step.text, 0));
@@ -172,15 +128,7 @@ Result<std::size_t> give_back_interface(const PciBinding& was, const fs::path& d
         TRY(run_ip_here(fmt::format("link set dev {} name {}", now, was.interface)));
         ++made;
     }
-    for (const std::string& line : was.settings) {
-        // One may bring others about: what is there by now is asked each time.
-        const auto there = settings_of(was.interface);
-        if (std::ranges::find(there, line) == there.end()) {
-            TRY(run_ip_here(line));
-            ++made;
-        }
-    }
-    return made;
+    return made + TRY(give_settings(was.interface, was.settings));
 }
 
 }  // namespace
@@ -319,44 +267,6 @@ std::vector<SysfsWrite> steps_between(const std::string& address, const PciBindi
         steps.push_back({drivers + driver + "/bind", address});
     }
     return steps;
-}
-
-std::vector<std::string> settings_in(const std::string& addresses_json,
-                                     const std::string& routes_json,
-                                     const std::string& routes6_json) {
-    const json devices = process::parse_foreign(addresses_json);
-    if (!devices.is_array() || devices.empty() || !devices[0].is_object()) {
-        return {};
-    }
-    const json& device = devices[0];
-    const std::string dev = process::text_in(device, "ifname");
-    std::vector<std::string> lines;
-    if (const json& mtu = process::part(device, "mtu"); mtu.is_number_unsigned()) {
-        lines.push_back(fmt::format("link set dev {} mtu {}", dev, mtu.get<unsigned>()));
-    }
-    // Said only where it differs.
-    if (!process::text_in(device, "permaddr").empty()) {
-        lines.push_back(
-            fmt::format("link set dev {} address {}", dev, process::text_in(device, "address")));
-    }
-    for (const auto& [flag, words] : {std::pair{"PROMISC", "promisc on"},
-                                      {"ALLMULTI", "allmulticast on"},
-                                      {"NOARP", "arp off"}}) {
-        if (has_flag(device, flag)) {
-            lines.push_back(fmt::format("link set dev {} {}", dev, words));
-        }
-    }
-    lines.push_back(fmt::format("link set dev {} {}", dev, has_flag(device, "UP") ? "up" : "down"));
-    for (const json& address : process::part(device, "addr_info")) {
-        add_address(address, dev, lines);
-    }
-    for (const std::string& routes : {routes_json, routes6_json}) {
-        const json list = process::parse_foreign(routes);
-        for (const json& route : list.is_array() ? list : json::array()) {
-            add_route(route, dev, lines);
-        }
-    }
-    return lines;
 }
 
 Status bind_to(const std::string& address, UserDriver driver, const KernelFiles& files) {

@@ -48,9 +48,5 @@ struct SysfsWrite {
 std::vector<SysfsWrite> steps_between(const std::string& address, const PciBinding& now,
                                       const std::string& driver, const std::string& preferred,
                                       const KernelFiles& files);
-// From what `ip -json -details address show dev NAME` and both 'ip -json route show dev NAME' print.
-std::vector<std::string> settings_in(const std::string& addresses_json,
-                                     const std::string& routes_json,
-                                     const std::string& routes6_json);
 
 }  // namespace pathproof::lab

@@ -44,6 +44,14 @@ std::string wire_commands(const std::string& one_port, const std::string& other)
 std::vector<Script> overlay_scripts(const OverlayNames& names);
 // Both nodes' vxlan devices, without the command that deletes the old ones.
 std::vector<Script> overlay_vxlans(const OverlayNames& names, const OverlayOptions& options);
+// What belongs to one node alone, for an overlay whose other node is elsewhere: the links with the node's pod (of node B
+// with the tester's port too, which is in `tester` or, where that is empty, in ours), the node's commands, the pod's,
+// the vxlan device's.
+struct OverlayNode {
+    std::string links, node, pod, vxlan;
+};
+OverlayNode overlay_node_a(const OverlayNames& names, const OverlayOptions& options);
+OverlayNode overlay_node_b(const OverlayNames& names, const OverlayOptions& options);
 std::vector<Script> nat_box_scripts(const NatBoxNames& names);
 std::string nat_path_links(const NatPathNames& names);
 std::vector<Script> nat_path_neighbour_scripts(const NatPathNames& names);
@@ -54,6 +62,8 @@ std::vector<Script> nat_path_shortcut_scripts(const NatPathNames& names);
 
 using setting::table_head;
 std::string overlay_rules(const OverlayNames& names, const OverlayOptions& options);
+// The same as settings of a node.
+setting::Settings overlay_rule_settings(const OverlayNames& names, const OverlayOptions& options);
 std::string nat_box_rules(const NatBoxNames& names, const NatBoxOptions& options);
 
 }  // namespace pathproof::lab

@@ -249,46 +249,78 @@ Recovery recover(const std::string& directory, const KernelFiles& files, Tell te
     return all;
 }
 
+namespace {
+
+// Undoes one journal, unless its run goes on or it is kept. True: something of it is left.
+bool recover_journal(const std::string& path, const KernelFiles& files, Tell tell, Recovery& all) {
+    if (is_live(path) && is_running(parse_journal(read_file(path).value_or("")).header.pid)) {
+        return false;
+    }
+    const Fd held = open_locked(path, O_RDWR, kLongestDying);
+    if (!held) {
+        return false;
+    }
+    const auto text = read_file(path);
+    if (!text) {
+        all.problems.push_back("could not " + text.error().message);
+        return false;
+    }
+    const JournalContent content = parse_journal(*text);
+    if (content.kept) {
+        return false;
+    }
+    UndoReport report = undo_file(path, content, files);
+    if (!report.done.empty() || !report.left_alone.empty()) {
+        all.runs.push_back({.run_id = content.header.run_id,
+                            .command = content.header.command,
+                            .things = std::move(report.done),
+                            .left_alone = std::move(report.left_alone)});
+    }
+    if (tell == Tell::kOnce && content.told) {
+        return !report.left.empty();
+    }
+    for (const std::string& problem : report.problems) {
+        all.problems.push_back(
+            report.left.empty()
+                ? problem
+                : fmt::format("{}; {}", problem, how_to_forget(content.header.run_id)));
+    }
+    return !report.left.empty();
+}
+
+}  // namespace
+
 Recovery recover_journals(const std::string& directory, const KernelFiles& files, Tell tell,
                           const std::string& run_id) {
     Recovery all;
     remove_unnamed(directory);
     remove_stale_host_locks(directory);
-    for (const std::string& path : journals_in(directory)) {
-        const bool meant = run_id.empty() || path == journal_path(directory, run_id);
-        if (!meant ||
-            (is_live(path) && is_running(parse_journal(read_file(path).value_or("")).header.pid))) {
-            continue;
+    std::vector<std::string> paths = journals_in(directory);
+    std::erase_if(paths, [&](const std::string& path) {
+        return !run_id.empty() && path != journal_path(directory, run_id);
+    });
+    struct Left {
+        std::string path;
+        std::vector<std::string> problems;
+    };
+    std::vector<Left> left;
+    for (const std::string& path : paths) {
+        Recovery one;
+        const bool is_left = recover_journal(path, files, tell, one);
+        append(all.runs, std::move(one.runs));
+        if (is_left) {
+            left.push_back({path, std::move(one.problems)});
+        } else {
+            append(all.problems, std::move(one.problems));
         }
-        const Fd held = open_locked(path, O_RDWR, kLongestDying);
-        if (!held) {
-            continue;
-        }
-        const auto text = read_file(path);
-        if (!text) {
-            all.problems.push_back("could not " + text.error().message);
-            continue;
-        }
-        const JournalContent content = parse_journal(*text);
-        if (content.kept) {
-            continue;
-        }
-        UndoReport report = undo_file(path, content, files);
-        if (!report.done.empty() || !report.left_alone.empty()) {
-            all.runs.push_back({.run_id = content.header.run_id,
-                                .command = content.header.command,
-                                .things = std::move(report.done),
-                                .left_alone = std::move(report.left_alone)});
-        }
-        if (tell == Tell::kOnce && content.told) {
-            continue;
-        }
-        for (const std::string& problem : report.problems) {
-            all.problems.push_back(
-                report.left.empty()
-                    ? problem
-                    : fmt::format("{}; {}", problem, how_to_forget(content.header.run_id)));
-        }
+    }
+    // One may have waited for what another has undone by now, such as an XDP program at the far end of its veth pair.
+    for (Left& each : left) {
+        Recovery again;
+        const bool is_left =
+            paths.size() == 1 || recover_journal(each.path, files, Tell::kAlways, again);
+        append(all.runs, std::move(again.runs));
+        append(all.problems, is_left ? std::move(each.problems) : std::move(again.problems));
     }
     return all;
 }

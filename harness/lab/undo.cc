@@ -14,6 +14,7 @@
 #include <string_view>
 #include <utility>
 
+#include "harness/lab/device_move.h"
 #include "harness/lab/device_place.h"
 #include "harness/lab/host_undo.h"
 #include "harness/lab/kernel_module.h"
@@ -221,6 +222,13 @@ constexpr UndoKind kUndoKinds[] = {
     {Kind::kIpvs, "ipvs", [](const UndoAction&) { return std::string("the services of IPVS"); },
      [](const Note& note, const KernelFiles&, UndoReport& report) {
          return at_netns(note.place, [&] { return undo_ipvs(note, report); });
+     }},
+    {Kind::kMove, "move",
+     [](const UndoAction& action) {
+         return fmt::format("{} out of network namespace {}", action.name, action.set);
+     },
+     [](const Note& note, const KernelFiles&, UndoReport& report) {
+         return at_netns(note.place, [&] { return undo_move(note, report); });
      }},
     {Kind::kFolder, "folder", [](const UndoAction& action) { return "folder " + action.name; },
      undo_folder},

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -14,6 +15,7 @@
 #include "harness/agent/client.h"
 #include "harness/lab/journal.h"
 #include "harness/lab/lab_file.h"
+#include "harness/lab/port_plan.h"
 #include "harness/lab/snat.h"
 
 namespace pathproof::lab {
@@ -40,18 +42,26 @@ struct OverlayNames {
     std::string underlay = "eth0", vxlan = "vx";
     frame::IpAddress node_a_address, node_b_address;
     frame::IpAddress pod_a_address, pod_b_address;
+    // Of node A's underlay device, where that is not one that the lab makes.
+    std::optional<frame::MacAddress> node_a_mac = std::nullopt;
     std::uint32_t vni = 42;
     std::uint16_t vxlan_port = 4789;
 };
 
 class Overlay {
   public:
+    enum class Place { kNodeA, kNodeB, kPodA, kPodB };
     // The built-in one, with the default options. The journal must outlive it.
     static Result<std::unique_ptr<Overlay>> build(Journal& journal);
     virtual ~Overlay() = default;
     const OverlayNames& names() const { return names_; }
     // What it is made of, for the report; nothing: as the lab is described.
     virtual RoleFacts facts() const { return {}; }
+    // The agent there. An own one is started for who asks.
+    virtual Result<std::shared_ptr<agent::Client>> agent(Place place) const;
+    // Of the tester's port on node A's cable, where that is what a user names. Nothing: both ports are kernel interfaces
+    // of the lab's own.
+    virtual std::optional<PortPlan> port_plan() const { return std::nullopt; }
     // Makes both nodes' vxlan devices and outer NAT rules anew; flows and neighbours start from
     // nothing.
     virtual Status configure(const OverlayOptions& options) = 0;
@@ -100,12 +110,6 @@ struct NatBoxNames {
         carried_dut_mac;  // inner: behind the tester's VTEP, and of vx
     std::uint32_t vni = 42;
     std::uint16_t vxlan_port = 4789;
-};
-
-// The addresses that a port of the tester may have, and its queues.
-struct PortPlan {
-    std::vector<Prefix> addresses;
-    std::uint16_t queues = 1;
 };
 
 // A DUT that is somebody's is changed by its agent alone; one that is the lab's own namespace goes

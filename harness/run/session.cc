@@ -28,11 +28,12 @@ namespace {
 
 constexpr std::uint32_t kHugepageMib = 512;
 
-// On the NAT path all hosts belong to the kernel.
-bool any_uses_ports(const std::vector<const scenario::Scenario*>& scenarios) {
-    return std::ranges::any_of(scenarios, [](const scenario::Scenario* scenario) {
-        return scenario->needs != lab::Role::kNatPath;
-    });
+// On the built-in NAT path all hosts belong to the kernel.
+bool any_uses_ports(const SessionOptions& options) {
+    return !options.place->devices().empty() ||
+           std::ranges::any_of(options.scenarios, [](const scenario::Scenario* scenario) {
+               return scenario->needs != lab::Role::kNatPath;
+           });
 }
 
 bool take_hugepages(lab::Journal& journal) {
@@ -47,6 +48,17 @@ bool take_hugepages(lab::Journal& journal) {
                          : "running without hugepages: " + reserved.error().message);
     }
     return false;
+}
+
+// The chosen device where the lab has it by now.
+std::optional<scenario::TruthDevice> at_its_place(const SessionOptions& options) {
+    std::optional<scenario::TruthDevice> device = options.device;
+    for (const lab::CabledDevice& cabled : options.place->devices()) {
+        if (device && cabled.name == device->name) {
+            device->netns = cabled.netns;
+        }
+    }
+    return device;
 }
 
 SessionOptions with_seed(SessionOptions options) {
@@ -93,11 +105,11 @@ class Session {
                     .cells = options.asked.cells,
                     .given = &options.asked.of_scenarios,
                     .least_matrix = options.least_matrix,
-                    .hugepages = options.use_hugepages && any_uses_ports(options.scenarios) &&
-                                 take_hugepages(journal),
+                    .hugepages =
+                        options.use_hugepages && any_uses_ports(options) && take_hugepages(journal),
                     .cpus = options.place->lcores(),
                     .out_dir = record.folder(1),
-                    .device = options.device,
+                    .device = at_its_place(options),
                     .calibrate = options.calibrate} {}
 
     void run_scenarios() {

@@ -92,6 +92,7 @@ Result<verdict::ScenarioResult> run_cells(Context& context) {
     auto asked = plan();
     std::erase_if(asked, [&](const auto& cell) { return !asked_for(context.options, cell.id); });
     context.progress.begin(context.scenario->id, asked.size());
+    context.wires = nullptr;
     Bench bench(context);
     if (const Status opened = bench.open(); !opened) {
         return opened.error().code == ErrorCode::kKernelLacks
@@ -115,6 +116,7 @@ Result<verdict::ScenarioResult> run_cells(Context& context) {
             result.proofs.push_back(std::move(*cell.timeline));
         }
     }
+    close_wires(context, result);
     return result;
 }
 

@@ -11,6 +11,11 @@ Result<NatPathHosts> NatPathHosts::open(Context& context) {
     if (const lab::RoleFacts facts = hosts.lab->facts(); !facts.empty()) {
         context.measured.know(role_facts(facts, "What the NAT path is made of"));
     }
+    if (auto cables = hosts.lab->cables(); !cables.empty()) {
+        hosts.wires = TRY(HostWires::start(context, std::move(cables)));
+        TRY(hosts.wires->by_packet_sockets() ? hosts.lab->cut_long_frames() : Status());
+    }
+    context.wires = hosts.wires.get();
     hosts.cure = context.options.cure;
     hosts.client = hosts.lab->hosts().shared_agent(lab::HostRole::kClient);
     hosts.dut = hosts.lab->hosts().shared_agent(lab::HostRole::kDut);

@@ -6,6 +6,7 @@
 #include "harness/agent/client.h"
 #include "harness/lab/nat_path.h"
 #include "harness/lab/path_settings.h"
+#include "harness/scenario/host_wires.h"
 #include "harness/scenario/scenario.h"
 
 namespace pathproof::scenario {
@@ -25,6 +26,7 @@ struct NatPathHosts {
     const lab::NatPathNames& names() const { return lab->names(); }
 
     std::unique_ptr<lab::NatPath> lab;
+    std::unique_ptr<HostWires> wires;  // null: the kernel joins the hosts
     std::shared_ptr<agent::Client> client, dut, server;
     lab::Settings cure = {};
 };

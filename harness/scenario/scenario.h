@@ -105,6 +105,7 @@ class Progress {
 };
 
 struct Scenario;
+class HostWires;
 
 struct Context {
     lab::Lab& lab;
@@ -116,7 +117,13 @@ struct Context {
     // Of the scenarios that this run had before: the verdict by the id.
     std::map<std::string, verdict::ScenarioVerdict> earlier = {};
     const Scenario* scenario = nullptr;  // that runs: run_scenario() says it
+    // Cables that the tester carries for the bench that is open; null: there are none (host_wires.h).
+    HostWires* wires = nullptr;
 };
+
+// Ends the carrying of a bench's cables. What the tester did not carry, or came with a wrong checksum, makes the result
+// INCONCLUSIVE.
+void close_wires(Context& context, verdict::ScenarioResult& result);
 
 struct Scenario {
     const char* id;

@@ -118,6 +118,10 @@ const Wrong kWrong[] = {
      "x.toml:15:14: ", "goes with 'ssh'"},
     {"port = \"client0\"", "port = \"client1\"", "x.toml:19:8: ", "there are: client0, server0"},
     {"name = \"ens1f0\"", "name = \"a/b\"", "x.toml:18:8: ", "network device"},
+    {"[[dut.device]]", "in_place = true\n\n[[dut.device]]",
+     "x.toml:17:12: ", "'dedicated = true' beside it"},
+    {"[[dut.device]]", "dedicated = \"yes\"\n\n[[dut.device]]",
+     "x.toml:17:13: ", "'dedicated' is true or false, without quotes"},
     {"[[dut.device]]", "[[dut.devices]]", "x.toml:17:", "unknown key 'devices'"},
     {"[dut]", "[device]", "x.toml:13:", "unknown key 'device'"},
 };

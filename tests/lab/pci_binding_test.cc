@@ -4,6 +4,7 @@
 #include <boost/test/unit_test.hpp>
 #include <filesystem>
 
+#include "harness/lab/interface_settings.h"
 #include "harness/lab/kernel_module.h"
 #include "harness/lab/netns_identity.h"
 #include "harness/lab/recovery.h"
@@ -205,20 +206,29 @@ BOOST_AUTO_TEST_CASE(an_interface_is_described_by_the_commands_that_make_it_so) 
         {"family":"inet6","local":"2001:db8::1","prefixlen":64,"scope":"global","valid_life_time":4294967295},
         {"family":"inet6","local":"fe80::1","prefixlen":64,"scope":"link","valid_life_time":4294967295}]}])";
     const std::string routes = R"([{"dst":"198.18.0.0/24","protocol":"kernel","scope":"link"},
-        {"dst":"203.0.113.0/24","gateway":"198.18.0.2","metric":50}])";
-    const Lines lines = settings_in(addresses, routes, "");
-    const Lines expected = {"link set dev eth1 mtu 9000",
-                            "link set dev eth1 address 02:00:00:00:00:07",
-                            "link set dev eth1 promisc on",
-                            "link set dev eth1 up",
-                            "address add 198.18.0.1/24 broadcast 198.18.0.255 dev eth1",
-                            "address add 2001:db8::1/64 nodad dev eth1",
-                            "route add 203.0.113.0/24 via 198.18.0.2 dev eth1 metric 50"};
+        {"dst":"203.0.113.0/24","gateway":"198.18.0.2","protocol":"static","metric":50,
+         "flags":["onlink"],"metrics":[{"mtu":1400}]},
+        {"dst":"198.18.7.0/24","scope":"link","prefsrc":"198.18.0.1","table":"100","flags":[]}])";
+    const std::string neighbours =
+        R"([{"dst":"198.18.0.9","lladdr":"02:00:00:00:00:09","state":["PERMANENT"]}])";
+    const Lines lines = settings_in(
+        {.addresses = addresses, .neighbours = neighbours, .routes = routes, .routes6 = ""});
+    const Lines expected = {
+        "link set dev eth1 mtu 9000",
+        "link set dev eth1 address 02:00:00:00:00:07",
+        "link set dev eth1 promisc on",
+        "link set dev eth1 up",
+        "address add 198.18.0.1/24 broadcast 198.18.0.255 dev eth1",
+        "address add 2001:db8::1/64 nodad dev eth1",
+        "neigh replace 198.18.0.9 lladdr 02:00:00:00:00:09 nud permanent dev eth1",
+        "route add 198.18.7.0/24 dev eth1 scope link src 198.18.0.1 table 100",
+        "route add 203.0.113.0/24 via 198.18.0.2 dev eth1 metric 50 proto static "
+        "onlink mtu 1400"};
     BOOST_TEST(lines == expected, boost::test_tools::per_element());
-    BOOST_TEST((settings_in(R"([{"ifname":"eth1","flags":["NOARP"]}])", "", "") ==
+    BOOST_TEST((settings_in({.addresses = R"([{"ifname":"eth1","flags":["NOARP"]}])"}) ==
                 Lines{"link set dev eth1 arp off", "link set dev eth1 down"}));
     for (const char* rubbish : {"", "[]", "{}", "[7]", "no json"}) {
-        BOOST_TEST(settings_in(rubbish, rubbish, rubbish).empty(), rubbish);
+        BOOST_TEST(settings_in({rubbish, rubbish, rubbish, rubbish}).empty(), rubbish);
     }
 }
 

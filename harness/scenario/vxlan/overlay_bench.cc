@@ -7,6 +7,8 @@
 #include "dataplane/port/device_name.h"
 #include "harness/agent/device_info.h"
 #include "harness/agent/name_servers.h"
+#include "harness/agent/path_events.h"
+#include "harness/ports/open.h"
 #include "harness/process/at_once.h"
 #include "harness/scenario/device_facts.h"
 #include "harness/scenario/measures.h"
@@ -49,34 +51,45 @@ void take_wire(const softnic::WireReport& wire, OverlayFacts& facts) {
     }
 }
 
+// Requests the feature, or all of the group "tx", with a note in the host's journal: the device may be somebody's.
+Status keep(agent::Client& host, const std::string& device, const std::string& feature, bool on) {
+    std::vector<std::pair<std::string, bool>> wanted;
+    for (const agent::Feature& each : TRY(host.features(device))) {
+        const bool is_meant =
+            feature == "tx" ? each.name.starts_with("tx-checksum-") : each.name == feature;
+        if (is_meant && each.available && !each.never_changed) {
+            wanted.emplace_back(each.name, on);
+        }
+    }
+    return host.request_features(device, wanted, agent::KeptBy::kItsHost);
+}
+
 }  // namespace
 
 Result<std::unique_ptr<OverlayBench>> OverlayBench::build(Context& context) {
     std::unique_ptr<OverlayBench> bench(new OverlayBench(context));
     bench->lab_ = TRY(context.lab.overlay(context.journal));
     const lab::OverlayNames& names = bench->names();
-    for (auto [agent, netns] : {std::pair{&bench->node_a_, &names.node_a},
-                                {&bench->node_b_, &names.node_b},
-                                {&bench->pod_a_, &names.pod_a},
-                                {&bench->pod_b_, &names.pod_b}}) {
-        *agent = TRY(agent::Client::start_in_netns(*netns));
+    using Place = lab::Overlay::Place;
+    for (auto [agent, place] : {std::pair{&bench->node_a_, Place::kNodeA},
+                                {&bench->node_b_, Place::kNodeB},
+                                {&bench->pod_a_, Place::kPodA},
+                                {&bench->pod_b_, Place::kPodB}}) {
+        *agent = TRY(bench->lab_->agent(place));
     }
-    for (const std::string& netns : {names.node_a, names.node_b, names.pod_a, names.pod_b}) {
-        auto tracer = drops::DropTracer::start({.netns = netns});
-        bench->no_tracer_ = !tracer ? tracer.error().message : (*tracer)->poll().scope_reason;
-        if (!bench->no_tracer_.empty()) {
-            bench->tracers_.clear();
-            break;
-        }
-        bench->tracers_.push_back(std::move(*tracer));
+    std::vector<port::PortRequest> ports{{"u0", port::af_packet_device(names.tester_port_a)},
+                                         {"u1", port::af_packet_device(names.tester_port_b)}};
+    std::vector<port::PortRequest> of_user;
+    if (const std::optional<lab::PortPlan> plan = bench->lab_->port_plan()) {
+        ports[0] = TRY(
+            ports::choose_port(names.tester_port_a, names.tester, plan->queues, &plan->addresses));
+        of_user.push_back(ports[0]);
     }
-    bench->tester_ = TRY(tester::Client::start({
-        .netns = names.tester,
-        .ports = {{"u0", port::af_packet_device(names.tester_port_a)},
-                  {"u1", port::af_packet_device(names.tester_port_b)}},
-        .worker_cpus = {context.options.cpus.back()},
-        .hugepages = context.options.hugepages,
-    }));
+    bench->tester_ = TRY(ports::open_tester({.netns = names.tester,
+                                             .ports = ports,
+                                             .worker_cpus = {context.options.cpus.back()},
+                                             .hugepages = context.options.hugepages},
+                                            of_user, context.journal));
     context.measured.know_dpdk(bench->tester_->dpdk_version());
 
     agent::DnsServerOptions dns;
@@ -90,6 +103,7 @@ Result<std::unique_ptr<OverlayBench>> OverlayBench::build(Context& context) {
 
 Status OverlayBench::set_feature(const std::string& device, const std::string& feature, bool on) {
     for (const auto& node : {&node_a_, &node_b_}) {
+        TRY(keep(**node, device, feature, on));
         TRY((*node)->set_features(device, {{feature, on}}));
     }
     return {};
@@ -129,14 +143,10 @@ Status OverlayBench::set(const OverlayPoint& point) {
 
 Result<OverlayBench::Reading> OverlayBench::read() {
     Reading reading;
-    const std::array<agent::Client*, 4> hosts{node_a_.get(), node_b_.get(), pod_a_.get(),
-                                              pod_b_.get()};
+    const std::array<agent::Client*, 4> hosts = this->hosts();
     constexpr std::array<std::size_t, 4> kEach{0, 1, 2, 3};
     TRY(process::at_once(kEach, [&](std::size_t host) -> Status {
         reading.counters[host] = TRY(hosts[host]->counters());
-        if (!tracers_.empty()) {
-            reading.drops[host] = tracers_[host]->poll().counts;
-        }
         if (host < reading.conntrack.size()) {
             reading.conntrack[host] = TRY(hosts[host]->conntrack_stats());
         }
@@ -169,11 +179,29 @@ Status OverlayBench::take_flows(OverlayObservation& seen) {
     return {};
 }
 
+// Of all hosts, or of none where one cannot tell.
+Status OverlayBench::take_drops(OverlayFacts& facts) {
+    for (agent::Client* host : hosts()) {
+        const auto seen = TRY(host->stop_path_watch());
+        if (facts.drops_unknown.empty()) {
+            facts.drops_unknown = !seen.untraced.empty() ? seen.untraced : seen.drops.scope_reason;
+        }
+        for (const drops::DropCount& count : drops::by_reason(seen.drops.counts)) {
+            facts.drops[count.reason] += count.packets;
+        }
+    }
+    if (!facts.drops_unknown.empty()) {
+        facts.drops.clear();
+    }
+    return {};
+}
+
 Result<OverlayObservation> OverlayBench::observe(const OverlayPoint& point, const std::string& id) {
     for (agent::Client* node : {node_a_.get(), node_b_.get()}) {
         TRY(node->start_events(
             {.protocol = IPPROTO_UDP, .original_destination_port = names().vxlan_port}));
     }
+    TRY(process::at_once(hosts(), [](agent::Client* host) { return host->start_path_watch(); }));
     const auto before = TRY(read());
     softnic::WirePlan plan;
     plan.mode = point.wire;
@@ -238,13 +266,7 @@ Result<OverlayObservation> OverlayBench::observe(const OverlayPoint& point, cons
         // insert_failed as well.
         facts.table_full += rose("drop") - std::min(rose("drop"), rose("insert_failed"));
     }
-    facts.drops_unknown = no_tracer_;
-    for (std::size_t host = 0; host < before.drops.size(); ++host) {
-        for (const drops::DropCount& count :
-             drops::by_reason(drops::growth(before.drops[host], after.drops[host]))) {
-            facts.drops[count.reason] += count.packets;
-        }
-    }
+    TRY(take_drops(facts));
     for (agent::Client* node : {node_a_.get(), node_b_.get()}) {
         const auto device = TRY(node->device(names().underlay));
         facts.underlay_mtu =

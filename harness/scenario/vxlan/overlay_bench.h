@@ -46,17 +46,18 @@ class OverlayBench {
     struct Reading {
         std::array<agent::CounterSet, 4> counters;                  // node A, node B, pod A, pod B
         std::array<std::vector<netfilter::CpuStats>, 2> conntrack;  // of the nodes
-        std::array<std::vector<drops::DropCount>, 4> drops;
     };
     Result<Reading> read();
+    std::array<agent::Client*, 4> hosts() const {
+        return {node_a_.get(), node_b_.get(), pod_a_.get(), pod_b_.get()};
+    }
+    Status take_drops(OverlayFacts& facts);
     Status take_flows(OverlayObservation& seen);
 
     Context& context_;
     std::unique_ptr<lab::Overlay> lab_;
-    std::unique_ptr<agent::Client> node_a_, node_b_, pod_a_, pod_b_;
+    std::shared_ptr<agent::Client> node_a_, node_b_, pod_a_, pod_b_;
     std::unique_ptr<tester::Client> tester_;
-    std::vector<std::unique_ptr<drops::DropTracer>> tracers_;  // one a host, or none
-    std::string no_tracer_;                                    // why there is none
 };
 
 }  // namespace pathproof::scenario

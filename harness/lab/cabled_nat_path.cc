@@ -1,0 +1,243 @@
+#include "harness/lab/cabled_nat_path.h"
+
+#include <algorithm>
+#include <array>
+#include <optional>
+
+#include "harness/lab/front_rules.h"
+#include "harness/lab/kube_proxy.h"
+#include "harness/lab/link_changes.h"
+#include "harness/lab/plan.h"
+#include "harness/lab/topology.h"
+
+namespace pathproof::lab {
+namespace {
+
+using agent::HostChange;
+using frame::Family;
+
+struct Side {
+    const TesterPort* port = nullptr;
+    const DutDevice* device = nullptr;
+};
+
+// The cables of the client and of the server: those whose ports play clients and servers elsewhere, or else in the
+// order of the file.
+std::optional<std::array<Side, 2>> sides_of(const LabFile& file) {
+    const std::vector<DutDevice>& devices = file.dut.devices;
+    const auto port_of = [&](const DutDevice& device) {
+        return &*std::ranges::find(file.ports, device.port, &TesterPort::name);
+    };
+    const auto plays_clients = [&](const DutDevice& device) {
+        return port_of(device)->clients.has_value();
+    };
+    const auto plays_servers = [&](const DutDevice& device) {
+        return !port_of(device)->servers.empty();
+    };
+    if (devices.size() < 2) {
+        return std::nullopt;
+    }
+    auto server = std::ranges::find_if(devices, plays_servers);
+    auto client = std::ranges::find_if(devices, plays_clients);
+    if (client == devices.end()) {
+        client = server == devices.begin() ? devices.begin() + 1 : devices.begin();
+    }
+    if (server == devices.end()) {
+        server = client == devices.begin() ? devices.begin() + 1 : devices.begin();
+    }
+    return std::array<Side, 2>{Side{port_of(*client), &*client}, Side{port_of(*server), &*server}};
+}
+
+// Features by which a device hands on frames that are longer than its MTU.
+const std::vector<std::string> kLongFrames{"segmentation"};
+
+std::string with_length(const frame::IpAddress& address) {
+    return fmt::format("{}/{}", to_string(address), address.family == Family::kIpv4 ? 24 : 64);
+}
+
+class CabledNatPath final : public NatPath {
+  public:
+    CabledNatPath(Journal& journal, const LabFile& file, const DutAgents& agents, RoleFacts facts)
+        : NatPath(journal),
+          file_(file),
+          agents_(agents),
+          sides_(*sides_of(file)),
+          facts_(std::move(facts)),
+          run_(journal.run_id()) {}
+    ~CabledNatPath() override { hosts_.end(); }
+
+    Status build();
+    RoleFacts facts() const override;
+    std::vector<HostCable> cables() const override;
+    Status cut_long_frames() override;
+    Status add_neighbour() override;
+    Status add_ipv6() override;
+    Result<std::string> counted_rules(Family family) const override {
+        auto rules = TRY(NatPath::counted_rules(family));
+        return agents_.tables == Tables::kOthers ? without_front(rules) : std::move(rules);
+    }
+
+  private:
+    std::string to_host(const char* host) const { return fmt::format("pp-{}-{}", run_, host); }
+    Status keep_dut(const char* id, std::vector<HostChange> changes) {
+        return hosts_.keep(
+            {{.id = id, .host = HostRole::kDut, .changes = std::move(changes), .command = ""}});
+    }
+    Status keep_server_side(const NatPathNames& names, const char* id);
+
+    const LabFile& file_;
+    const DutAgents agents_;
+    const std::array<Side, 2> sides_;  // the client's and the server's
+    const RoleFacts facts_;
+    const std::string run_;
+};
+
+Status CabledNatPath::build() {
+    for (NatPathNames* names : {&names_, &names6_}) {
+        names->dut = agents_.netns;
+        names->dut_client_device = sides_[0].device->name;
+        names->dut_server_device = sides_[1].device->name;
+    }
+    TRY(namespaces_->add({names_.client, names_.server}));
+    TRY(join_host(file_.tester_netns, to_host("client"), names_.client, names_.client_device));
+    TRY(join_host(file_.tester_netns, to_host("server"), names_.server, names_.server_device));
+    for (const Script& script : nat_path_scripts(names_)) {
+        TRY(script.netns != names_.dut ? run_ip(script.netns, script.commands) : Status());
+    }
+    TRY(begin_hosts(*agents_.dut, agents_.tables));
+    std::vector<HostChange> client_side{
+        address_change(names_.dut_client_device, with_length(names_.dut_client_address))};
+    TRY(keep_dut("dut-client-side", std::move(client_side)));
+    TRY(keep_server_side(names_, "dut-server-side"));
+    TRY(keep_dut("dut-forwards", {sysctl_change("net.ipv4.ip_forward", "1")}));
+    return begin_settings();
+}
+
+// Not with the settings: the journal sets features back together, for some need others.
+Status CabledNatPath::cut_long_frames() {
+    agent::Client& dut = hosts_.agent(HostRole::kDut);
+    for (const std::string& device : {names_.dut_client_device, names_.dut_server_device}) {
+        TRY(dut.apply(TRY(off_for_virtual(dut, device, kLongFrames))));
+    }
+    return {};
+}
+
+// What no rule translates is forwarded all the same.
+Status CabledNatPath::keep_server_side(const NatPathNames& names, const char* id) {
+    const std::string& device = names.dut_server_device;
+    return keep_dut(id,
+                    {address_change(device, with_length(names.dut_server_address)),
+                     route_change(device, to_string(names.service.address), names.server_address)});
+}
+
+RoleFacts CabledNatPath::facts() const {
+    RoleFacts facts = facts_;
+    for (const auto& [host, side] : {std::pair{"client", sides_[0]}, {"server", sides_[1]}}) {
+        facts.emplace_back(host,
+                           fmt::format("a network namespace of the tester's machine, behind the "
+                                       "tester's port {} ({}); {} of the DUT is at the other end "
+                                       "of its cable",
+                                       side.port->name, side.port->device, side.device->name));
+    }
+    return facts;
+}
+
+std::vector<HostCable> CabledNatPath::cables() const {
+    std::vector<HostCable> cables;
+    for (const auto& [host, side] : {std::pair{"client", sides_[0]}, {"server", sides_[1]}}) {
+        cables.push_back({.host = host,
+                          .tester_netns = file_.tester_netns,
+                          .port = side.port->device,
+                          .is_kernel_device = side.port->kind == TesterPort::Kind::kKernel,
+                          .plan = {side.port->addresses, side.port->queues},
+                          .to_host = to_host(host)});
+    }
+    return cables;
+}
+
+Status CabledNatPath::add_neighbour() {
+    const std::string& port = names_.dut_client_device;
+    const std::string& bridge = names_.bridge;
+    const std::string& own = names_.dut_neighbour_device;
+    TRY(agents_.host->agent()->apply(
+        {{.kind = HostChange::Kind::kNetns, .name = names_.neighbour, .value = "there"}}));
+    TRY(keep_dut(
+        "dut-client-side",
+        {ip_change(
+             port,
+             fmt::format("link add name {} type bridge forward_delay 0 mcast_snooping 0", bridge),
+             "link delete dev " + bridge),
+         // Of the bridge: what is undone of it once it is gone is done.
+         ip_change(bridge, fmt::format("link set dev {} master {}", port, bridge),
+                   fmt::format("link set dev {} nomaster", port)),
+         ip_change(port,
+                   fmt::format("link add name {} type veth peer name {} netns {}", own,
+                               names_.neighbour_device, names_.neighbour),
+                   "link delete dev " + own),
+         ip_change(bridge, fmt::format("link set dev {} master {} up", own, bridge),
+                   fmt::format("link set dev {} nomaster", own)),
+         address_change(bridge, with_length(names_.dut_client_address)),
+         ip_change(bridge, fmt::format("link set dev {} up", bridge),
+                   fmt::format("link set dev {} down", bridge))}));
+    hosts_.add({HostRole::kNeighbour}, TRY(agents_.host->agent()->start_beside(names_.neighbour)));
+    const std::string& device = names_.neighbour_device;
+    TRY(hosts_.keep({{.id = "neighbour-links",
+                      .host = HostRole::kNeighbour,
+                      .changes = {address_change(device, with_length(names_.neighbour_address)),
+                                  ip_change(device, fmt::format("link set dev {} up", device),
+                                            fmt::format("link set dev {} down", device)),
+                                  route_change(device, "default", names_.dut_client_address)},
+                      .command = ""}}));
+    return keep_bridge();
+}
+
+Status CabledNatPath::add_ipv6() {
+    const auto is_off = hosts_.agent(HostRole::kDut).read_sysctl("net.ipv6.conf.all.disable_ipv6");
+    if (!is_off) {
+        return fail(ErrorCode::kKernelLacks, "IPv6 is not there ({})", is_off.error().message);
+    }
+    TRY(ipv6_on(names_.client, {names_.client_device}));
+    TRY(ipv6_on(names_.server, {names_.server_device}));
+    for (const Script& script : nat_path_scripts(names6_)) {
+        TRY(script.netns != names_.dut ? run_ip(script.netns, script.commands) : Status());
+    }
+    std::vector<HostChange> on{sysctl_change("net.ipv6.conf.all.forwarding", "1")};
+    for (const std::string& device : {names_.dut_client_device, names_.dut_server_device}) {
+        on.push_back(sysctl_change(fmt::format("net.ipv6.conf.{}.disable_ipv6", device), "0"));
+        // A router asks for its neighbours from a link-local address.
+        on.push_back(sysctl_change(fmt::format("net.ipv6.conf.{}.addr_gen_mode", device), "0"));
+    }
+    TRY(keep_dut("dut-ipv6", std::move(on)));
+    TRY(keep_dut("dut-client-side6", {address_change(names_.dut_client_device,
+                                                     with_length(names6_.dut_client_address))}));
+    TRY(keep_server_side(names6_, "dut-server-side6"));
+    return begin_ipv6();
+}
+
+}  // namespace
+
+std::string missing_for_nat_path(const LabFile& file) {
+    return sides_of(file) ? ""
+                          : fmt::format(
+                                "it takes two cables of the DUT, one to the client and one to "
+                                "the server, and the file has {}",
+                                file.dut.devices.size());
+}
+
+Result<std::unique_ptr<NatPath>> cabled_nat_path(Journal& journal, const LabFile& file,
+                                                 const DutAgents& agents, RoleFacts facts) {
+    auto path = std::make_unique<CabledNatPath>(journal, file, agents, std::move(facts));
+    TRY(doing(path->build(), "build the NAT path"));
+    return path;
+}
+
+Status join_host(const std::string& tester_netns, const std::string& to_host,
+                 const std::string& host_netns, const std::string& device) {
+    TRY(run_ip(tester_netns, fmt::format("link add name {} type veth peer name {} netns {}\n"
+                                         "link set {} addrgenmode none\n"
+                                         "link set {} arp off up\n",
+                                         to_host, device, host_netns, to_host, to_host)));
+    return take_off_super_frames(host_netns, device);
+}
+
+}  // namespace pathproof::lab

@@ -1,0 +1,39 @@
+// Changes of links, addresses, neighbours and routes with the commands that undo them, and of sysctls that a kernel may
+// not have: what a lab has a DUT's agent change (agent/host_change.h).
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "dataplane/base/result.h"
+#include "dataplane/frame/address.h"
+#include "harness/agent/client.h"
+#include "harness/agent/host_change.h"
+
+namespace pathproof::lab {
+
+// A command of ip(8) and the one that undoes it. Both name the device by "dev".
+agent::HostChange ip_change(
+    const std::string& device, std::string command, std::string undo,
+    agent::HostChange::Allowed allowed = agent::HostChange::Allowed::kNothing);
+// `prefix`: "198.18.0.1/24". One that the device has already stays.
+agent::HostChange address_change(const std::string& device, const std::string& prefix);
+// A permanent one.
+agent::HostChange neighbour_change(const std::string& device, const frame::IpAddress& who,
+                                   const frame::MacAddress& mac);
+// `options`: "onlink".
+agent::HostChange route_change(const std::string& device, const std::string& network,
+                               const frame::IpAddress& by, const std::string& options = "");
+agent::HostChange sysctl_change(std::string name, std::string value);
+
+// The commands of a plan (plan.h) as changes, each with the one that undoes it; `device` is there before them. Knows
+// "link add", "link set", "address add", "neigh replace" and "route add" or "replace".
+std::vector<agent::HostChange> as_changes(const std::string& commands, const std::string& device);
+
+// Those that switch off what a virtual device would leave to its receiver: a DPDK port, or a wire behind it, takes
+// frames as they are. None for hardware, which does it. `features`: the parts of their names.
+Result<std::vector<agent::HostChange>> off_for_virtual(agent::Client& host,
+                                                       const std::string& device,
+                                                       const std::vector<std::string>& features);
+
+}  // namespace pathproof::lab
