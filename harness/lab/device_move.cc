@@ -32,6 +32,7 @@ constexpr auto kWhateverHappens = process::Starts::kWhileStopping;
 constexpr const char* kInPlace = "'in_place = true' in the lab file leaves the device where it is";
 
 struct Found {
+    std::string into;                            // the namespace that it goes to, by its identity
     std::vector<std::string> settings;           // commands of ip(8)
     std::map<std::string, std::string> sysctls;  // by their files
     std::map<std::string, bool> features;        // requested
@@ -85,7 +86,8 @@ Found found_of(const std::string& device) {
 Result<Found> parse_found(const Note& note) {
     const json was = process::parse_foreign(note.value);
     try {
-        return Found{.settings = was.at("settings").get<std::vector<std::string>>(),
+        return Found{.into = was.at("into").get<std::string>(),
+                     .settings = was.at("settings").get<std::vector<std::string>>(),
                      .sysctls = was.at("sysctls").get<std::map<std::string, std::string>>(),
                      .features = was.at("features").get<std::map<std::string, bool>>(),
                      .steering = was.at("steering").get<std::string>()};
@@ -104,6 +106,19 @@ Result<json> link_of(const std::string& device) {
     return links[0];
 }
 
+// A VLAN, macvlan or tunnel device that has this one below it; empty: there is none. The peer of a veth pair is none.
+Result<std::string> sits_on(const std::string& device) {
+    const json links = process::parse_foreign(
+        TRY(process::run_checked({"ip", "-json", "-details", "link", "show"})));
+    for (const json& link : links.is_array() ? links : json::array()) {
+        const std::string kind = process::text_in(process::part(link, "linkinfo"), "info_kind");
+        if (process::text_in(link, "link") == device && kind != "veth") {
+            return process::text_in(link, "ifname");
+        }
+    }
+    return std::string();
+}
+
 // One that the kernel gives a device by itself.
 bool is_default_queue(const std::string& kind) {
     const std::string usual =
@@ -120,17 +135,22 @@ Status ip_at(const std::string& netns, const std::string& words) {
                : fail(ErrorCode::kFailed, "ip -n {} {}: {}", netns, words, ran.err);
 }
 
-// From the named namespace to that of the calling thread, if it is there.
-Status fetch(const std::string& device, const std::string& netns) {
-    if (if_nametoindex(device.c_str()) != 0 || !process::netns_exists(netns)) {
+// From that namespace to the one of the calling thread, if it is there.
+Status fetch(const std::string& device, const std::string& from, const std::string& name) {
+    if (if_nametoindex(device.c_str()) != 0) {
         return {};
     }
-    const auto shown = TRY(process::run_program({"ip", "-n", netns, "link", "show", "dev", device},
-                                                {.starts = kWhateverHappens}));
-    if (shown.exit_status != 0) {
-        return {};  // it is gone
-    }
-    return ip_at(netns, fmt::format("link set dev {} netns {}", device, gettid()));
+    const pid_t here = gettid();
+    const NetnsIdentity netns = TRY(parse_netns(from));
+    const bool found = TRY(run_in(netns, [&]() -> Status {
+        return if_nametoindex(device.c_str()) == 0
+                   ? Status()  // it is gone
+                   : run_ip_here(fmt::format("link set dev {} netns {}", device, here));
+    }));
+    return found || !process::netns_exists(name)
+               ? Status()
+               : fail(ErrorCode::kFailed, "the network namespace {} that it is in was not found",
+                      name);
 }
 
 Result<std::size_t> give_sysctls(const std::map<std::string, std::string>& values,
@@ -212,6 +232,10 @@ Status check_movable(const std::string& device) {
         return fail(ErrorCode::kBadInput, "{} is a port of {}, which it would leave: {}", device,
                     master, kInPlace);
     }
+    if (const std::string upper = TRY(sits_on(device)); !upper.empty()) {
+        return fail(ErrorCode::kBadInput, "{} sits on {}, which would leave it: {}", upper, device,
+                    kInPlace);
+    }
     if (const std::string queue = process::text_in(link, "qdisc"); !is_default_queue(queue)) {
         return fail(
             ErrorCode::kBadInput,
@@ -232,10 +256,16 @@ Status check_movable(const std::string& device) {
 
 Result<UndoAction> note_before_move(const std::string& device, const std::string& netns) {
     const NetnsIdentity here = TRY(current_netns());
+    NetnsIdentity into;
+    TRY(process::in_netns(netns, [&]() -> Status {
+        into = TRY(current_netns());
+        return {};
+    }));
     const Found found = found_of(device);
     return UndoAction{.kind = UndoAction::Kind::kMove,
                       .name = device,
-                      .value = process::to_text(json{{"settings", found.settings},
+                      .value = process::to_text(json{{"into", to_string(into)},
+                                                     {"settings", found.settings},
                                                      {"sysctls", found.sysctls},
                                                      {"features", found.features},
                                                      {"steering", found.steering}}),
@@ -253,7 +283,7 @@ Status undo_move(const Note& note, UndoReport& report) {
     const std::string& device = note.name;
     const Found found = TRY(parse_found(note));
     const bool was_away = if_nametoindex(device.c_str()) == 0;
-    TRY(fetch(device, note.set));
+    TRY(fetch(device, found.into, note.set));
     if (if_nametoindex(device.c_str()) == 0) {
         return {};  // it was taken out
     }

@@ -37,18 +37,32 @@ std::uint64_t cookie_of_thread() {
     return told ? cookie : 0;
 }
 
-// Files that stand for namespaces, the thread's own first.
-std::vector<std::string> namespace_files() {
-    std::vector<std::string> files{kOwnNamespace};
+void add_names(const std::string& root, std::vector<std::string>& files) {
     std::error_code ignored;
-    for (const auto& entry : fs::directory_iterator("/run/netns", ignored)) {
+    for (const auto& entry : fs::directory_iterator(root + "/run/netns", ignored)) {
         files.push_back(entry.path().string());
     }
+}
+
+// Files that stand for namespaces, the thread's own first; last those whose names only other processes see, as what is
+// started by `ip netns exec` does.
+std::vector<std::string> namespace_files() {
+    std::vector<std::string> files{kOwnNamespace};
+    add_names("", files);
+    std::vector<std::string> roots;
+    std::set<std::uint64_t> mounts{inode_of("/proc/self/ns/mnt")};
+    std::error_code ignored;
     for (const auto& entry : fs::directory_iterator("/proc", ignored)) {
         const std::string name = entry.path().filename().string();
         if (name.find_first_not_of("0123456789") == std::string::npos) {
             files.push_back(entry.path().string() + "/ns/net");
+            if (mounts.insert(inode_of(entry.path().string() + "/ns/mnt")).second) {
+                roots.push_back(entry.path().string() + "/root");
+            }
         }
+    }
+    for (const std::string& root : roots) {
+        add_names(root, files);
     }
     return files;
 }

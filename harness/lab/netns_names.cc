@@ -1,9 +1,11 @@
 #include "harness/lab/netns_names.h"
 
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <sched.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
+#include <sys/statfs.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -12,9 +14,11 @@
 #include <csignal>
 #include <cstring>
 #include <filesystem>
+#include <functional>
 #include <thread>
 #include <vector>
 
+#include "dataplane/base/file.h"
 #include "dataplane/base/new_file.h"
 #include "dataplane/base/number.h"
 #include "harness/lab/undo.h"
@@ -104,6 +108,36 @@ bool unmount_while_empty() {
     return false;
 }
 
+Failure not_made(const std::string& name) {
+    return fail(errno == EPERM ? ErrorCode::kNotPermitted : ErrorCode::kFailed,
+                "make network namespace {}: {}", name, std::strerror(errno));
+}
+
+// Runs `work` in the mounts of process 1, where the caller's are others: under `ip netns exec`, say. A name that is made
+// there is seen by all, and is there when the caller is gone; here it would be nobody else's.
+void in_first_mounts(const std::function<void()>& work) {
+    constexpr const char* kFirst = "/proc/1/ns/mnt";
+    struct stat first {
+    }, own{};
+    if (stat(kFirst, &first) != 0 || stat("/proc/self/ns/mnt", &own) != 0 ||
+        first.st_ino == own.st_ino) {
+        return;
+    }
+    std::thread([&] {
+        const Fd mounts(open(kFirst, O_RDONLY | O_CLOEXEC));
+        // The file system's view is shared by all threads until one leaves it.
+        if (mounts && unshare(CLONE_FS) == 0 && setns(mounts.get(), CLONE_NEWNS) == 0) {
+            work();
+        }
+    }).join();
+}
+
+// Whether a network namespace is mounted on that path.
+bool is_netns(const std::string& path) {
+    struct statfs about {};
+    return statfs(path.c_str(), &about) == 0 && about.f_type == NSFS_MAGIC;
+}
+
 }  // namespace
 
 Status create_netns(const std::string& name) {
@@ -113,10 +147,18 @@ Status create_netns(const std::string& name) {
     Status outcome;
     // A thread of its own goes into the new namespace; the caller stays where it is.
     std::thread maker([&] {
-        if (unshare(CLONE_NEWNET) != 0 ||
-            mount("/proc/thread-self/ns/net", path.c_str(), "none", MS_BIND, nullptr) != 0) {
-            outcome = fail(errno == EPERM ? ErrorCode::kNotPermitted : ErrorCode::kFailed,
-                           "make network namespace {}: {}", name, std::strerror(errno));
+        if (unshare(CLONE_NEWNET) != 0) {
+            outcome = not_made(name);
+            return;
+        }
+        const std::string inside = fmt::format("/proc/{}/task/{}/ns/net", getpid(), gettid());
+        in_first_mounts([&] {
+            if (is_mount_point(kNetnsFolder)) {
+                mount(inside.c_str(), path.c_str(), "none", MS_BIND, nullptr);
+            }
+        });
+        if (!is_netns(path) && mount(inside.c_str(), path.c_str(), "none", MS_BIND, nullptr) != 0) {
+            outcome = not_made(name);
         }
     });
     maker.join();
@@ -129,7 +171,14 @@ Result<std::optional<std::string>> delete_netns(const std::string& name) {
     if (name.find('/') != std::string::npos || stat(path.c_str(), &netns) != 0) {
         return std::nullopt;
     }
+    in_first_mounts([&] {
+        struct stat there {};
+        if (is_netns(path) && stat(path.c_str(), &there) == 0) {
+            netns = there;
+        }
+    });
     const std::size_t killed = kill_processes_in(netns);
+    in_first_mounts([&] { umount2(path.c_str(), MNT_DETACH); });
     // As ip-netns(8) does. EINVAL: a name without a namespace, left by `ip netns add` cut short or
     // by a reboot.
     if (umount2(path.c_str(), MNT_DETACH) != 0 && errno != EINVAL) {

@@ -109,6 +109,13 @@ std::vector<std::string> namespaces_of(const JournalContent& content) {
     return names;
 }
 
+// Whether a device that was moved into that namespace could not be moved back.
+bool holds_device(const UndoReport& report, const std::string& netns) {
+    return std::ranges::any_of(report.left, [&](const UndoAction& left) {
+        return left.kind == UndoAction::Kind::kMove && left.set == netns;
+    });
+}
+
 // One pass over all things, last one first.
 UndoReport undo_once(const JournalContent& content, const KernelFiles& files) {
     const bool rebooted = content.header.boot_id != current_boot_id(files);
@@ -130,6 +137,11 @@ UndoReport undo_once(const JournalContent& content, const KernelFiles& files) {
             continue;
         }
         notes.pop_back();
+        // A namespace that still has a device of the machine's stays, or the device would go with it.
+        if (note.kind == UndoAction::Kind::kNetns && holds_device(report, note.name)) {
+            report.left.push_back(note);
+            continue;
+        }
         if (rebooted && note.kind != UndoAction::Kind::kNetns) {
             continue;
         }

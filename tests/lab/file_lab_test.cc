@@ -167,6 +167,8 @@ BOOST_AUTO_TEST_CASE(a_device_that_would_lose_something_is_not_moved) {
     };
     refused("ip -n site-dut link add b7 type bridge; ip -n site-dut link set ds master b7",
             "ip -n site-dut link delete b7", "ds is a port of b7, which it would leave");
+    refused("ip -n site-dut link add name vx7 type vxlan id 7 dstport 4789 dev d1",
+            "ip -n site-dut link delete vx7", "vx7 sits on d1, which would leave it");
     refused(
         "tc -n site-dut qdisc add dev d1 clsact; tc -n site-dut filter add dev d1 ingress protocol "
         "ip "
