@@ -48,6 +48,8 @@ std::optional<std::array<Side, 2>> sides_of(const LabFile& file) {
     return std::array<Side, 2>{Side{port_of(*client), &*client}, Side{port_of(*server), &*server}};
 }
 
+constexpr const char* kPodDevice = "pp-pod0";
+
 // Features by which a device hands on frames that are longer than its MTU.
 const std::vector<std::string> kLongFrames{"segmentation"};
 
@@ -57,10 +59,12 @@ std::string with_length(const frame::IpAddress& address) {
 
 class CabledNatPath final : public NatPath {
   public:
-    CabledNatPath(Journal& journal, const LabFile& file, const DutAgents& agents, RoleFacts facts)
+    CabledNatPath(Journal& journal, const LabFile& file, const DutAgents& agents, ClientAt client,
+                  RoleFacts facts)
         : NatPath(journal),
           file_(file),
           agents_(agents),
+          client_(client),
           sides_(*sides_of(file)),
           facts_(std::move(facts)),
           run_(journal.run_id()) {}
@@ -84,9 +88,25 @@ class CabledNatPath final : public NatPath {
             {{.id = id, .host = HostRole::kDut, .changes = std::move(changes), .command = ""}});
     }
     Status keep_server_side(const NatPathNames& names, const char* id);
+    Status build_client();
+    Status build_pod();
+    Status keep_host(HostRole role, const char* id, const std::string& device,
+                     const frame::IpAddress& address);
+    // What a namespace of the tester's machine is given of the plan.
+    Status run_plan(const NatPathNames& names, const std::string& netns);
+    // The hosts behind tester ports.
+    std::vector<std::pair<const char*, Side>> joined() const {
+        std::vector<std::pair<const char*, Side>> hosts{{"server", sides_[1]}};
+        if (!is_on_node()) {
+            hosts.insert(hosts.begin(), {"client", sides_[0]});
+        }
+        return hosts;
+    }
+    bool is_on_node() const { return client_ == ClientAt::kNode; }
 
     const LabFile& file_;
     const DutAgents agents_;
+    const ClientAt client_;
     const std::array<Side, 2> sides_;  // the client's and the server's
     const RoleFacts facts_;
     const std::string run_;
@@ -95,29 +115,70 @@ class CabledNatPath final : public NatPath {
 Status CabledNatPath::build() {
     for (NatPathNames* names : {&names_, &names6_}) {
         names->dut = agents_.netns;
-        names->dut_client_device = sides_[0].device->name;
+        names->dut_client_device = is_on_node() ? kPodDevice : sides_[0].device->name;
         names->dut_server_device = sides_[1].device->name;
+        names->bridge = "pp-br0";
+        names->dut_neighbour_device = "pp-pod1";
     }
-    TRY(namespaces_->add({names_.client, names_.server}));
-    TRY(join_host(file_.tester_netns, to_host("client"), names_.client, names_.client_device));
+    hosts_.add({HostRole::kDut}, *agents_.dut, agents_.tables);
+    TRY(is_on_node() ? build_pod() : build_client());
+    TRY(namespaces_->add({names_.server}));
     TRY(join_host(file_.tester_netns, to_host("server"), names_.server, names_.server_device));
-    for (const Script& script : nat_path_scripts(names_)) {
-        TRY(script.netns != names_.dut ? run_ip(script.netns, script.commands) : Status());
-    }
-    TRY(begin_hosts(*agents_.dut, agents_.tables));
-    std::vector<HostChange> client_side{
-        address_change(names_.dut_client_device, with_length(names_.dut_client_address))};
-    TRY(keep_dut("dut-client-side", std::move(client_side)));
+    TRY(run_plan(names_, names_.server));
+    TRY(hosts_.add({HostRole::kServer, HostRole::kTunnelEnds}, names_.server));
     TRY(keep_server_side(names_, "dut-server-side"));
     TRY(keep_dut("dut-forwards", {sysctl_change("net.ipv4.ip_forward", "1")}));
     return begin_settings();
 }
 
+Status CabledNatPath::build_client() {
+    TRY(namespaces_->add({names_.client}));
+    TRY(join_host(file_.tester_netns, to_host("client"), names_.client, names_.client_device));
+    TRY(run_plan(names_, names_.client));
+    TRY(hosts_.add({HostRole::kClient, HostRole::kTunnelEnds}, names_.client));
+    return keep_dut("dut-client-side", {address_change(names_.dut_client_device,
+                                                       with_length(names_.dut_client_address))});
+}
+
+Status CabledNatPath::build_pod() {
+    TRY(agents_.host->agent()->apply(
+        {{.kind = HostChange::Kind::kNetns, .name = names_.client, .value = "there"}}));
+    TRY(keep_dut("dut-client-side",
+                 {ip_change(names_.dut_server_device,
+                            fmt::format("link add name {} type veth peer name {} netns {}",
+                                        kPodDevice, names_.client_device, names_.client),
+                            fmt::format("link delete dev {}", kPodDevice)),
+                  ip_change(kPodDevice, fmt::format("link set dev {} up", kPodDevice),
+                            fmt::format("link set dev {} down", kPodDevice)),
+                  address_change(kPodDevice, with_length(names_.dut_client_address))}));
+    hosts_.add({HostRole::kClient}, TRY(agents_.host->agent()->start_beside(names_.client)));
+    return keep_host(HostRole::kClient, "pod-links", names_.client_device, names_.client_address);
+}
+
+// An address, and by way of the DUT to all others.
+Status CabledNatPath::keep_host(HostRole role, const char* id, const std::string& device,
+                                const frame::IpAddress& address) {
+    return hosts_.keep({{.id = id,
+                         .host = role,
+                         .changes = {address_change(device, with_length(address)),
+                                     ip_change(device, fmt::format("link set dev {} up", device),
+                                               fmt::format("link set dev {} down", device)),
+                                     route_change(device, "default", names_.dut_client_address)},
+                         .command = ""}});
+}
+
+Status CabledNatPath::run_plan(const NatPathNames& names, const std::string& netns) {
+    for (const Script& script : nat_path_scripts(names)) {
+        TRY(script.netns == netns ? run_ip(netns, script.commands) : Status());
+    }
+    return {};
+}
+
 // Not with the settings: the journal sets features back together, for some need others.
 Status CabledNatPath::cut_long_frames() {
     agent::Client& dut = hosts_.agent(HostRole::kDut);
-    for (const std::string& device : {names_.dut_client_device, names_.dut_server_device}) {
-        TRY(dut.apply(TRY(off_for_virtual(dut, device, kLongFrames))));
+    for (const auto& [host, side] : joined()) {
+        TRY(dut.apply(TRY(off_for_virtual(dut, side.device->name, kLongFrames))));
     }
     return {};
 }
@@ -132,7 +193,11 @@ Status CabledNatPath::keep_server_side(const NatPathNames& names, const char* id
 
 RoleFacts CabledNatPath::facts() const {
     RoleFacts facts = facts_;
-    for (const auto& [host, side] : {std::pair{"client", sides_[0]}, {"server", sides_[1]}}) {
+    if (is_on_node()) {
+        facts.emplace_back("client",
+                           "a network namespace on the DUT's host, as a pod is on its node");
+    }
+    for (const auto& [host, side] : joined()) {
         facts.emplace_back(host,
                            fmt::format("a network namespace of the tester's machine, behind the "
                                        "tester's port {} ({}); {} of the DUT is at the other end "
@@ -144,7 +209,7 @@ RoleFacts CabledNatPath::facts() const {
 
 std::vector<HostCable> CabledNatPath::cables() const {
     std::vector<HostCable> cables;
-    for (const auto& [host, side] : {std::pair{"client", sides_[0]}, {"server", sides_[1]}}) {
+    for (const auto& [host, side] : joined()) {
         cables.push_back({.host = host,
                           .tester_netns = file_.tester_netns,
                           .port = side.port->device,
@@ -180,27 +245,23 @@ Status CabledNatPath::add_neighbour() {
          ip_change(bridge, fmt::format("link set dev {} up", bridge),
                    fmt::format("link set dev {} down", bridge))}));
     hosts_.add({HostRole::kNeighbour}, TRY(agents_.host->agent()->start_beside(names_.neighbour)));
-    const std::string& device = names_.neighbour_device;
-    TRY(hosts_.keep({{.id = "neighbour-links",
-                      .host = HostRole::kNeighbour,
-                      .changes = {address_change(device, with_length(names_.neighbour_address)),
-                                  ip_change(device, fmt::format("link set dev {} up", device),
-                                            fmt::format("link set dev {} down", device)),
-                                  route_change(device, "default", names_.dut_client_address)},
-                      .command = ""}}));
+    TRY(keep_host(HostRole::kNeighbour, "neighbour-links", names_.neighbour_device,
+                  names_.neighbour_address));
     return keep_bridge();
 }
 
 Status CabledNatPath::add_ipv6() {
+    if (is_on_node()) {
+        return fail(ErrorCode::kNotSupported, "the client on the node has IPv4 alone");
+    }
     const auto is_off = hosts_.agent(HostRole::kDut).read_sysctl("net.ipv6.conf.all.disable_ipv6");
     if (!is_off) {
         return fail(ErrorCode::kKernelLacks, "IPv6 is not there ({})", is_off.error().message);
     }
     TRY(ipv6_on(names_.client, {names_.client_device}));
     TRY(ipv6_on(names_.server, {names_.server_device}));
-    for (const Script& script : nat_path_scripts(names6_)) {
-        TRY(script.netns != names_.dut ? run_ip(script.netns, script.commands) : Status());
-    }
+    TRY(run_plan(names6_, names_.client));
+    TRY(run_plan(names6_, names_.server));
     std::vector<HostChange> on{sysctl_change("net.ipv6.conf.all.forwarding", "1")};
     for (const std::string& device : {names_.dut_client_device, names_.dut_server_device}) {
         on.push_back(sysctl_change(fmt::format("net.ipv6.conf.{}.disable_ipv6", device), "0"));
@@ -225,8 +286,9 @@ std::string missing_for_nat_path(const LabFile& file) {
 }
 
 Result<std::unique_ptr<NatPath>> cabled_nat_path(Journal& journal, const LabFile& file,
-                                                 const DutAgents& agents, RoleFacts facts) {
-    auto path = std::make_unique<CabledNatPath>(journal, file, agents, std::move(facts));
+                                                 const DutAgents& agents, ClientAt client,
+                                                 RoleFacts facts) {
+    auto path = std::make_unique<CabledNatPath>(journal, file, agents, client, std::move(facts));
     TRY(doing(path->build(), "build the NAT path"));
     return path;
 }

@@ -18,6 +18,7 @@ struct DutAgents {
     DutAgent* dut = nullptr;   // where the devices of the file are
     std::string netns;         // what that namespace is called; empty: it has no name
     Tables tables = Tables::kOurs;
+    std::shared_ptr<void> parts = nullptr;  // that must outlive what is built with them
 };
 
 // What the file lacks for one; empty: nothing.
@@ -25,7 +26,8 @@ std::string missing_for_nat_path(const LabFile& file);
 
 // The file and the agents must outlive it, and nothing may be missing in the file. `facts`: of the DUT.
 Result<std::unique_ptr<NatPath>> cabled_nat_path(Journal& journal, const LabFile& file,
-                                                 const DutAgents& agents, RoleFacts facts);
+                                                 const DutAgents& agents, ClientAt client,
+                                                 RoleFacts facts);
 
 // The interface of the tester's namespace behind which a host's network namespace lies: a veth pair, whose other end is
 // `device` there. It neither asks nor answers, and hands no frame longer than its MTU to the tester.

@@ -33,7 +33,7 @@ class CniLab final : public Lab {
     Result<std::unique_ptr<NatBox>> nat_box(Journal& journal) override {
         return pod_nat_box(journal, first_with(Role::kNatBox));
     }
-    Result<std::unique_ptr<NatPath>> nat_path(Journal& journal) override {
+    Result<std::unique_ptr<NatPath>> nat_path(Journal& journal, ClientAt /*client*/) override {
         return pod_nat_path(journal, first_with(Role::kNatPath));
     }
     std::vector<std::string> duts() const override { return pod_chains(); }

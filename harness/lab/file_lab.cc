@@ -57,11 +57,11 @@ class FileLab final : public Lab {
     Result<std::unique_ptr<Overlay>> overlay(Journal& journal) override {
         return cabled_overlay(journal, file_, agents(), facts());
     }
-    Result<std::unique_ptr<NatPath>> nat_path(Journal& journal) override {
+    Result<std::unique_ptr<NatPath>> nat_path(Journal& journal, ClientAt client) override {
         if (const std::string missing = lacks(Role::kNatPath); !missing.empty()) {
             return fail(ErrorCode::kNotSupported, "{}: {}", path_, missing);
         }
-        return cabled_nat_path(journal, file_, agents(), facts());
+        return cabled_nat_path(journal, file_, agents(), client, facts());
     }
     std::shared_ptr<agent::Client> dut() const override { return dut_agent().agent(); }
     std::string other_host() const override {

@@ -20,7 +20,7 @@ class VethLab final : public Lab {
     Result<std::unique_ptr<NatBox>> nat_box(Journal& journal) override {
         return NatBox::build(journal);
     }
-    Result<std::unique_ptr<NatPath>> nat_path(Journal& journal) override {
+    Result<std::unique_ptr<NatPath>> nat_path(Journal& journal, ClientAt /*client*/) override {
         return NatPath::build(journal);
     }
 

@@ -79,7 +79,7 @@ class Lab {
     virtual Result<std::unique_ptr<NatBox>> nat_box(Journal& /*journal*/) {
         return fail(ErrorCode::kNotSupported, "{}", lacks(Role::kNatBox));
     }
-    virtual Result<std::unique_ptr<NatPath>> nat_path(Journal& /*journal*/) {
+    virtual Result<std::unique_ptr<NatPath>> nat_path(Journal& /*journal*/, ClientAt /*client*/) {
         return fail(ErrorCode::kNotSupported, "{}", lacks(Role::kNatPath));
     }
     // The agent on a DUT that is somebody's; null: the hosts are the lab's own.

@@ -42,12 +42,6 @@ Status NatPath::begin(Tables tables) {
     return begin_settings();
 }
 
-Status NatPath::begin_hosts(DutAgent& dut, Tables tables) {
-    TRY(hosts_.add({HostRole::kClient, HostRole::kTunnelEnds}, names_.client));
-    hosts_.add({HostRole::kDut}, dut, tables);
-    return hosts_.add({HostRole::kServer, HostRole::kTunnelEnds}, names_.server);
-}
-
 Status NatPath::begin_settings() {
     hosts_.call(place_names(names_));
     // The rules first: they are what loads conntrack, where it is a module.

@@ -57,6 +57,10 @@ struct HostCable {
     std::string to_host;  // the kernel interface in the tester's namespace that leads to the host
 };
 
+// kNode: on the DUT itself, as a pod is on its node. What it sends at one instant on two CPUs the DUT takes in on two;
+// behind a cable that comes by one receive queue.
+enum class ClientAt { kAnywhere, kNode };
+
 class NatPath {
   public:
     // The built-in one. The journal must outlive it.
@@ -95,8 +99,7 @@ class NatPath {
     explicit NatPath(Journal& journal);
     // Once its namespaces are there: starts the agents, and sets what every cell has.
     Status begin(Tables tables = Tables::kOurs);
-    // The two parts of it, where the DUT has an agent already.
-    Status begin_hosts(DutAgent& dut, Tables tables);
+    // The second part of it, where the hosts have their agents already.
     Status begin_settings();
     // Once the neighbour is on the bridge: answers cross it past conntrack.
     Status begin_bridge();

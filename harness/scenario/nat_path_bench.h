@@ -28,8 +28,8 @@ class NatPathBench {
     NatPathBench& operator=(const NatPathBench&) = delete;
     virtual ~NatPathBench() = default;
 
-    Status open() {
-        hosts_ = TRY(NatPathHosts::open(context_));
+    Status open(lab::ClientAt client = lab::ClientAt::kAnywhere) {
+        hosts_ = TRY(NatPathHosts::open(context_, client));
         return {};
     }
 

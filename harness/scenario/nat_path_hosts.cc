@@ -5,9 +5,9 @@
 
 namespace pathproof::scenario {
 
-Result<NatPathHosts> NatPathHosts::open(Context& context) {
+Result<NatPathHosts> NatPathHosts::open(Context& context, lab::ClientAt client) {
     NatPathHosts hosts;
-    hosts.lab = TRY(context.lab.nat_path(context.journal));
+    hosts.lab = TRY(context.lab.nat_path(context.journal, client));
     if (const lab::RoleFacts facts = hosts.lab->facts(); !facts.empty()) {
         context.measured.know(role_facts(facts, "What the NAT path is made of"));
     }

@@ -12,7 +12,8 @@
 namespace pathproof::scenario {
 
 struct NatPathHosts {
-    static Result<NatPathHosts> open(Context& context);
+    static Result<NatPathHosts> open(Context& context,
+                                     lab::ClientAt client = lab::ClientAt::kAnywhere);
 
     // IPv6 on all three. Gives what the kernel lacks for it; empty: nothing.
     Result<std::string> add_ipv6();

@@ -117,7 +117,7 @@ class NodelocalBench : public NatPathBench<NodelocalCell, NodelocalValues> {
                {".entries.json", "conntrack's entries to port 53 (JSON lines)", "none\n"}}) {}
 
     Status open() {
-        TRY(NatPathBench::open());
+        TRY(NatPathBench::open(lab::ClientAt::kNode));
         TRY(add_endpoints(*hosts_.lab));
         const auto address6 = TRY(frame::parse_ip("2001:db8::53"));
         TRY(hosts_.server->start_dns_server({.listen = {frame::IpAddress{}, 53},
