@@ -40,6 +40,22 @@ constexpr std::array kNftTables = {"nf_tables", "nft_compat", "nft_chain_nat"};
 constexpr std::array kLegacyTables = {"ip_tables", "iptable_nat"};
 // What iptables over nftables makes of matches and targets, by its version.
 constexpr std::array kWantedForNat = {"nft_counter", "nft_ct", "nft_nat", "nft_masq"};
+// What settings of the NAT path's scenarios take beyond that, and the programs of them.
+constexpr std::array kWantedForPath = {"xt_conntrack",    "xt_state",
+                                       "xt_CT",           "xt_limit",
+                                       "ipt_REJECT",      "ip6t_REJECT",
+                                       "nf_reject_ipv4",  "nf_reject_ipv6",
+                                       "nft_reject",      "nft_reject_ipv4",
+                                       "nft_reject_ipv6", "nft_numgen",
+                                       "nft_limit",       "iptable_filter",
+                                       "iptable_raw",     "iptable_mangle",
+                                       "ip6_tables",      "ip6table_nat",
+                                       "ip6table_filter", "bridge",
+                                       "br_netfilter",    "veth",
+                                       "dummy",           "ip_vs",
+                                       "ip_vs_rr",        "ipv6"};
+constexpr std::array kWantedPrograms = {"conntrack", "nft", "ipvsadm", "ip6tables-save",
+                                        "ip6tables-restore"};
 constexpr std::array kNatPrograms = {"iptables-restore", "iptables-save", "sh", "cat", "mount",
                                      "umount",           "unshare"};
 // Where iptables finds its matches and targets.
@@ -105,13 +121,16 @@ Status add_extensions(const std::string& loader, CpioWriter& image) {
         std::error_code none;
         for (const auto& entry : std::filesystem::directory_iterator(folder, none)) {
             const std::string name = entry.path().filename();
-            if (name.ends_with(".so") && !name.starts_with("libip6t_")) {
+            if (name.ends_with(".so")) {
                 TRY(add_file(entry.path(), entry.path(), image));
             }
         }
     }
     for (const char* program : kNatPrograms) {
         TRY(add_program(program, loader, image));
+    }
+    for (const char* program : kWantedPrograms) {
+        TRY(find_program(program).empty() ? Status() : add_program(program, loader, image));
     }
     return {};
 }
@@ -248,6 +267,7 @@ Result<Image> make_image(const Kernel& kernel, const ImagePlan& plan) {
         TRY(modules.add_there(kNftTables));
         TRY(modules.add_there(kLegacyTables));
         TRY(modules.add_there(kWantedForNat));
+        TRY(modules.add_there(kWantedForPath));
         TRY(add_extensions(loader, image));
     }
     TRY(modules.add(plan.module, plan.replacement));

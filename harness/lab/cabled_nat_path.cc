@@ -244,7 +244,13 @@ Status CabledNatPath::add_neighbour() {
          address_change(bridge, with_length(names_.dut_client_address)),
          ip_change(bridge, fmt::format("link set dev {} up", bridge),
                    fmt::format("link set dev {} down", bridge))}));
-    hosts_.add({HostRole::kNeighbour}, TRY(agents_.host->agent()->start_beside(names_.neighbour)));
+    auto neighbour = agents_.host->agent()->start_beside(names_.neighbour);
+    if (!neighbour && neighbour.error().code == ErrorCode::kNotSupported) {
+        return fail(ErrorCode::kKernelLacks,
+                    "it takes a neighbour of the client on the DUT itself: {}",
+                    neighbour.error().message);
+    }
+    hosts_.add({HostRole::kNeighbour}, TRY(std::move(neighbour)));
     TRY(keep_host(HostRole::kNeighbour, "neighbour-links", names_.neighbour_device,
                   names_.neighbour_address));
     return keep_bridge();

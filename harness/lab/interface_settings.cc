@@ -127,8 +127,9 @@ std::vector<std::string> settings_in(const InterfaceText& text) {
         }
     }
     // A gateway is reached by a route without one.
-    std::ranges::stable_partition(
-        routes, [](const std::string& route) { return route.find(" via ") == std::string::npos; });
+    std::stable_partition(routes.begin(), routes.end(), [](const std::string& route) {
+        return route.find(" via ") == std::string::npos;
+    });
     lines.insert(lines.end(), routes.begin(), routes.end());
     return lines;
 }

@@ -7,6 +7,7 @@
 
 #include "harness/guest/guest.h"
 #include "harness/lab/cabled_nat_box.h"
+#include "harness/lab/cabled_nat_path.h"
 #include "harness/lab/dut_agent.h"
 #include "harness/lab/lab.h"
 #include "harness/lab/plan.h"
@@ -66,21 +67,18 @@ LabFile nat_box_file(const std::string& netns, const guest::Nic& nic) {
     return file;
 }
 
-// What a NAT box of the guest refers to: made before it, gone after it.
+// What a NAT box or a NAT path of the guest refers to: made before it, gone after it.
 struct GuestOfNatBox {
-    GuestParts parts_;
+    std::unique_ptr<GuestParts> parts_;
     LabFile file_;
     RoleFacts facts_;
 };
 
 class QemuNatBox final : private GuestOfNatBox, public CabledNatBox {
   public:
-    QemuNatBox(std::unique_ptr<Namespaces> namespaces, std::unique_ptr<guest::Guest> guest,
-               LabFile file, RoleFacts facts)
-        : GuestOfNatBox{{std::move(namespaces), std::move(guest)},
-                        std::move(file),
-                        std::move(facts)},
-          CabledNatBox(GuestOfNatBox::file_, GuestOfNatBox::parts_.dut) {}
+    explicit QemuNatBox(GuestOfNatBox made)
+        : GuestOfNatBox(std::move(made)),
+          CabledNatBox(GuestOfNatBox::file_, GuestOfNatBox::parts_->dut) {}
     // The lab's own interfaces, which go with their namespace.
     std::vector<PortPlan> port_plans() const override { return {}; }
     RoleFacts facts() const override { return facts_; }
@@ -97,10 +95,12 @@ class QemuLab final : public Lab {
     std::string lacks(Role role) const override {
         switch (role) {
             case Role::kDevice: return "";
-            case Role::kNatBox: break;
+            case Role::kNatBox:
+            case Role::kNatPath: break;
             default:
-                return "a guest of the lab qemu has the tester at the other end of its cables, and "
-                       "no hosts of the kernel: 'pathproof guest' runs it on that kernel";
+                return "it takes pods on the DUT itself, and a guest of the lab qemu has one "
+                       "agent: 'pathproof "
+                       "guest' runs it on that kernel";
         }
         const auto lacking = guest::lacking_for_nat(kernel_);
         return !lacking ? lacking.error().message
@@ -109,20 +109,22 @@ class QemuLab final : public Lab {
                    : fmt::format("{} ({}) is no NAT box: it has no {}", kernel_.release,
                                  kernel_.origin, fmt::join(*lacking, ", "));
     }
-    // Of the first NIC that was named.
     Result<std::unique_ptr<NatBox>> nat_box(Journal& journal) override {
-        const guest::Nic& nic = nics_.front();
-        auto namespaces = std::make_unique<Namespaces>(journal);
-        const std::string netns = fmt::format("pp-{}-nat-box", journal.run_id());
-        TRY(namespaces->add({netns}));
-        auto guest = TRY(guest::Guest::boot(
-            {kernel_, nic, replacement_, netns, guest::Work::kNatBox, kNatCables, kNatCpus}));
-        for (unsigned cable = 0; cable < kNatCables; ++cable) {
-            TRY(run_ip(netns, fmt::format("link set {} arp off up\n", guest::tap_of(cable))));
+        return std::make_unique<QemuNatBox>(TRY(boot_nat_box(journal)));
+    }
+    // A guest has one agent: it makes no namespaces, and so has no client on the node.
+    Result<std::unique_ptr<NatPath>> nat_path(Journal& journal, ClientAt client) override {
+        if (client == ClientAt::kNode) {
+            return fail(
+                ErrorCode::kKernelLacks,
+                "it takes a client on the node itself, and a guest of the lab qemu has one agent");
         }
-        RoleFacts facts = facts_of(kernel_, nic, *guest);
-        return std::make_unique<QemuNatBox>(std::move(namespaces), std::move(guest),
-                                            nat_box_file(netns, nic), std::move(facts));
+        auto booted = TRY(boot_nat_box(journal));
+        const auto parts = std::make_shared<GuestOfNatBox>(std::move(booted));
+        return cabled_nat_path(
+            journal, parts->file_,
+            {.host = &parts->parts_->dut, .dut = &parts->parts_->dut, .parts = parts}, client,
+            parts->facts_);
     }
     std::vector<std::string> duts() const override {
         std::vector<std::string> names;
@@ -160,6 +162,23 @@ class QemuLab final : public Lab {
     }
 
   private:
+    // With NICs of the first one that was named.
+    Result<GuestOfNatBox> boot_nat_box(Journal& journal) {
+        const guest::Nic& nic = nics_.front();
+        auto namespaces = std::make_unique<Namespaces>(journal);
+        const std::string netns = fmt::format("pp-{}-nat-box", journal.run_id());
+        TRY(namespaces->add({netns}));
+        auto guest = TRY(guest::Guest::boot(
+            {kernel_, nic, replacement_, netns, guest::Work::kNatBox, kNatCables, kNatCpus}));
+        for (unsigned cable = 0; cable < kNatCables; ++cable) {
+            TRY(run_ip(netns, fmt::format("link set {} arp off up\n", guest::tap_of(cable))));
+        }
+        RoleFacts facts = facts_of(kernel_, nic, *guest);
+        return GuestOfNatBox{
+            std::unique_ptr<GuestParts>(new GuestParts{std::move(namespaces), std::move(guest)}),
+            nat_box_file(netns, nic), std::move(facts)};
+    }
+
     std::string name_ = "qemu";
     guest::Kernel kernel_;
     std::vector<guest::Nic> nics_;

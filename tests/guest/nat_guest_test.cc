@@ -123,6 +123,27 @@ BOOST_AUTO_TEST_CASE(two_clients_with_one_port_collide_in_the_guests_kernel) {
     }
 }
 
+// The client and the server are namespaces of this machine, behind ports of the tester on the guest's cables.
+BOOST_AUTO_TEST_CASE(a_flow_outlives_its_endpoint_in_the_guests_kernel_and_the_cure_ends_it) {
+    const Ran ran = run({"repro", "stale-udp", "--lab", "qemu", "--nic", "e1000e"});
+    const json& scenario = ran.report["scenarios"][0];
+    BOOST_TEST_CONTEXT(ran.said) {
+        BOOST_TEST(scenario["verdict"] == "REPRODUCED");
+        BOOST_TEST(scenario["cure_shown"] == true);
+        BOOST_TEST(contains(ran.report["environment"].dump(), "Cables that the tester carried"));
+        const json* ipv6 = cell_of(scenario, "ipv6.other-endpoint");
+        BOOST_REQUIRE(ipv6 != nullptr);
+        BOOST_TEST((*ipv6)["verdict"] == "FAIL");
+    }
+    lab::check_nothing_left();
+}
+
+BOOST_AUTO_TEST_CASE(what_takes_a_second_agent_on_the_dut_is_not_run_in_a_guest_and_says_so) {
+    const Ran ran = run({"repro", "nodelocal", "--lab", "qemu", "--nic", "e1000e"});
+    BOOST_TEST(ran.exit_status == 3);
+    BOOST_TEST(contains(ran.said, "it takes a client on the node itself"), ran.said);
+}
+
 // What vxlan-checksum shows between two nodes, of a vxlan device on an emulated NIC whose offloads are as
 // found.
 BOOST_AUTO_TEST_CASE(the_outer_checksum_of_a_tunnel_on_an_emulated_nic_is_of_before_nat) {

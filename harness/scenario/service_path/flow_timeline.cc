@@ -259,25 +259,29 @@ class Story {
 
 }  // namespace
 
-Result<FlowRecorder::Listener> FlowRecorder::listen(const agent::Client& host,
-                                                    const std::string& device) {
-    Listener agent = TRY(host.start_beside());
-    TRY(agent->start_capture({.device = device, .most_bytes = kTimelineBytes}));
-    return agent;
+Status FlowRecorder::listen(agent::Client& agent, const std::string& device) {
+    return agent.start_capture({.device = device, .most_bytes = kTimelineBytes});
 }
 
 Result<FlowRecorder> FlowRecorder::start(bool wanted, const NatPathHosts& hosts,
                                          const agent::ConntrackFilter& entries) {
     FlowRecorder recorder;
-    if (!wanted) {
+    auto beside = wanted ? hosts.dut->start_beside() : Result<Listener>(Listener());
+    // A guest has one agent: its flows have no story, and are judged all the same.
+    const bool cannot = !beside && beside.error().code == ErrorCode::kNotSupported;
+    if (!wanted || cannot) {
         return recorder;
     }
+    recorder.dut_client_side_ = TRY(std::move(beside));
     recorder.entries_ = entries;
     const lab::NatPathNames& names = hosts.names();
-    recorder.client_ = TRY(listen(*hosts.client, names.client_device));
-    recorder.dut_client_side_ = TRY(listen(*hosts.dut, names.first_of_dut()));
-    recorder.dut_server_side_ = TRY(listen(*hosts.dut, names.dut_server_device));
-    recorder.server_ = TRY(listen(*hosts.server, names.server_device));
+    recorder.client_ = TRY(hosts.client->start_beside());
+    recorder.dut_server_side_ = TRY(hosts.dut->start_beside());
+    recorder.server_ = TRY(hosts.server->start_beside());
+    TRY(listen(*recorder.client_, names.client_device));
+    TRY(listen(*recorder.dut_client_side_, names.first_of_dut()));
+    TRY(listen(*recorder.dut_server_side_, names.dut_server_device));
+    TRY(listen(*recorder.server_, names.server_device));
     recorder.record_.before = TRY(recorder.dut_client_side_->conntrack_dump(entries));
     TRY(recorder.dut_client_side_->start_events(entries));
     recorder.record_.began_ns = realtime_ns();

@@ -31,7 +31,7 @@ struct FlowRecord {
 // Takes a record with agents of its own, beside whatever else is watched on these hosts.
 class FlowRecorder {
   public:
-    // `entries`: those of the DUT that may be of the flow. Nothing is recorded unless `wanted`.
+    // `entries`: those of the DUT that may be of the flow. Nothing is recorded unless `wanted`, nor of a guest.
     static Result<FlowRecorder> start(bool wanted, const NatPathHosts& hosts,
                                       const agent::ConntrackFilter& entries);
     // Nothing where none was wanted.
@@ -40,7 +40,7 @@ class FlowRecorder {
   private:
     // A listener on one device.
     using Listener = std::unique_ptr<agent::Client>;
-    static Result<Listener> listen(const agent::Client& host, const std::string& device);
+    static Status listen(agent::Client& agent, const std::string& device);
     Listener client_, dut_client_side_, dut_server_side_, server_;
     agent::ConntrackFilter entries_;
     FlowRecord record_;
