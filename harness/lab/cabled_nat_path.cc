@@ -90,6 +90,7 @@ class CabledNatPath final : public NatPath {
     Status keep_server_side(const NatPathNames& names, const char* id);
     Status build_client();
     Status build_pod();
+    Status make_pod(const std::string& netns, const std::string& inside, const std::string& device);
     Status keep_host(HostRole role, const char* id, const std::string& device,
                      const frame::IpAddress& address);
     // What a namespace of the tester's machine is given of the plan.
@@ -140,17 +141,25 @@ Status CabledNatPath::build_client() {
                                                        with_length(names_.dut_client_address))});
 }
 
-Status CabledNatPath::build_pod() {
+// Not with the settings: where one cannot be had all of them are taken back and set anew, and the other end of a veth
+// pair, with the addresses that another host has on it, would go.
+Status CabledNatPath::make_pod(const std::string& netns, const std::string& inside,
+                               const std::string& device) {
     TRY(agents_.host->agent()->apply(
-        {{.kind = HostChange::Kind::kNetns, .name = names_.client, .value = "there"}}));
+        {{.kind = HostChange::Kind::kNetns, .name = netns, .value = "there"}}));
+    return agents_.dut->agent()->apply(
+        {ip_change(
+             names_.dut_server_device,
+             fmt::format("link add name {} type veth peer name {} netns {}", device, inside, netns),
+             fmt::format("link delete dev {}", device)),
+         ip_change(device, fmt::format("link set dev {} up", device),
+                   fmt::format("link set dev {} down", device))});
+}
+
+Status CabledNatPath::build_pod() {
+    TRY(make_pod(names_.client, names_.client_device, kPodDevice));
     TRY(keep_dut("dut-client-side",
-                 {ip_change(names_.dut_server_device,
-                            fmt::format("link add name {} type veth peer name {} netns {}",
-                                        kPodDevice, names_.client_device, names_.client),
-                            fmt::format("link delete dev {}", kPodDevice)),
-                  ip_change(kPodDevice, fmt::format("link set dev {} up", kPodDevice),
-                            fmt::format("link set dev {} down", kPodDevice)),
-                  address_change(kPodDevice, with_length(names_.dut_client_address))}));
+                 {address_change(kPodDevice, with_length(names_.dut_client_address))}));
     hosts_.add({HostRole::kClient}, TRY(agents_.host->agent()->start_beside(names_.client)));
     return keep_host(HostRole::kClient, "pod-links", names_.client_device, names_.client_address);
 }
@@ -224,8 +233,7 @@ Status CabledNatPath::add_neighbour() {
     const std::string& port = names_.dut_client_device;
     const std::string& bridge = names_.bridge;
     const std::string& own = names_.dut_neighbour_device;
-    TRY(agents_.host->agent()->apply(
-        {{.kind = HostChange::Kind::kNetns, .name = names_.neighbour, .value = "there"}}));
+    TRY(make_pod(names_.neighbour, names_.neighbour_device, own));
     TRY(keep_dut(
         "dut-client-side",
         {ip_change(
@@ -235,11 +243,7 @@ Status CabledNatPath::add_neighbour() {
          // Of the bridge: what is undone of it once it is gone is done.
          ip_change(bridge, fmt::format("link set dev {} master {}", port, bridge),
                    fmt::format("link set dev {} nomaster", port)),
-         ip_change(port,
-                   fmt::format("link add name {} type veth peer name {} netns {}", own,
-                               names_.neighbour_device, names_.neighbour),
-                   "link delete dev " + own),
-         ip_change(bridge, fmt::format("link set dev {} master {} up", own, bridge),
+         ip_change(bridge, fmt::format("link set dev {} master {}", own, bridge),
                    fmt::format("link set dev {} nomaster", own)),
          address_change(bridge, with_length(names_.dut_client_address)),
          ip_change(bridge, fmt::format("link set dev {} up", bridge),
