@@ -107,8 +107,9 @@ Result<std::unique_ptr<Client>> Client::run_over_ssh(const process::SshHost& hos
 Result<std::unique_ptr<Client>> Client::copy_over_ssh(const process::SshHost& host,
                                                       const std::string& netns,
                                                       const std::string& why) {
-    const auto copy = TRY(doing(copy_of_program(netns), "{}, and this program cannot be copied to {}",
-                                why, host.destination));
+    const auto copy =
+        TRY(doing(copy_of_program(netns), "{}, and this program cannot be copied to {}", why,
+                  host.destination));
     auto client = TRY(start(process::ssh_command(host, {copy.command}), kOverSsh,
                             "agent on " + host.destination));
     process::RpcClient& rpc = client->impl_->rpc;

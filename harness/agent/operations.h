@@ -161,10 +161,10 @@ void add_transfer_server(Operations& operations);
 void add_xdp_program(Operations& operations);
 
 inline constexpr std::array kOperations = {
-    add_connects,    add_conntrack,      add_counters,     add_dns_load, add_dns_lookup,
-    add_dns_server,  add_dnsmasq,        add_facts,        add_features, add_feature_trial,
-    add_forwarder,   add_frame_listener, add_frame_sender, add_needs,    add_path_watch,
-    add_ping,        add_sysctls,        add_tcp_queue,    add_transfer, add_transfer_server,
+    add_connects,    add_conntrack,      add_counters,     add_dns_load,    add_dns_lookup,
+    add_dns_server,  add_dnsmasq,        add_facts,        add_features,    add_feature_trial,
+    add_forwarder,   add_frame_listener, add_frame_sender, add_needs,       add_path_watch,
+    add_ping,        add_sysctls,        add_tcp_queue,    add_transfer,    add_transfer_server,
     add_xdp_program, add_fate,           add_device_hooks, add_run_program,
 };
 
