@@ -126,7 +126,8 @@ class SegmentBench : public NatPathBench<SegmentCell, SegmentValues> {
         TRY(hosts_.set(settings_of(what)));
         cell.seen.be_liberal = TRY(hosts_.dut->read_sysctl(setting::kBeLiberal));
         auto recorder = TRY(FlowRecorder::start(
-            what.again, hosts_, {.protocol = IPPROTO_TCP, .original_destination_port = asked.port}));
+            what.again, hosts_,
+            {.protocol = IPPROTO_TCP, .original_destination_port = asked.port}));
         TRY(hosts_.dut->start_events({.protocol = IPPROTO_TCP, .births_only = true}));
         TRY(hosts_.client->start_capture({.device = names.client_device}));
         TRY(hosts_.dut->start_capture({.device = names.dut_client_device}));

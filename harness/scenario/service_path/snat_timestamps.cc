@@ -148,9 +148,8 @@ class PathBench : public NatPathBench<TimestampCell, TimestampValues> {
         cell.timeline.reset();
         const auto port = static_cast<std::uint16_t>(kFirstServerPort + runs_++);
         TRY(prepare(what, port));
-        auto recorder =
-            TRY(FlowRecorder::start(what.again, hosts_,
-                                    {.protocol = IPPROTO_TCP, .original_destination_port = port}));
+        auto recorder = TRY(FlowRecorder::start(
+            what.again, hosts_, {.protocol = IPPROTO_TCP, .original_destination_port = port}));
         const auto before = TRY(counters());
         TRY(hosts_.dut->start_fate(
             {.flows = {{.protocol = IPPROTO_TCP, .destination_port = port, .tcp_flags = TH_SYN}}}));
