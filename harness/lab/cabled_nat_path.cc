@@ -305,11 +305,16 @@ Result<std::unique_ptr<NatPath>> cabled_nat_path(Journal& journal, const LabFile
 
 Status join_host(const std::string& tester_netns, const std::string& to_host,
                  const std::string& host_netns, const std::string& device) {
-    TRY(run_ip(tester_netns, fmt::format("link add name {} type veth peer name {} netns {}\n"
-                                         "link set {} addrgenmode none\n"
-                                         "link set {} arp off up\n",
-                                         to_host, device, host_netns, to_host, to_host)));
+    TRY(run_ip(tester_netns, fmt::format("link add name {} type veth peer name {} netns {}\n",
+                                         to_host, device, host_netns)));
+    TRY(bring_up_unheard(tester_netns, to_host));
     return take_off_super_frames(host_netns, device);
+}
+
+Status bring_up_unheard(const std::string& netns, const std::string& device) {
+    // A kernel without IPv6 has no such mode, and no frames of it either.
+    static_cast<void>(run_ip(netns, fmt::format("link set {} addrgenmode none\n", device)));
+    return run_ip(netns, fmt::format("link set {} arp off up\n", device));
 }
 
 }  // namespace pathproof::lab

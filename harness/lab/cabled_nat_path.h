@@ -34,4 +34,7 @@ Result<std::unique_ptr<NatPath>> cabled_nat_path(Journal& journal, const LabFile
 Status join_host(const std::string& tester_netns, const std::string& to_host,
                  const std::string& host_netns, const std::string& device);
 
+// Brings a kernel interface up that neither asks nor answers: what is behind it is the tester's.
+Status bring_up_unheard(const std::string& netns, const std::string& device);
+
 }  // namespace pathproof::lab

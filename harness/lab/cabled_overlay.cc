@@ -66,9 +66,7 @@ Status CabledOverlay::build_node_b() {
     TRY(set_sysctls(names_.node_b, {{"net.ipv4.conf.all.rp_filter", "0"},
                                     {"net.ipv4.conf.default.rp_filter", "0"}}));
     TRY(run_ip("", node.links));
-    TRY(run_ip(names_.tester,
-               fmt::format("link set {0} addrgenmode none\nlink set {0} arp off up\n",
-                           names_.tester_port_b)));
+    TRY(bring_up_unheard(names_.tester, names_.tester_port_b));
     TRY(run_ip(names_.node_b, node.node));
     TRY(run_ip(names_.pod_b, node.pod));
     TRY(take_off_super_frames(names_.node_b, names_.underlay));
