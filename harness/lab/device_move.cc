@@ -111,8 +111,11 @@ Result<std::string> sits_on(const std::string& device) {
     const json links = process::parse_foreign(
         TRY(process::run_checked({"ip", "-json", "-details", "link", "show"})));
     for (const json& link : links.is_array() ? links : json::array()) {
-        const std::string kind = process::text_in(process::part(link, "linkinfo"), "info_kind");
-        if (process::text_in(link, "link") == device && kind != "veth") {
+        const json& info = process::part(link, "linkinfo");
+        const bool is_above = process::text_in(link, "link") == device &&
+                              process::text_in(info, "info_kind") != "veth";
+        // A tunnel tells its device among its own data, and is deleted when that leaves.
+        if (is_above || process::text_in(process::part(info, "info_data"), "link") == device) {
             return process::text_in(link, "ifname");
         }
     }
