@@ -159,7 +159,7 @@ class Client {
     Result<std::vector<std::string>> put_back();
     // Runs a program on the host, one of process/programs.h, in the agent's namespace. Errors: it could not be started.
     Result<RanProgram> run_program(const std::vector<std::string>& words);
-    // What it prints; a status other than 0 is an error too, with the program's own words.
+    // The same, and gives its output; a status other than 0 is an error too, with the program's own words.
     Result<std::string> output_of(const std::vector<std::string>& words);
     // Says that the controller is there.
     Status beat();

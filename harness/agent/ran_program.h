@@ -1,4 +1,4 @@
-// What became of a program that an agent ran on its host.
+// The end of a program that an agent ran on its host, and its output.
 #pragma once
 
 #include <string>

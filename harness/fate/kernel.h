@@ -22,7 +22,7 @@ enum {
 };
 enum { BPF_ANY = 0 };
 
-// What bpf_dynptr_from_skb() and bpf_dynptr_read() work with; its contents are theirs.
+// bpf_dynptr_from_skb() and bpf_dynptr_read() work with it; its contents are theirs.
 struct bpf_dynptr {
     __u64 opaque[2];
 } __attribute__((aligned(8)));

@@ -40,7 +40,7 @@ constexpr std::array kNftTables = {"nf_tables", "nft_compat", "nft_chain_nat"};
 constexpr std::array kLegacyTables = {"ip_tables", "iptable_nat"};
 // What iptables over nftables makes of matches and targets, by its version.
 constexpr std::array kWantedForNat = {"nft_counter", "nft_ct", "nft_nat", "nft_masq"};
-// What settings of the NAT path's scenarios take beyond that, and the programs of them.
+// Modules and programs that settings of the NAT path's scenarios take beyond that.
 constexpr std::array kWantedForPath = {"xt_conntrack",    "xt_state",
                                        "xt_CT",           "xt_limit",
                                        "ipt_REJECT",      "ip6t_REJECT",

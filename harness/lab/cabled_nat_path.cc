@@ -93,7 +93,7 @@ class CabledNatPath final : public NatPath {
     Status make_pod(const std::string& netns, const std::string& inside, const std::string& device);
     Status keep_host(HostRole role, const char* id, const std::string& device,
                      const frame::IpAddress& address);
-    // What a namespace of the tester's machine is given of the plan.
+    // Runs the plan's commands for a namespace of the tester's machine.
     Status run_plan(const NatPathNames& names, const std::string& netns);
     // The hosts behind tester ports.
     std::vector<std::pair<const char*, Side>> joined() const {
@@ -192,7 +192,7 @@ Status CabledNatPath::cut_long_frames() {
     return {};
 }
 
-// What no rule translates is forwarded all the same.
+// The route to the service forwards all that no rule translates.
 Status CabledNatPath::keep_server_side(const NatPathNames& names, const char* id) {
     const std::string& device = names.dut_server_device;
     return keep_dut(id,
@@ -240,7 +240,7 @@ Status CabledNatPath::add_neighbour() {
              port,
              fmt::format("link add name {} type bridge forward_delay 0 mcast_snooping 0", bridge),
              "link delete dev " + bridge),
-         // Of the bridge: what is undone of it once it is gone is done.
+         // The bridge is named as their device: once it is gone, so is this.
          ip_change(bridge, fmt::format("link set dev {} master {}", port, bridge),
                    fmt::format("link set dev {} nomaster", port)),
          ip_change(bridge, fmt::format("link set dev {} master {}", own, bridge),

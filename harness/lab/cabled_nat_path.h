@@ -21,7 +21,7 @@ struct DutAgents {
     std::shared_ptr<void> parts = nullptr;  // that must outlive what is built with them
 };
 
-// What the file lacks for one; empty: nothing.
+// Says why the file cannot have one; empty: it can.
 std::string missing_for_nat_path(const LabFile& file);
 
 // The file and the agents must outlive it, and nothing may be missing in the file. `facts`: of the DUT.
