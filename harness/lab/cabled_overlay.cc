@@ -79,14 +79,14 @@ Status CabledOverlay::build_node_a() {
     TRY(agents_.host->agent()->apply(
         {{.kind = HostChange::Kind::kNetns, .name = names_.pod_a, .value = "there"}}));
     hosts_.add({HostRole::kDut}, *agents_.dut, agents_.tables);
+    // Apart from the settings, which may be taken back and set anew: the pod's end would go with the node's.
+    TRY(dut().apply(as_changes(node.links, underlay)));
     TRY(dut().apply(TRY(off_for_virtual(dut(), underlay, {"segmentation"}))));
     std::vector<HostChange> changes{sysctl_change("net.ipv4.ip_forward", "1")};
     for (const std::string& device : {std::string("all"), std::string("default"), underlay}) {
         changes.push_back(sysctl_change(fmt::format("net.ipv4.conf.{}.rp_filter", device), "0"));
     }
-    for (const std::string& commands : {node.links, node.node}) {
-        std::ranges::move(as_changes(commands, underlay), std::back_inserter(changes));
-    }
+    std::ranges::move(as_changes(node.node, underlay), std::back_inserter(changes));
     // The loopback and the cable are up already.
     std::erase_if(changes, [&](const HostChange& change) {
         return change.value == "link set lo up" || change.value == "link set " + underlay + " up";

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <iterator>
 #include <thread>
 
 #include "harness/agent/device_info.h"
@@ -39,14 +38,13 @@ class FileLab final : public Lab {
         }
         if (file_.dut.in_place && !file_.dut.dedicated) {
             return "it changes rules of the DUT's host and forgets its connections, and nothing "
-                   "says that "
-                   "nobody else needs them: a lab file moves the device into a network namespace "
-                   "of the "
-                   "run for it";
+                   "says that nobody else needs them: a lab file moves the device into a network "
+                   "namespace of the run for it";
         }
-        return role == Role::kNatBox    ? missing_for_nat(file_)
-               : role == Role::kNatPath ? missing_for_nat_path(file_)
-                                        : "";
+        if (role == Role::kNatBox) {
+            return missing_for_nat(file_);
+        }
+        return role == Role::kNatPath ? missing_for_nat_path(file_) : "";
     }
     Result<std::unique_ptr<NatBox>> nat_box(Journal& /*journal*/) override {
         if (const std::string missing = lacks(Role::kNatBox); !missing.empty()) {
@@ -71,9 +69,7 @@ class FileLab final : public Lab {
         std::vector<CabledDevice> devices;
         for (const DutDevice& device : file_.dut.devices) {
             const auto port = std::ranges::find(file_.ports, device.port, &TesterPort::name);
-            devices.push_back({.netns = !other_host().empty() ? ""
-                                        : dut_ != nullptr     ? place_
-                                                              : file_.dut.where,
+            devices.push_back({.netns = netns_here(),
                                .host = other_host(),
                                .name = device.name,
                                .tester_netns = file_.tester_netns,
@@ -96,18 +92,17 @@ class FileLab final : public Lab {
     }
     // The agent in the run's namespace first: what it changed of devices goes with them.
     Result<std::vector<std::string>> put_back() override {
-        std::vector<std::string> left;
-        for (std::unique_ptr<DutAgent>* each : {&dut_, &host_}) {
-            if (*each == nullptr) {
-                continue;
-            }
-            (*each)->put_back();
-            auto outcome = TRY((*each)->outcome());
-            std::ranges::move(outcome, std::back_inserter(left));
-            if (each == &dut_) {
-                dut_.reset();
-            }
+        Result<std::vector<std::string>> of_dut = std::vector<std::string>();
+        if (dut_ != nullptr) {
+            dut_->put_back();
+            of_dut = dut_->outcome();
+            dut_.reset();
         }
+        host_->put_back();
+        auto left = TRY(host_->outcome());
+        // Only now: whatever became of the run's namespace, the host's devices are back.
+        const std::vector<std::string> inside = TRY(std::move(of_dut));
+        left.insert(left.begin(), inside.begin(), inside.end());
         return left;
     }
 
@@ -127,6 +122,13 @@ class FileLab final : public Lab {
             {"its devices", file_.dut.in_place
                                 ? "in the host's own network namespace, beside its own rules"
                                 : "in a network namespace of the run, apart from its own rules"}};
+    }
+    // The devices' namespace on this machine; empty: it is ours, or they are another machine's.
+    std::string netns_here() const {
+        if (!other_host().empty()) {
+            return "";
+        }
+        return dut_ != nullptr ? place_ : file_.dut.where;
     }
     DutAgent& dut_agent() const { return dut_ != nullptr ? *dut_ : *host_; }
     Status move_devices(const std::string& netns);

@@ -4,7 +4,6 @@
 #include "harness/lab/path_settings.h"
 #include "harness/lab/plan.h"
 #include "harness/lab/topology.h"
-#include "harness/process/program.h"
 #include "harness/setting/cures.h"
 
 namespace pathproof::lab {

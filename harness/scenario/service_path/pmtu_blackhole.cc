@@ -14,7 +14,6 @@
 
 #include "harness/agent/probes.h"
 #include "harness/lab/rule_hits.h"
-#include "harness/process/program.h"
 #include "harness/scenario/nat_path_bench.h"
 #include "harness/scenario/service_path/flow_timeline.h"
 

@@ -18,7 +18,6 @@
 #include "harness/agent/connects.h"
 #include "harness/fate/flow.h"
 #include "harness/lab/rule_hits.h"
-#include "harness/process/program.h"
 #include "harness/scenario/first_error.h"
 #include "harness/scenario/nat_path_bench.h"
 #include "harness/scenario/own_ends.h"
