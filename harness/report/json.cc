@@ -2,6 +2,8 @@
 
 #include "harness/message/fields.h"
 #include "harness/process/json_text.h"
+#include "harness/report/coverage.h"
+#include "harness/verdict/findings.h"
 
 namespace pathproof::report {
 namespace {
@@ -219,7 +221,12 @@ class Reader {
 };
 
 FIELDS(Interval, low, high)
-FIELDS(EvidenceFile, path, description)
+
+void fields(auto& archive, EvidenceFile& all) {
+    archive("path", all.path, "description", all.description);
+    archive.optional("sha256", !all.sha256.empty(), all.sha256);
+}
+
 FIELDS(Measure, value, unit, interval, label, note)
 
 void fields(auto& archive, Runs& all) {
@@ -228,10 +235,13 @@ void fields(auto& archive, Runs& all) {
     archive("kept", all.kept);
 }
 
+FIELDS(Waiver, reason, link, approver, until)
+
 void fields(auto& archive, Cell& all) {
     archive("id", all.id, "toggles", all.toggles, "role", all.role, "verdict", all.verdict,
             "reason", all.reason, "cause", all.cause);
     archive.optional("known", !all.known.empty(), all.known);
+    archive.optional("waiver", all.waiver.has_value(), all.waiver);
     archive.optional("new", all.fresh, all.fresh);
     archive.optional("runs", all.runs.has_value(), all.runs);
     archive.optional("seconds", all.seconds.has_value(), all.seconds);
@@ -347,11 +357,79 @@ void fields(auto& archive, PriceTable& all) {
             all.probes, "loads", all.loads, "cells", all.cells, "costs", all.costs);
 }
 
-FIELDS(AreaVerdict, area, verdict, sentence)
-
 void fields(auto& archive, Parties& all) {
     archive("laboratory", all.laboratory, "place", all.place, "customer", all.customer, "operator",
             all.operator_name);
+    archive.optional("plan_id", !all.plan_id.empty(), all.plan_id);
+    archive.optional("plan_revision", !all.plan_revision.empty(), all.plan_revision);
+    archive.optional("received", !all.received.empty(), all.received);
+    archive.optional("condition", !all.condition.empty(), all.condition);
+}
+
+FIELDS(Amendment, id, sha256, reason)
+FIELDS(Reading, name, unit, begin, end, source)
+FIELDS(FirmwareComponent, name, running, stored)
+FIELDS(Item, device, title, identity, firmware, driver, module, readings)
+FIELDS(KernelMessage, seconds, kind, text, trace, subject, against)
+
+void fields(auto& archive, HostWatch& all) {
+    archive("host", all.host, "log", all.log, "lines", all.lines, "lost", all.lost, "messages",
+            all.messages, "taint_before", all.taint_before, "taint_after", all.taint_after,
+            "temperatures", all.temperatures);
+}
+
+FIELDS(KeyFinding, scenario, area, state, headline, cause, cure, price)
+
+// What became of an area's cells, and how many of the failures a baseline knows.
+struct AreaCounts {
+    std::uint64_t planned = 0, executed = 0, passed = 0, failed = 0, unstable = 0, no_verdict = 0,
+                  skipped = 0, not_run = 0, not_testable = 0, known = 0, fresh = 0;
+};
+
+void fields(auto& archive, AreaCounts& all) {
+    archive("planned", all.planned, "executed", all.executed, "passed", all.passed, "failed",
+            all.failed, "unstable", all.unstable, "no_verdict", all.no_verdict, "skipped",
+            all.skipped, "not_run", all.not_run, "not_testable", all.not_testable, "known",
+            all.known, "new", all.fresh);
+}
+
+struct AreaLine {
+    AreaVerdict judged;
+    AreaCounts cells;
+};
+
+void fields(auto& archive, AreaLine& all) {
+    archive("area", all.judged.area, "verdict", all.judged.verdict, "sentence", all.judged.sentence,
+            "cells", all.cells);
+}
+
+std::vector<AreaLine> area_lines(const std::vector<ScenarioResult>& scenarios) {
+    std::vector<AreaLine> lines;
+    for (const AreaVerdict& judged : judge_areas(scenarios)) {
+        AreaLine line{judged, {}};
+        for (const ScenarioResult& scenario : scenarios) {
+            if (scenario.area != judged.area) {
+                continue;
+            }
+            const Coverage coverage = coverage_of(scenario);
+            AreaCounts& cells = line.cells;
+            cells.planned += coverage.planned;
+            cells.executed += coverage.executed();
+            cells.passed += coverage.count(Became::kPassed);
+            cells.failed += coverage.count(Became::kFailed);
+            cells.unstable += coverage.count(Became::kUnstable);
+            cells.no_verdict += coverage.count(Became::kNoVerdict);
+            cells.skipped += coverage.count(Became::kSkipped);
+            cells.not_run += coverage.count(Became::kNotRun);
+            cells.not_testable += coverage.count(Became::kNotTestable);
+            for (const Cell& cell : all_cells(scenario)) {
+                cells.known += cell.known.empty() ? 0 : 1;
+                cells.fresh += cell.fresh ? 1 : 0;
+            }
+        }
+        lines.push_back(std::move(line));
+    }
+    return lines;
 }
 
 void fields(auto& archive, RunResult& all) {
@@ -361,9 +439,15 @@ void fields(auto& archive, RunResult& all) {
             all.repeat_command, "seed", all.seed, "lab", all.lab, "profile", all.profile, "version",
             all.version, "started_at", all.started_at, "seconds", all.seconds, "environment",
             all.environment, "scenarios", all.scenarios);
-    archive.derived("areas", judge_areas(all.scenarios));
+    archive.derived("areas", area_lines(all.scenarios));
+    archive.derived("findings", key_findings(all.scenarios));
     archive.optional("id", !all.id.empty(), all.id);
     archive.optional("parties", !(all.parties == Parties{}), all.parties);
+    archive.optional("ended_at", !all.ended_at.empty(), all.ended_at);
+    archive.optional("issued_at", !all.issued_at.empty(), all.issued_at);
+    archive.optional("amends", all.amends.has_value(), all.amends);
+    archive.optional("items", !all.items.empty(), all.items);
+    archive.optional("meanwhile", !all.meanwhile.empty(), all.meanwhile);
     archive.optional("options", !all.options.command.empty(), all.options);
     archive.optional("prices", all.prices != nullptr, all.prices);
 }

@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "harness/verdict/certificate.h"
 #include "harness/verdict/options.h"
 #include "harness/verdict/truth_table.h"
 #include "harness/verdict/value.h"
@@ -68,6 +69,8 @@ struct Measure {
 struct EvidenceFile {
     std::string path;         // relative to the output directory
     std::string description;  // what is in it and which program opens it
+    std::string sha256 =
+        {};  // of the file, as hexadecimal digits; empty until it lies in its report
 };
 
 // Of a cell that was run more than once.
@@ -95,6 +98,7 @@ struct Cell {
     std::string reason;  // one sentence; never empty unless PASS
     std::string cause;   // machine word of the named cause, such as "stale-port"; empty when none
     std::string known;   // why its failure is expected, as a baseline says; empty: it is not
+    std::optional<Waiver> waiver = std::nullopt;  // the entry that `known` is of
     bool fresh = false;  // it fails, and the baseline of this run does not expect it
     std::optional<Runs> runs = std::nullopt;  // nothing: it was run once
     // From the end of the cell before it; nothing: not measured. Cells that run side by side end together.
@@ -235,27 +239,7 @@ const Cell* whole_of(std::string id, const Find& find) {
     return whole;
 }
 
-// One value of the environment and how it was come by.
-struct Fact {
-    enum class Status { kRead, kAbsent, kDenied };
-    std::string name;
-    std::string value;  // empty unless kRead
-    Status status = Status::kAbsent;
-    std::string source;  // "/proc/sys/kernel/osrelease", "ETHTOOL_GDRVINFO eth0"
-};
-
-struct FactGroup {
-    std::string title;  // "Kernel", "NIC under test: eth0 in node A"
-    std::vector<Fact> facts;
-};
-
 struct PriceTable;  // prices.h
-
-// Who had what tested, and where; empty: not said.
-struct Parties {
-    std::string laboratory, place, customer, operator_name;
-    bool operator==(const Parties&) const = default;
-};
 
 struct RunResult {
     std::string id = {};  // of this report: a UUID; empty in those of older versions
@@ -270,9 +254,14 @@ struct RunResult {
     std::uint64_t seed = 0;
     std::string lab;
     std::string profile;
-    std::string version;     // of pathproof
-    std::string started_at;  // ISO 8601, UTC
+    std::string version;         // of pathproof
+    std::string started_at;      // ISO 8601, UTC
+    std::string ended_at = {};   // likewise; empty in reports of older versions
+    std::string issued_at = {};  // when the report was written
     double seconds = 0;
+    std::optional<Amendment> amends = std::nullopt;
+    std::vector<Item> items = {};           // devices under test
+    std::vector<HostWatch> meanwhile = {};  // hosts that were watched
     std::vector<FactGroup> environment;
     std::vector<ScenarioResult> scenarios;
     std::shared_ptr<const PriceTable> prices = nullptr;  // null: not asked for
