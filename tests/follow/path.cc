@@ -207,4 +207,110 @@ void mend(Octets& frame) {
     }
 }
 
+void nothing(frame::FrameSpec&) {}
+
+Way plain_frames(const std::vector<Octets>& frames) {
+    Way made;
+    std::int64_t at = 1'700'000'000'000'000'000;
+    for (const Octets& frame : frames) {
+        made.in.push_back({at, frame});
+        made.out.push_back({at + 1000, frame});
+        at += 1'000'000;
+    }
+    return made;
+}
+
+Octets plain(std::uint16_t type, std::size_t size, std::uint8_t seed) {
+    Octets frame = {1, 0x80, 0xc2, 0, 0, 0x0e, 2, 0, 0, 0, 0, 1};
+    frame.push_back(static_cast<std::uint8_t>(type >> 8));
+    frame.push_back(static_cast<std::uint8_t>(type));
+    for (std::size_t i = 0; i < size; ++i) {
+        frame.push_back(static_cast<std::uint8_t>(seed * 37 + i * 5 + 1));
+    }
+    return frame;
+}
+
+Way fragmented(bool in_too, bool out_too, std::size_t out_size, unsigned count) {
+    Way made = way(frame::Transport::kUdp, 3000, count, nothing, {"fragments"});
+    Way result{.allow = {"fragments"}};
+    for (std::size_t i = 0; i < made.in.size(); ++i) {
+        made.in[i].bytes[20] = 0;  // may be fragmented
+        mend(made.in[i].bytes);
+        const auto cut = [&](bool into_fragments, std::size_t size, std::int64_t at,
+                             Frames& frames) {
+            if (!into_fragments) {
+                frames.push_back({at, made.in[i].bytes});
+                return;
+            }
+            for (const Octets& one : fragments(made.in[i].bytes, size)) {
+                frames.push_back({at, one});
+                at += 1000;
+            }
+        };
+        cut(in_too, 1480, made.in[i].time_ns, result.in);
+        cut(out_too, out_size, made.out[i].time_ns, result.out);
+    }
+    return result;
+}
+
+Way with_padding(bool in_too, unsigned count) {
+    Way made = way(frame::Transport::kUdp, 4, count, nothing, {});
+    for (std::size_t i = 0; i < made.out.size(); ++i) {
+        made.out[i].bytes.resize(60);
+        if (in_too) {
+            made.in[i].bytes.resize(60);
+        }
+    }
+    return made;
+}
+
+Way super_datagrams(bool merged_on_the_way, unsigned count) {
+    Way made{.allow = {merged_on_the_way ? "gro" : "gso"}};
+    const Way whole = way(frame::Transport::kUdp, 4000, count, nothing, {});
+    for (unsigned i = 0; i < count; ++i) {
+        const frame::FrameSpec spec = spec_of(frame::Transport::kUdp, 4000, i);
+        Frames parts;
+        for (std::size_t at = 0; at < 4000; at += 1200) {
+            frame::FrameSpec part = spec;
+            part.payload.assign(spec.payload.begin() + static_cast<std::ptrdiff_t>(at),
+                                spec.payload.begin() + static_cast<std::ptrdiff_t>(
+                                                           std::min<std::size_t>(at + 1200, 4000)));
+            parts.push_back({whole.out[i].time_ns + static_cast<std::int64_t>(at), render(part)});
+        }
+        Frames& one = merged_on_the_way ? made.out : made.in;
+        Frames& many = merged_on_the_way ? made.in : made.out;
+        one.push_back({whole.in[i].time_ns + (merged_on_the_way ? 500'000 : 0), whole.in[i].bytes});
+        many.insert(many.end(), parts.begin(), parts.end());
+    }
+    return made;
+}
+
+std::uint64_t count(const Outcome& outcome, Class one) {
+    return outcome.totals[0].of(one) + outcome.totals[1].of(one);
+}
+std::uint64_t unknown(const Outcome& outcome) {
+    return outcome.totals[0].unknown + outcome.totals[1].unknown;
+}
+
+std::string described(const Outcome& outcome) {
+    std::string text;
+    for (const Finding& finding : outcome.findings) {
+        text += fmt::format("{} {}: {} [{}]\n", finding.count,
+                            finding.unknown ? "unknown" : name(finding.fault), finding.text,
+                            finding.located);
+    }
+    return text;
+}
+
+void check_clean(const std::string& name, const Way& way) {
+    const Outcome outcome = follow::follow(way.in, way.out, way.allow);
+    BOOST_TEST_CONTEXT(name << "\n" << described(outcome)) {
+        BOOST_TEST(outcome.totals[0].sent == way.in.size());
+        BOOST_TEST(count(outcome, Class::kAsSent) == way.in.size());
+        BOOST_TEST(outcome.totals[0].arrived == way.out.size());
+        BOOST_TEST(unknown(outcome) == 0U);
+        BOOST_TEST(outcome.findings.empty());
+    }
+}
+
 }  // namespace pathproof::follow

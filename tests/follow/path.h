@@ -56,4 +56,22 @@ std::vector<Octets> fragments(const Octets& frame, std::size_t size);
 // Puts right checksums into all layers.
 void mend(Octets& frame);
 
+void nothing(frame::FrameSpec& spec);
+// Frames without IP as they are: EtherType or 802.3 length, and so many bytes.
+Octets plain(std::uint16_t type, std::size_t size, std::uint8_t seed);
+Way plain_frames(const std::vector<Octets>& frames);
+// Datagrams of 3000 bytes, whole or in fragments on either side.
+Way fragmented(bool in_too, bool out_too, std::size_t out_size, unsigned count = 10);
+// Frames that a link pads to 60 bytes.
+Way with_padding(bool in_too, unsigned count = 20);
+// UDP datagrams that a sender handed over as one (UDP_SEGMENT).
+Way super_datagrams(bool merged_on_the_way, unsigned count = 10);
+
+// Over both directions.
+std::uint64_t count(const Outcome& outcome, Class one);
+std::uint64_t unknown(const Outcome& outcome);
+std::string described(const Outcome& outcome);
+// All of it arrived as it should, and nothing is accused.
+void check_clean(const std::string& name, const Way& way);
+
 }  // namespace pathproof::follow
