@@ -148,6 +148,7 @@ Result<bool> CaptureReader::take(CapturedFrame& frame, frame::Bytes bytes, std::
     ++frames_;
     const CaptureInterface& interface = interfaces_[frame.interface];
     if (!is_chosen(frame.interface)) {
+        left_out_ns_ = std::max(left_out_ns_, frame.time_ns);
         return false;
     }
     if (interface.link_type != kEthernet) {

@@ -56,6 +56,9 @@ class CaptureReader {
     std::uint64_t frames() const { return frames_; }
     // The end of the file was reached.
     bool ended() const { return ended_; }
+    // The latest frame that was left out as one of another interface: the capture ran until then at
+    // least. 0: none was.
+    std::int64_t left_out_ns() const { return left_out_ns_; }
 
   private:
     enum class Format : std::uint8_t { kPcap, kPcapng };
@@ -98,6 +101,7 @@ class CaptureReader {
     std::vector<CaptureInterface> interfaces_;
     std::uint64_t frames_ = 0;
     std::int64_t last_ns_ = 0;
+    std::int64_t left_out_ns_ = 0;
 };
 
 }  // namespace pathproof::follow

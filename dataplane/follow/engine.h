@@ -128,48 +128,63 @@ class Follower::Engine {
         std::int64_t last_ns = 0;
         bool any = false;
         bool ended = false;
+        bool end_known = false;  // its capture said how long it ran
     };
 
-    // engine.cc
     OneSide& of(Side side) { return sides_[static_cast<std::size_t>(side)]; }
     static Side other(Side side) { return side == Side::kIn ? Side::kOut : Side::kIn; }
-    std::int64_t time_of(const Record& record) const;
+    std::int64_t time_of(const Record& record) const {
+        return record.packet.time_ns - (record.side == Side::kOut ? options_.clock_offset_ns : 0);
+    }
+    bool was_sent(const Record& record, Direction direction) const {
+        return (record.side == Side::kIn) == (direction == Direction::kForward);
+    }
+
+    // engine.cc
     void advance(std::int64_t frontier_ns, bool all);
     void step(unsigned which, Record& record);
+
+    // engine_pair.cc
     enum class Surety : std::uint8_t { kStrict, kLoose, kContent };
     bool pair_by(const Table& table, std::uint64_t key, Record& record, Surety surety);
     int likeness_of_flows(const Record& one, const Record& other_one);
     bool join_loosely(Record& record);
     bool join_by_content(Record& record);
-    void conclude(Record& record);
-
     Direction direction_of(const Record& in_side, const Record& out_side);
     Direction guess_direction(const Record& record);
-    bool was_sent(const Record& record, Direction direction) const {
-        return (record.side == Side::kIn) == (direction == Direction::kForward);
-    }
     void pair(Record& one, Record& other_one);
     void settle(Record& record, Direction direction);
+    void move_to_seen(Record& record);
+    void set_partner(Record& out, Record& in);
+    void make_copy(Record& copy, Record& original);
+    bool find_copy(Record& record);
+
+    // engine_judge.cc
     void judge(Record& in, Record& out, Extent extent);
     void note(Record& in, Record& out, const Comparison& comparison);
     // Notes how long the frame was on its way, and marks it late beyond the limit.
     void note_delay(Record& in, Record& out);
-    void set_partner(Record& out, Record& in);
     void mark(Record& in, const Record* out, Class fault, const std::string& key,
               const std::string& text);
-    void make_copy(Record& copy, Record& original);
-    bool find_copy(Record& record);
     void count_egress(Record& in, Record& out, const Comparison& comparison);
     void conclude_flow(Flow& flow, Direction direction);
-    void forget_pending(Record& record);
+    void conclude(Record& record);
+
+    // engine_retire.cc
     void retire(std::int64_t frontier_ns, bool all);
     void remove(Record& record);
-    void move_to_seen(Record& record);
     void retire_sent(Record& record, Direction direction);
     void retire_received(Record& record, Direction direction);
-    bool is_outside(const Record& record) const;
+    enum class Coverage : std::uint8_t { kCovered, kBefore, kBehind };
+    // Whether the other capture ran when this frame was to be seen there.
+    Coverage coverage_of(const Record& record) const;
+    void leave_outside(Record& record, Coverage coverage);
+
+    // engine_own.cc
     bool stays_on_links() const;
     bool is_local(const Record& record, bool sent);
+    // Whether the device answered the frame with an ICMP error that is due.
+    bool is_refused(const Record& record) const;
     void learn_own(Record& record);
 
     // engine_join.cc
@@ -197,6 +212,10 @@ class Follower::Engine {
     unsigned hurry_ = 0;
 };
 
+// Bytes that a record and its nodes take besides its frame's.
+inline constexpr std::uint64_t kRecordBytes = sizeof(Record) + 200;
+
+std::uint64_t digest_of_address(frame::Bytes address);
 // Whether a frame is of its link: discovery, spanning tree, ARP, neighbour discovery, groups of the
 // link. A router does not forward it.
 bool is_of_the_link(const Packet& packet);

@@ -79,6 +79,7 @@ class SideReader {
     std::int64_t until_ns() const {
         std::int64_t until = 0;
         for (const File& file : files_) {
+            until = std::max(until, file.reader.left_out_ns());
             for (const CaptureInterface& interface : file.reader.interfaces()) {
                 until = std::max(until, interface.end_ns.value_or(0));
             }
@@ -386,6 +387,31 @@ void add_notes(const Followed& followed, Conclusion& conclusion) {
                               plural(refused, "frame")));
 }
 
+// What went in behind the last frame that came out, for longer than captures that are stopped together
+// differ; empty: nothing did.
+std::string tail_text(const Outcome& outcome) {
+    constexpr std::int64_t kStoppedTogetherNs = 10'000'000;
+    const std::int64_t border = std::max(outcome.longest_delay_ns, kStoppedTogetherNs);
+    std::uint64_t frames = 0;
+    std::int64_t longest = 0;
+    for (const Tail& tail : outcome.tails) {
+        if (tail.frames != 0 && tail.until_ns - tail.since_ns > border) {
+            frames += tail.frames;
+            longest = std::max(longest, tail.until_ns - tail.since_ns);
+        }
+    }
+    if (frames == 0) {
+        return "";
+    }
+    return fmt::format(
+        "{} went in during the last {:.3f} s, behind the last frame that came out: they were lost, "
+        "or "
+        "that capture was stopped first. Stop the capture of what comes out last, two seconds "
+        "behind "
+        "the other, or capture with dumpcap, whose files say when they ended",
+        plural(frames, "frame"), static_cast<double>(longest) / 1e9);
+}
+
 // Whether one side's captures end before the other's begin.
 bool are_apart(const Followed& followed) {
     const auto first = [](const std::vector<FileFacts>& files) {
@@ -438,6 +464,7 @@ Conclusion conclude(const Followed& followed) {
                         "again with a larger buffer (tcpdump -B)",
                         missing, unknown));
     }
+    const std::string tail = tail_text(outcome);
     if (sent == 0) {
         conclusion.why.push_back("there is no frame that went in");
     } else if (outside == sent && are_apart(followed)) {
@@ -450,6 +477,8 @@ Conclusion conclude(const Followed& followed) {
             outside, plural(sent, "frame")));
     } else if (arrived == 0) {
         conclusion.why.push_back("no frame of either capture is in the other one");
+    } else if (!tail.empty()) {
+        conclusion.why.push_back(tail);
     }
     if (untold != 0) {
         conclusion.why.push_back(

@@ -408,7 +408,9 @@ void add_verify(CLI::App& app, Command& chosen) {
     command->footer(
         "Captures of both ways (tcpdump on each port of a device) are judged both ways.\n\n"
         "Examples:\n"
-        "  tcpdump -i lan0 -w in.pcap & tcpdump -i wan0 -w out.pcap & ...\n"
+        "  tcpdump -i wan0 -w out.pcap & tcpdump -i lan0 -w in.pcap & sleep 60; kill %2; sleep 2; "
+        "kill "
+        "%1\n"
         "  pathproof verify --in in.pcap --out out.pcap --allow router nat\n"
         "  pathproof verify --in pod.pcapng --out wire.pcapng --allow vxlan gso gro --evidence "
         "shown\n"

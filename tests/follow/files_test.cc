@@ -44,7 +44,23 @@ Octets pcap_of(const Frames& frames) {
     return file;
 }
 
-// Interface statistics with so many drops (draft-ietf-opsawg-pcapng section 4.6).
+// Interface statistics: when the capture ended (draft-ietf-opsawg-pcapng section 4.6).
+Octets end_of_capture(std::int64_t time_ns) {
+    const auto microseconds = static_cast<std::uint64_t>(time_ns / 1000);
+    Octets block;
+    for (const std::uint32_t word : {5u, 40u, 0u, 0u, 1u}) {
+        bytes::put32(block, word);
+    }
+    bytes::put16(block, 3);
+    bytes::put16(block, 8);
+    bytes::put32(block, static_cast<std::uint32_t>(microseconds >> 32));
+    bytes::put32(block, static_cast<std::uint32_t>(microseconds));
+    bytes::put32(block, 0);
+    bytes::put32(block, 40);
+    return block;
+}
+
+// The same with so many drops.
 Octets statistics(std::uint64_t dropped) {
     Octets block;
     bytes::put32(block, 5);
@@ -125,6 +141,51 @@ BOOST_AUTO_TEST_CASE(the_border_of_time_is_no_loss_and_half_a_capture_no_verdict
     BOOST_TEST(
         (concluded(pcap_of(made.in), pcap_of(half), {"router"}).arrival == Arrival::kCannotTell));
     BOOST_TEST((concluded(pcap_of({}), pcap_of({}), {}).arrival == Arrival::kCannotTell));
+}
+
+// The last 15 of 200 frames: whether they are lost depends on how long the capture of what came out ran.
+BOOST_AUTO_TEST_CASE(a_lost_tail_is_missing_where_the_capture_went_on_and_else_cannot_be_told) {
+    Way made = healthy();
+    const Octets in = pcap_of(made.in);
+    made.out.resize(made.out.size() - 15);
+    const Conclusion open = concluded(in, pcap_of(made.out), {"router"});
+    BOOST_TEST((open.arrival == Arrival::kCannotTell));
+    BOOST_REQUIRE(open.why.size() == 1U);
+    BOOST_TEST(open.why[0].starts_with("15 frames went in during the last 0.014 s, behind the last "
+                                       "frame that came out"),
+               open.why[0]);
+
+    Octets told = pcapng_of(made.out, 0);
+    bytes::put(told, end_of_capture(made.in.back().time_ns + 1'000'000'000));
+    BOOST_TEST((concluded(in, told, {"router"}).arrival == Arrival::kNot));
+    // It ended before they went in.
+    told = pcapng_of(made.out, 0);
+    bytes::put(told, end_of_capture(made.out.back().time_ns + 1000));
+    BOOST_TEST((concluded(in, told, {"router"}).arrival == Arrival::kAllArrived));
+}
+
+BOOST_AUTO_TEST_CASE(another_interface_of_the_file_tells_that_its_capture_went_on) {
+    Way made = healthy();
+    made.out.resize(made.out.size() - 15);
+    Octets file = bytes::pcapng_file();
+    bytes::put(file, Octets(file.begin() + 28, file.end()));  // a second interface
+    const auto add = [&](const Frames& frames, std::uint8_t interface) {
+        for (const TimedFrame& frame : frames) {
+            const std::size_t at = file.size();
+            bytes::add_block(file, static_cast<std::uint64_t>(frame.time_ns / 1000), frame.bytes);
+            file[at + 8] = interface;
+        }
+    };
+    add(made.in, 0);
+    add(made.out, 1);
+    const File both(file);
+    FollowOptions options;
+    options.allowed.set(bit(Transformation::kRouter));
+    const auto followed = follow_files({both.path() + "@0"}, {both.path() + "@1"}, options);
+    BOOST_TEST_REQUIRE(followed.has_value());
+    BOOST_TEST((conclude(*followed).arrival == Arrival::kNot));
+    // The last few may be on their way when it ends.
+    BOOST_TEST(followed->outcome.totals[0].of(Class::kMissing) >= 12U);
 }
 
 BOOST_AUTO_TEST_CASE(clocks_of_two_machines_are_brought_together) {
