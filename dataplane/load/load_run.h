@@ -18,6 +18,7 @@
 #include "dataplane/load/load_plan.h"
 #include "dataplane/load/source.h"
 #include "dataplane/load/tracked_intake.h"
+#include "dataplane/neighbour/desk.h"
 #include "dataplane/port/port.h"
 #include "dataplane/traffic/respond_worker.h"
 
@@ -72,6 +73,8 @@ struct LoadPlan {
     // Where frames come from if not from FrameSource::make: called once for each sender, with its
     // stream and its share of the flows. Null: FrameSource.
     std::function<Result<std::unique_ptr<Source>>(const SourcePlan&)> make_source;
+    // For these ARP and neighbour discovery are answered, on the lcores that receive at their ports.
+    std::vector<neighbour::Place> stations;
     // Where received frames go if not into a TrackedIntake of each lcore; all receivers are then
     // one worker's, and a report's `intake` stays empty.
     Intake* intake_instead = nullptr;
@@ -150,6 +153,7 @@ struct HandOver {
     std::uint64_t no_buffer = 0;   // times that the pool had no buffers for a burst
     std::uint64_t stuck = 0;       // senders whose driver took nothing for 100 ms
     std::uint64_t warm_ups = 0;    // Together::warm_up
+    std::uint64_t answers = 0;     // to ARP and neighbour discovery, at ports that send
 };
 
 // How much of its time a worker had its CPU, as far as it can be known.
@@ -180,6 +184,7 @@ struct TrialReport {
     PairSkew skew;
     HandOver handed;
     std::uint64_t emptied = 0;  // frames from before the trial that its receivers threw away
+    neighbour::AnswerCounts neighbours;  // to ARP and neighbour discovery, at all ports
     std::vector<WorkerHealth> workers;
     port::PortCounters sender_port;  // over the trial; sums over the ports involved
     port::PortCounters receiver_port;

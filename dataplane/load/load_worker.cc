@@ -81,13 +81,20 @@ void LoadWorker::run(const Trial& trial) noexcept {
     drain_from_ = drain_end_ = 0;
     emptied_ = 0;
     // A trial sees no frame from before it.
+    for (const auto& desk : desks_) {
+        desk->clear();
+    }
+    for (const auto& relay : relays_) {
+        relay->clear();
+    }
     for (const Receiver& receiver : receivers_) {
-        emptied_ += receiver.queue.port->empty(receiver.queue.queue);
+        empty(receiver);
     }
     if (tracked_) {
         tracked_->reset(static_cast<std::uint64_t>(clock_.now_ns()));
         tracked_->tell(trial.order.outstanding > 0 ? &*returns_ : nullptr);
     }
+    others_ = intake_ == nullptr ? 0 : intake_->received().other_traffic;
     time_.clocks_before = port::read_clocks();
     const Tsc start = board_.arrive(clock_.tsc.ticks(kLead));
     begin(trial.order, start);
@@ -113,7 +120,7 @@ void LoadWorker::loop(const Trial& trial) noexcept {
     for (;;) {
         stopped_ = stopped_ || board_.called_off();
         const std::uint16_t most = room(began);
-        unsigned moved = receive(most) + answer(most);
+        unsigned moved = receive(most) + answer(most) + pass_on();
         moved += sending_ && !stopped_ ? send(traffic::tsc_now()) : 0;
         const Tsc now = traffic::tsc_now();
         if (sending_ && (stopped_ || all_sent(now)) && pushed_out(now)) {
@@ -129,6 +136,7 @@ void LoadWorker::loop(const Trial& trial) noexcept {
     if (!receivers_.empty()) {
         board_.listening_is_over();
     }
+    pass_on();
 }
 
 // How many frames may be read at one look. At least one, so that queues are read at rates that
@@ -156,8 +164,14 @@ unsigned LoadWorker::receive(std::uint16_t most) noexcept {
             const auto now_ns = static_cast<std::uint64_t>(clock_.now_ns());
             if (receiver.only_errors) [[unlikely]] {
                 tracked_->listen({burst.data(), count}, receiver.port_number);
+                look_aside(receiver, {burst.data(), count});
             } else {
                 intake_->take({burst.data(), count}, receiver.port_number, now_ns);
+                if (const std::uint64_t others = intake_->received().other_traffic;
+                    others != others_) [[unlikely]] {
+                    others_ = others;
+                    look_aside(receiver, {burst.data(), count});
+                }
             }
             rte_pktmbuf_free_bulk(burst.data(), count);
             frames += count;
@@ -169,6 +183,41 @@ unsigned LoadWorker::receive(std::uint16_t most) noexcept {
         live_.bad.store(tally.bad_checksum, std::memory_order_relaxed);
     }
     return frames;
+}
+
+// Who asked for an address before the trial is waiting for the answer all the same.
+void LoadWorker::empty(const Receiver& receiver) noexcept {
+    if (receiver.desk == nullptr) {
+        emptied_ += receiver.queue.port->empty(receiver.queue.queue);
+        return;
+    }
+    std::array<rte_mbuf*, kReceiveBurst> burst;
+    while (const std::uint16_t count =
+               receiver.queue.port->rx_burst(receiver.queue.queue, burst.data(), kReceiveBurst)) {
+        look_aside(receiver, {burst.data(), count});
+        rte_pktmbuf_free_bulk(burst.data(), count);
+        emptied_ += count;
+    }
+}
+
+void LoadWorker::look_aside(const Receiver& receiver, std::span<rte_mbuf* const> burst) noexcept {
+    if (receiver.desk != nullptr) {
+        receiver.desk->look(burst);
+    }
+}
+
+unsigned LoadWorker::pass_on() noexcept {
+    unsigned frames = 0;
+    for (const auto& relay : relays_) {
+        frames += relay->pass_on();
+    }
+    return frames;
+}
+
+neighbour::Relay* LoadWorker::relay_to(const port::Port& port) noexcept {
+    const auto found =
+        std::ranges::find_if(relays_, [&](const auto& relay) { return &relay->port() == &port; });
+    return found == relays_.end() ? nullptr : found->get();
 }
 
 unsigned LoadWorker::answer(std::uint16_t most) noexcept {
@@ -220,7 +269,8 @@ void LoadWorker::end_sending() noexcept {
 
 bool LoadWorker::drained(const TrialOrder& order, Tsc now) noexcept {
     if (receivers_.empty()) {
-        return responder_ == nullptr || !(board_.somebody_sends() || board_.somebody_listens());
+        const bool serves_others = responder_ != nullptr || !relays_.empty();
+        return !serves_others || !(board_.somebody_sends() || board_.somebody_listens());
     }
     if (board_.somebody_sends()) {
         return false;

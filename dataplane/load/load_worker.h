@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "dataplane/load/sender.h"
@@ -35,7 +36,8 @@ struct WorkerTime {
 struct Receiver {
     Roles::Queue queue;
     std::size_t port_number = 0;
-    bool only_errors = false;  // Roles::listeners
+    bool only_errors = false;         // Roles::listeners
+    neighbour::Desk* desk = nullptr;  // answers what comes in there; null: nobody does
 };
 
 class LoadWorker {
@@ -47,6 +49,15 @@ class LoadWorker {
                TrialBoard& board, const List& all);
     void add(Sender sender) { senders_.push_back(std::move(sender)); }
     void add(const Receiver& receiver) { receivers_.push_back(receiver); }
+    // Answers for its receivers; the desk's address stays as it is.
+    neighbour::Desk& add(neighbour::Desk desk) {
+        return *desks_.emplace_back(std::make_unique<neighbour::Desk>(std::move(desk)));
+    }
+    // Sends what desks of other lcores answer on a port of which it owns a transmit queue.
+    neighbour::Relay& add(std::unique_ptr<neighbour::Relay> relay) {
+        return *relays_.emplace_back(std::move(relay));
+    }
+    neighbour::Relay* relay_to(const port::Port& port) noexcept;
     // One of these is needed before the first trial by a worker with receivers.
     void set_intake(TrackedIntake intake, Returns returns) {
         intake_ = &tracked_.emplace(std::move(intake));
@@ -69,6 +80,18 @@ class LoadWorker {
     const LiveCounts& live() const noexcept { return live_; }
     // Frames from before the trial.
     std::uint64_t emptied() const noexcept { return emptied_; }
+    // Answers to ARP and neighbour discovery in the trial; at ports for which `counts` says so.
+    template <typename Counts>
+    neighbour::AnswerCounts answers(Counts counts) const {
+        neighbour::AnswerCounts sum;
+        for (const auto& desk : desks_) {
+            add_counts(sum, counts(desk->port()) ? desk->counts() : neighbour::AnswerCounts());
+        }
+        for (const auto& relay : relays_) {
+            add_counts(sum, counts(relay->port()) ? relay->counts() : neighbour::AnswerCounts());
+        }
+        return sum;
+    }
     // The trial ended before its time.
     bool stopped() const noexcept { return stopped_; }
 
@@ -76,6 +99,9 @@ class LoadWorker {
     void run(const Trial& trial) noexcept;
     void begin(const TrialOrder& order, Tsc start) noexcept;
     void loop(const Trial& trial) noexcept;
+    void empty(const Receiver& receiver) noexcept;
+    void look_aside(const Receiver& receiver, std::span<rte_mbuf* const> burst) noexcept;
+    unsigned pass_on() noexcept;
     std::uint16_t room(Tsc now) const noexcept;
     unsigned receive(std::uint16_t most) noexcept;
     unsigned answer(std::uint16_t most) noexcept;
@@ -103,6 +129,9 @@ class LoadWorker {
     std::optional<TrackedIntake> tracked_;
     std::optional<Returns> returns_;  // beside it
     traffic::RespondWorker* responder_ = nullptr;
+    std::vector<std::unique_ptr<neighbour::Desk>> desks_;
+    std::vector<std::unique_ptr<neighbour::Relay>> relays_;
+    std::uint64_t others_ = 0;  // frames that were none of the run's, as last looked
     LiveCounts live_;
     WorkerTime time_;
     traffic::Napper napper_;

@@ -49,9 +49,49 @@ Result<Sender> make_sender(const Roles& roles, unsigned number, const LoadPlan& 
                   std::move(source), clock);
 }
 
+// By which way a worker that receives at a port sends there, too.
+Result<neighbour::Outlet> outlet_of(const Roles::Queue& role, const Roles& roles,
+                                    const LoadWorker::List& workers) {
+    const Roles::Queue* sender = nullptr;
+    for (const Roles::Queue& one : roles.senders) {
+        if (one.port == role.port && one.worker == role.worker) {
+            return neighbour::Outlet(one.queue);
+        }
+        sender = sender == nullptr && one.port == role.port ? &one : sender;
+    }
+    if (sender == nullptr && role.queue < role.port->config().tx_queues) {
+        return neighbour::Outlet(role.queue);
+    }
+    if (sender == nullptr) {
+        return fail(ErrorCode::kBadInput,
+                    "port {} has {} transmit queues, too few to answer ARP from receive queue {}",
+                    role.port->info().name, role.port->config().tx_queues, role.queue);
+    }
+    const auto owner = std::ranges::find_if(
+        workers, [&](const auto& worker) { return worker->number() == sender->worker; });
+    neighbour::Relay* relay = (*owner)->relay_to(*role.port);
+    if (relay == nullptr) {
+        auto made = TRY(neighbour::Relay::make(*role.port, sender->queue));
+        relay = &(*owner)->add(std::move(made));
+    }
+    return neighbour::Outlet(relay);
+}
+
+// Null: the plan has no station at that port.
+Result<neighbour::Desk*> desk_of(const Roles::Queue& role, const Roles& roles, const LoadPlan& plan,
+                                 const LoadWorker::List& workers, LoadWorker& worker) {
+    const auto place = std::ranges::find(plan.stations, role.port, &neighbour::Place::port);
+    if (place == plan.stations.end()) {
+        return static_cast<neighbour::Desk*>(nullptr);
+    }
+    const auto outlet = TRY(outlet_of(role, roles, workers));
+    return &worker.add(neighbour::Desk(*role.port, place->station, outlet));
+}
+
 Status add_receiver(const Roles::Queue& role, const Roles& roles, const LoadPlan& plan,
-                    const RunPorts& ports, LoadWorker& worker) {
-    worker.add({.queue = role, .port_number = ports.number(*role.port)});
+                    const RunPorts& ports, const LoadWorker::List& workers, LoadWorker& worker) {
+    auto* const desk = TRY(desk_of(role, roles, plan, workers, worker));
+    worker.add({.queue = role, .port_number = ports.number(*role.port), .desk = desk});
     if (plan.intake_instead != nullptr) {
         worker.set_intake(*plan.intake_instead);
     }
@@ -108,13 +148,16 @@ Status make_workers(const Roles& roles, const LoadPlan& plan, const RunPorts& po
     }
     for (const Roles::Queue& role : roles.receivers) {
         LoadWorker& worker = worker_of(role.worker, plan, clock, board, workers);
-        TRY(add_receiver(role, roles, plan, ports, worker));
+        TRY(add_receiver(role, roles, plan, ports, workers, worker));
     }
     for (const Roles::Queue& role : roles.listeners) {
         LoadWorker& worker = worker_of(role.worker, plan, clock, board, workers);
         if (worker.tracked() != nullptr) {
-            worker.add(
-                {.queue = role, .port_number = ports.number(*role.port), .only_errors = true});
+            auto* const desk = TRY(desk_of(role, roles, plan, workers, worker));
+            worker.add({.queue = role,
+                        .port_number = ports.number(*role.port),
+                        .only_errors = true,
+                        .desk = desk});
         }
     }
     for (const Roles::Responder& role : roles.responders) {

@@ -73,7 +73,8 @@ void check_hand(const TrialReport& report, const RunFacts& facts, Texts& found) 
                                     report.handed.no_buffer));
     }
     const port::PortCounters& port = report.sender_port;
-    if (port.tx_packets != report.sent + report.handed.warm_ups || port.tx_errors > 0) {
+    const std::uint64_t beside = report.handed.warm_ups + report.handed.answers;
+    if (port.tx_packets != report.sent + beside || port.tx_errors > 0) {
         found.push_back(
             fmt::format("port {} counted {} sent frames and {} failures, the run "
                         "handed it {}",

@@ -634,6 +634,10 @@ const IntakeTotals& TrackedIntake::totals() const noexcept {
     return impl_->totals;
 }
 
+const judge::ReceiveTally& TrackedIntake::received() const noexcept {
+    return impl_->totals.received;
+}
+
 std::vector<judge::KeptFrame> TrackedIntake::take_bad_frames() {
     std::vector<judge::KeptFrame> kept = impl_->keeper.take();
     impl_->keeper = judge::FrameKeeper(impl_->plan.keep_bad_frames);

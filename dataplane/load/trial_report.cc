@@ -85,6 +85,13 @@ WorkerHealth health(const LoadWorker& worker, const traffic::TscClock& clock) {
             frames == 0 ? 0 : static_cast<double>(time.busy) / static_cast<double>(frames)};
 }
 
+bool sends_on(const LoadWorker::List& workers, const port::Port& port) {
+    return std::ranges::any_of(workers, [&](const auto& worker) {
+        return std::ranges::any_of(
+            worker->senders(), [&](const Sender& sender) { return sender.setup().port == &port; });
+    });
+}
+
 }  // namespace
 
 TrialReport assemble(const LoadWorker::List& workers, const traffic::RunClock& clock,
@@ -116,6 +123,10 @@ TrialReport assemble(const LoadWorker::List& workers, const traffic::RunClock& c
             ++lookers;
         }
         report.workers.push_back(health(*worker, clock.tsc));
+        add_counts(report.neighbours, worker->answers([](const port::Port&) { return true; }));
+        report.handed.answers +=
+            worker->answers([&](const port::Port& port) { return sends_on(workers, port); })
+                .answered;
     }
     report.mean_frame_bytes = senders == 0 ? 0 : bytes / senders;
     if (report.sent > 0) {

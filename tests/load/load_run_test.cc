@@ -264,6 +264,54 @@ BOOST_AUTO_TEST_CASE(a_punctual_sender_leaves_nothing_out_behind_a_stall) {
     BOOST_TEST(late_by_one_stall(plan()).handed.left_out > 100u);
 }
 
+// An ARP request of 198.18.0.1 for the first client, in the middle of a trial and before the next. One
+// lcore receives and owns no transmit queue there, or it has one.
+BOOST_AUTO_TEST_CASE(arp_is_answered_for_the_addresses_of_a_run) {
+    std::vector<std::uint8_t> request(60);
+    const std::vector<std::uint8_t> start_of{0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 2,   0,  0, 0, 0,
+                                             1,    0x08, 0x06, 0,    1,    0x08, 0,   6,  4, 0, 1,
+                                             2,    0,    0,    0,    0,    1,    198, 18, 0, 1, 0,
+                                             0,    0,    0,    0,    0,    198,  18,  0,  2};
+    std::ranges::copy(start_of, request.begin());
+    for (const bool relayed : {false, true}) {
+        LoadPlan with_station = plan();
+        with_station.stations = {
+            {&ends().port,
+             {.mac = spec().packet.source_mac, .addresses = {{spec().packet.source.address}}}}};
+        const Roles roles{.senders = {{0, &ends().port, 0}},
+                          .receivers = {{relayed ? 1u : 0u, &ends().port, 0}}};
+        const auto run = start(roles, with_station);
+        ends().end.left();
+        ends().end.arrive(request);  // before the first trial
+        std::uint64_t answers = 0;
+        std::uint64_t others = 0;
+        std::thread far([&] {
+            for (unsigned n = 0; n < 60; ++n) {
+                std::this_thread::sleep_for(5ms);
+                if (n == 4 || n == 8) {
+                    ends().end.arrive(request);
+                }
+                for (const auto& frame : ends().end.left()) {
+                    const bool arp = frame.size() == 60 && frame[12] == 0x08 && frame[13] == 0x06;
+                    answers += arp && frame[21] == 2 && frame[5] == 1 && frame[31] == 2 ? 1 : 0;
+                    others += arp ? 0 : 1;
+                }
+            }
+        });
+        const TrialReport report =
+            trial(*run, {.frames_per_second = 1'000, .duration = 100ms, .drain = 100ms});
+        far.join();
+        BOOST_TEST(answers == 3u);
+        BOOST_TEST(others == report.sent);
+        BOOST_TEST(report.neighbours.answered == 3u);
+        BOOST_TEST(report.neighbours.not_sent == 0u);
+        BOOST_TEST(report.intake.received.other_traffic == 2u);
+        BOOST_TEST(!objects(report, "counted"));
+        BOOST_TEST(trial(*run, {.frames = 10, .drain = 1ms}).neighbours.answered == 0u);
+        ends().end.left();
+    }
+}
+
 BOOST_AUTO_TEST_CASE(a_drain_is_put_off_while_frames_still_come) {
     const auto drained = [](const TrialOrder::PutOff& put_off) {
         const auto run = start(one_worker(ends().port), plan());
