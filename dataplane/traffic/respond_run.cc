@@ -89,7 +89,8 @@ void object(const port::Port& port, RespondReport& report) {
         report.objections.push_back(
             fmt::format("no room for {} answers: too many wait at one time", all.no_room));
     }
-    if (const std::uint64_t kept = all.not_sent + all.not_reflected + report.port.tx_errors;
+    if (const std::uint64_t kept =
+            all.not_sent + all.not_reflected + all.neighbours_not_sent + report.port.tx_errors;
         kept > 0) {
         report.objections.push_back(fmt::format("port {} did not send {} answers", name, kept));
     }

@@ -68,6 +68,7 @@ Responder::Responder(const ResponderOptions& options, std::vector<judge::Expecta
       answers_(std::move(answers)),
       quick_(rules_, answers_),
       reflect_(options.reflect),
+      station_(options.station),
       suffix_(options.suffix),
       port_(options.port),
       random_(options.seed),
@@ -121,8 +122,28 @@ Turned Responder::take_in_place(std::span<std::uint8_t> room, std::size_t size,
         intake_.count_other(frame, *view);
         return {Turned::Kind::kReflection, static_cast<std::uint16_t>(size)};
     }
+    if (const std::size_t answer = answer_neighbour(room, size, *view); answer > 0) {
+        return {Turned::Kind::kNeighbour, static_cast<std::uint16_t>(answer)};
+    }
     take_admitted(frame, *view, now_ns);
     return {};
+}
+
+std::size_t Responder::answer_neighbour(std::span<std::uint8_t> room, std::size_t size,
+                                        const FrameView& view) noexcept {
+    const frame::PacketView& packet = view.outer;
+    if (!station_ || (packet.network != frame::Network::kNone &&
+                      packet.transport != frame::Transport::kIcmpv6)) {
+        return 0;
+    }
+    std::array<std::uint8_t, neighbour::kMostFrame> answer;
+    const std::size_t bytes = neighbour::write_answer(answer, room.first(size), *station_);
+    if (bytes == 0 || bytes > room.size()) {
+        return 0;
+    }
+    intake_.count_other(room.first(size), view);
+    std::copy_n(answer.begin(), bytes, room.begin());
+    return bytes;
 }
 
 void Responder::departed(Turned::Kind kind, Outcome outcome) noexcept {
@@ -135,6 +156,9 @@ void Responder::departed(Turned::Kind kind, Outcome outcome) noexcept {
             return;
         case Turned::Kind::kReflection:
             ++(sent ? counts_.reflected : counts_.not_reflected);
+            return;
+        case Turned::Kind::kNeighbour:
+            ++(sent ? counts_.neighbours : counts_.neighbours_not_sent);
             return;
     }
 }

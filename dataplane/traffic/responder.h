@@ -16,6 +16,7 @@
 #include "dataplane/frame/view.h"
 #include "dataplane/judge/expectation.h"
 #include "dataplane/judge/intake.h"
+#include "dataplane/neighbour/station.h"
 #include "dataplane/traffic/answer_rule.h"
 #include "dataplane/traffic/quick_answer.h"
 
@@ -40,6 +41,8 @@ struct ResponderOptions {
     frame::DnsName suffix;                    // under which numbered queries lie
     std::uint32_t keep_bad_frames = 0;
     Reflect reflect = Reflect::kNothing;  // by take_in_place() only
+    // For its addresses ARP and neighbour discovery are answered, by take_in_place() only.
+    std::optional<neighbour::Station> station;
 };
 
 // How a numbered query came.
@@ -59,6 +62,8 @@ struct ResponderCounts {
     std::uint64_t quick = 0;          // of those answered: in place, without a copy
     std::uint64_t reflected = 0;      // frames that are no queries, sent back
     std::uint64_t not_reflected = 0;  // the driver would not take them
+    std::uint64_t neighbours = 0;     // answers to ARP and neighbour discovery
+    std::uint64_t neighbours_not_sent = 0;
 };
 
 // What is to be done with a frame after take_in_place().
@@ -67,6 +72,7 @@ struct Turned {
         kNothing,  // an answer, if there is one, waits
         kAnswer,
         kReflection,
+        kNeighbour,
     } kind = Kind::kNothing;
     std::uint16_t bytes = 0;  // the frame's length
 };
@@ -120,6 +126,8 @@ class Responder {
 
     Responder(const ResponderOptions& options, std::vector<judge::Expectation> answers);
 
+    std::size_t answer_neighbour(std::span<std::uint8_t> room, std::size_t size,
+                                 const frame::FrameView& view) noexcept;
     void take_admitted(frame::Bytes frame, const frame::FrameView& view,
                        std::int64_t now_ns) noexcept;
     void answer(frame::Bytes frame, const frame::FrameView& view,
@@ -133,6 +141,7 @@ class Responder {
     std::vector<judge::Expectation> answers_;  // one a rule
     QuickAnswers quick_;
     Reflect reflect_;
+    std::optional<neighbour::Station> station_;
     frame::DnsName suffix_;
     std::size_t port_;
     Random random_;

@@ -70,6 +70,34 @@ BOOST_AUTO_TEST_CASE(the_responder_alone_answers_until_it_is_told_to_stop) {
     BOOST_TEST(*read_frame(answers[0]).sequence == 0u);
 }
 
+BOOST_AUTO_TEST_CASE(arp_is_answered_in_place_for_the_addresses_of_the_server) {
+    std::vector<std::uint8_t> request(60);
+    const std::vector<std::uint8_t> start_of{0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 2,   0,   0, 0, 0,
+                                             1,    0x08, 0x06, 0,    1,    0x08, 0,   6,   4, 0, 1,
+                                             2,    0,    0,    0,    0,    1,    198, 18,  0, 1, 0,
+                                             0,    0,    0,    0,    0,    203,  0,   113, 2};
+    std::ranges::copy(start_of, request.begin());
+    RespondPlan asked = plan({kAddress});
+    asked.responder.station = neighbour::Station{.mac = one_queue().port.info().mac,
+                                                 .addresses = {{ip_of("203.0.113.2")}}};
+    Frames left;
+    const RespondReport report = run_beside(one_queue().port, asked, [&] {
+        one_queue().end.arrive(request);
+        request[41] = 3;  // not its own
+        one_queue().end.arrive(request);
+        one_queue().end.arrive(query_frame(plain_spec(), frame::kDnsTypeA, 1));
+        std::this_thread::sleep_for(50ms);
+        left = one_queue().end.left();
+    });
+    BOOST_REQUIRE(left.size() == 2u);
+    BOOST_TEST(left[0][21] == 2);
+    BOOST_TEST(left[0].size() == 60u);
+    BOOST_TEST(report.queries.neighbours == 1u);
+    BOOST_TEST(report.queries.answered == 1u);
+    BOOST_TEST(report.received.other_traffic == 2u);
+    BOOST_TEST(report.objections.empty());
+}
+
 BOOST_AUTO_TEST_CASE(the_responder_alone_ends_after_its_duration) {
     const std::atomic<bool> stop = false;
     RespondPlan short_plan = plan({kAddress});
