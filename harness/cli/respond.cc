@@ -32,6 +32,8 @@ struct RespondOptions {
     bool reflect = false;
     std::vector<std::string> rules;
     std::vector<std::uint16_t> vxlan_ports = {4789};
+    std::vector<std::string> addresses;  // ARP and neighbour discovery are answered for these
+    bool no_arp = false;
     std::uint64_t seed = 1;
     double seconds = 0;  // 0: until a signal
     bool json = false;
@@ -141,6 +143,8 @@ std::string respond_table(const traffic::RespondReport& report, const port::Port
            row("  still waiting for their time", report.waiting) +
            row("  no room", queries.no_room) + row("  not sent", queries.not_sent) +
            row("reflected", queries.reflected) + row("  not sent", queries.not_reflected) +
+           row("ARP and neighbour discovery answered", queries.neighbours) +
+           row("  not sent", queries.neighbours_not_sent) +
            received_rows(report.received, "  queries") + checksum_rows(report.checksums) +
            objection_rows(report.objections) +
            (report.partial ? "PARTIAL: the link was down for a part of the time; the counts are "
@@ -170,6 +174,9 @@ json respond_json(const traffic::RespondReport& report, const port::PortInfo& po
                   {"not_sent", report.queries.not_sent}}},
                 {"reflected",
                  {{"sent", report.queries.reflected}, {"not_sent", report.queries.not_reflected}}},
+                {"neighbours",
+                 {{"answered", report.queries.neighbours},
+                  {"not_sent", report.queries.neighbours_not_sent}}},
                 {"received", received_json(report.received, "queries")},
                 {"received_by_lcore", report.received_by_worker},
                 {"checksums", checksum_json(report.checksums)},
@@ -191,11 +198,18 @@ Result<traffic::ResponderOptions> responder_options(const RespondOptions& option
         made.rules.push_back(rule);
     }
     TRY(traffic::expectations(made.rules));
+    if (!options.addresses.empty()) {
+        made.station = neighbour::Station{.mac = {}, .addresses = {}, .vlans = std::nullopt};
+    }
+    for (const std::string& text : options.addresses) {
+        const auto range = TRY(doing(neighbour::parse_addresses(text), "--address"));
+        made.station->addresses.push_back(range);
+    }
     return made;
 }
 
 Result<int> run(const RespondOptions& options) {
-    const auto responder = TRY(responder_options(options));
+    auto responder = TRY(responder_options(options));
     const auto lcores = static_cast<std::uint16_t>(options.cpus.size());
     const std::uint16_t queues = options.queues == 0 ? lcores : options.queues;
     if (queues < lcores) {
@@ -211,6 +225,13 @@ Result<int> run(const RespondOptions& options) {
                                    .cpus = options.cpus}));
     port::Port& port = own.set.ports.front();
     const port::PortInfo& info = port.info();
+    if (responder.station) {
+        responder.station->mac = info.mac;
+    } else if (!options.no_arp) {
+        fmt::print(stderr,
+                   "pathproof: ARP and neighbour discovery are not answered: --address says for "
+                   "which addresses (--no-arp: for none)\n");
+    }
     fmt::print(stderr, "answering on {} ({}){}\n", info.name, info.driver,
                options.seconds > 0 ? "" : "; Ctrl-C ends it");
     const traffic::RespondPlan plan{
@@ -226,9 +247,9 @@ Result<int> run(const RespondOptions& options) {
 }  // namespace
 
 void add_respond(CLI::App& app, Command& chosen) {
-    CLI::App* command = app.add_subcommand(
-        "respond",
-        "Answer DNS queries on a port as rules say; it answers no ARP: use static neighbours");
+    CLI::App* command = app.add_subcommand("respond",
+                                           "Answer DNS queries on a port as rules say, and ARP and "
+                                           "neighbour discovery for its addresses");
     const auto options = options_for<RespondOptions>(*command, chosen, run);
     command
         ->add_option("port", options->port,
@@ -241,6 +262,15 @@ void add_respond(CLI::App& app, Command& chosen) {
                      "[,delay-ms=N][,loss=SHARE][,tc]; the first that fits counts, none: REFUSED")
         ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
         ->required();
+    CLI::Option* no_arp =
+        command->add_flag("--no-arp", options->no_arp, "answer no ARP and no neighbour discovery");
+    command
+        ->add_option(
+            "--address", options->addresses,
+            "ADDRESS or FIRST-LAST of the server: for these ARP and neighbour discovery are "
+            "answered (may be repeated)")
+        ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
+        ->excludes(no_arp);
     command->add_option("--netns", options->netns, "network namespace in which the port is");
     command->add_option("--cpu", options->cpus, "CPUs, one lcore each: 0,1 (default 0)")
         ->delimiter(',')

@@ -163,7 +163,7 @@ BOOST_AUTO_TEST_CASE(addresses_of_no_one_machine_are_refused) {
     }
     refused("generate " + kPort +
                 "--destination 203.0.113.2 --destination-mac 00:00:00:00:00:00 --count 5",
-            "destination MAC 00:00:00:00:00:00 is no station's");
+            "--destination-mac 00:00:00:00:00:00 is no station's");
     refused(kGenerate + "--source-mac 01:00:5e:00:00:01", "is a group's");
     refused("respond " + kPort + "--rule type=A,address=2001:db8::1",
             "none of its addresses can be in an answer of type A");

@@ -178,6 +178,54 @@ BOOST_AUTO_TEST_CASE(queries_are_answered_by_the_responder_command_and_the_count
     BOOST_TEST(!sent.at("partial").get<bool>());
 }
 
+// The far end is a kernel that routes to a responder behind it: it knows none of the addresses and has
+// to ask for each, while the run goes on as well.
+BOOST_AUTO_TEST_CASE(a_router_finds_the_way_by_asking_and_is_found_so) {
+    const Cable cable;
+    const std::string end = cable.a + "-r";
+    Cable::shell("ip netns add " + end + "; ip -n " + end +
+                 " link add r0 type veth peer name r1 netns " + cable.b + "; ip netns exec " + end +
+                 " sysctl -qw net.ipv6.conf.r0.disable_ipv6=1; ip -n " + end +
+                 " link set r0 up; ip netns exec " + cable.b +
+                 " sysctl -qw net.ipv6.conf.all.disable_ipv6=0 net.ipv6.conf.g1.disable_ipv6=0"
+                 " net.ipv6.conf.r1.disable_ipv6=0 net.ipv4.ip_forward=1"
+                 " net.ipv6.conf.all.forwarding=1; ip -n " +
+                 cable.b + " link set r1 up");
+    const std::string b = "ip -n " + cable.b;
+    Cable::shell(b + " address add 198.18.0.1/24 dev g1; " + b +
+                 " address add 198.19.0.1/24 dev r1; " + b +
+                 " address add 2001:2:0:1::1/64 dev g1 nodad; " + b +
+                 " address add 2001:2:0:2::1/64 dev r1 nodad");
+    const std::string file = (cable.folder / "respond").string();
+    for (const std::string& ends :
+         {std::string("--gateway 198.18.0.1 --source 198.18.0.2 --destination 198.19.0.53"),
+          std::string("--gateway 2001:2:0:1::1 --source 2001:2:0:1::2 --destination "
+                      "2001:2:0:2::53")}) {
+        Cable::shell(pathproof_binary() + " respond r0 --netns " + end +
+                     " --json --address 198.19.0.50-198.19.0.60 --address 2001:2:0:2::53"
+                     " --rule address=192.0.2.1,address=2001:db8::1 >" +
+                     file + " 2>" + file + ".err & t=$!; while ! grep -q 'answering on' " + file +
+                     ".err; do sleep 0.02; done; (while kill -0 $t; do sleep 0.25; " + b +
+                     " neigh flush all; " + b + " -6 neigh flush all; done) 2>/dev/null & " +
+                     pathproof_binary() + " generate g0 --netns " + cable.a +
+                     " --cpu 0,1 --queues 1 --rate 500 --count 700 --flows 3000 --json " + ends +
+                     " >" + file + ".sent || true; kill -INT $t; wait $t || true");
+        const json sent = result_of(Cable::shell("cat " + file + ".sent"));
+        const json server = json::parse(Cable::shell("cat " + file));
+        BOOST_TEST(sent.at("sent") == 700);
+        // A kernel that is told to forget a neighbour while it asks for it may lose some time.
+        BOOST_TEST(sent.at("answers").at("answered") >= 350);
+        BOOST_TEST(sent.at("neighbours").at("answered") >= 1);
+        BOOST_TEST(sent.at("neighbours").at("not_sent") == 0);
+        BOOST_TEST(server.at("neighbours").at("answered") >= 2);
+        BOOST_TEST(server.at("neighbours").at("not_sent") == 0);
+    }
+    const auto nobody = cable.generate(
+        "--count 1 --source 198.18.0.2 --destination 198.19.0.53 --gateway 198.18.0.77");
+    BOOST_TEST(nobody.err.find("3 ARP requests for 198.18.0.77") != std::string::npos, nobody.err);
+    Cable::shell("ip netns del " + end);
+}
+
 BOOST_AUTO_TEST_CASE(ctrl_c_ends_with_partial_counts) {
     const Cable cable;
     const auto out = cable.generate(
@@ -202,7 +250,10 @@ BOOST_AUTO_TEST_CASE(what_cannot_be_done_is_refused_with_exit_code_2) {
         BOOST_TEST(out.err.find(word) != std::string::npos, out.err);
     };
     refused(kMac + "--count 1", "--destination is missing");
-    refused("--count 1 --destination 203.0.113.2", "--destination-mac is missing");
+    refused("--count 1 --destination 203.0.113.2 --no-arp", "--destination-mac is missing");
+    refused(kTo4 + "--gateway 198.18.0.1", "was typed already");
+    refused("--destination 203.0.113.2 --gateway 2001:db8::1", "one family");
+    refused("--destination 203.0.113.2 --gateway here", "--gateway");
     refused(kTo4 + "--checksum udp=offload", "UDP_CKSUM");
     refused(kTo4 + "--checksum udp=nonsense", "stale-source-port");
     refused(kTo4 + "--checksum outer.udp=zero", "--vxlan-vni");

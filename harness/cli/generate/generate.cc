@@ -11,6 +11,7 @@
 #include "harness/cli/generate/amounts.h"
 #include "harness/cli/generate/evidence.h"
 #include "harness/cli/generate/lanes.h"
+#include "harness/cli/generate/link.h"
 #include "harness/cli/generate/number_checks.h"
 #include "harness/cli/generate/replay_options.h"
 #include "harness/cli/generate/result.h"
@@ -65,13 +66,17 @@ Result<Traffic> planned_traffic(const GenerateOptions& options, const Rate& rate
     return traffic;
 }
 
-load::LoadPlan load_plan(const GenerateOptions& options, const Traffic& traffic,
-                         const port::PortInfo& sending) {
+// With the neighbours of the ports, of which the next hop is asked for. The frames of a capture go where
+// they went before, and nobody answers for them.
+Result<load::LoadPlan> load_plan(const GenerateOptions& options, const Traffic& traffic,
+                                 Lanes& lanes, const std::atomic<bool>& stop) {
     load::LoadPlan plan{.source = traffic.source, .intake = traffic.intake};
-    if (options.traffic.source_mac.empty()) {
-        plan.source.spec.packet.source_mac = sending.mac;
-    }
     plan.pair_skew = load::Nanoseconds(options.pair_skew_ns);
+    if (!options.replays()) {
+        take_stations(options.traffic, lanes, plan);
+        const auto mac = TRY(find_next_hop(options.traffic, plan, stop));
+        set_next_hop(mac, plan.source);
+    }
     return plan;
 }
 
@@ -120,7 +125,7 @@ class Generation {
     explicit Generation(const GenerateOptions& options) : options_(options) {}
 
     // All that can be found wrong is found in here, before anything is sent.
-    Status prepare() {
+    Status prepare(const std::atomic<bool>& stop) {
         const std::string rate = options_.amounts.rate_text();
         rate_ = TRY(doing(parse_rate(rate), "--rate {}", rate));
         if (options_.replay.own_timing) {
@@ -138,7 +143,7 @@ class Generation {
         }
         TRY(start_metrics());
         TRY(open_lanes());
-        TRY(start_run());
+        TRY(start_run(stop));
         return give_order();
     }
 
@@ -195,8 +200,8 @@ class Generation {
         return {};
     }
 
-    Status start_run() {
-        load::LoadPlan plan = load_plan(options_, traffic_, lanes_->sending().info());
+    Status start_run(const std::atomic<bool>& stop) {
+        load::LoadPlan plan = TRY(load_plan(options_, traffic_, *lanes_, stop));
         if (options_.replays()) {
             TRY(take_recording(options_, lanes_->sending(), plan));
         }
@@ -255,7 +260,7 @@ class Generation {
 Result<int> run(const GenerateOptions& options) {
     const std::atomic<bool>& stop = process::stop_on_signals();
     Generation generation(options);
-    TRY(generation.prepare());
+    TRY(generation.prepare(stop));
     return generation.carry_out(stop);
 }
 

@@ -16,7 +16,7 @@ constexpr std::string_view kOfMadeFrames =
     "--pairs --type --mix --size --flows --suffix --expect --allow --expect-answer --timeout "
     "--seed --destination "
     "--destination-mac --source-mac --source --source-port --source-ports --vlan --checksum "
-    "--vxlan-vni --pair-skew";
+    "--vxlan-vni --pair-skew --gateway";
 
 }  // namespace
 

@@ -48,6 +48,10 @@ std::string sending_rows(const GenerateResult& result) {
     text += row("  left out behind stalls", report.handed.left_out);
     text += row("  refused at first, offered again", report.handed.refused);
     text += row("  never taken by the driver", report.handed.taken_back);
+    if (report.neighbours.answered + report.neighbours.not_sent > 0) {
+        text += row("ARP and neighbour discovery answered", report.neighbours.answered);
+        text += row("  not sent", report.neighbours.not_sent);
+    }
     if (asked > 0) {
         text += row("  bursts more than 10 us late", report.departures.late);
         text +=

@@ -5,6 +5,7 @@
 
 #include "dataplane/load/frame_source.h"
 #include "harness/cli/answer_rule.h"
+#include "harness/cli/generate/link.h"
 #include "harness/cli/generate/mix_text.h"
 #include "harness/cli/generate/number_checks.h"
 #include "harness/cli/seconds.h"
@@ -25,6 +26,18 @@ Result<frame::Endpoint> endpoint(const std::string& text, std::uint16_t default_
     return frame::parse_endpoint(text);
 }
 
+// Zero where nothing was typed; zeros are refused elsewhere where they were.
+Result<frame::MacAddress> mac_typed(const std::string& text, const char* option) {
+    if (text.empty()) {
+        return frame::MacAddress();
+    }
+    auto mac = TRY(doing(frame::parse_mac(text), "{}", option));
+    if (mac == frame::MacAddress()) {
+        return fail(ErrorCode::kBadInput, "{} {} is no station's", option, text);
+    }
+    return mac;
+}
+
 Status add_tunnel(FrameSpec& spec, const TrafficOptions& options) {
     frame::TunnelSpec tunnel;
     tunnel.vni = *options.vni;
@@ -33,9 +46,9 @@ Status add_tunnel(FrameSpec& spec, const TrafficOptions& options) {
                              "--outer-source"));
     outer.destination =
         TRY(doing(endpoint(options.outer_destination, kVxlanPort), "--outer-destination"));
-    outer.source_mac = TRY(doing(frame::parse_mac(options.outer_source_mac), "--outer-source-mac"));
+    outer.source_mac = TRY(mac_typed(options.outer_source_mac, "--outer-source-mac"));
     outer.destination_mac =
-        TRY(doing(frame::parse_mac(options.outer_destination_mac), "--outer-destination-mac"));
+        TRY(mac_typed(options.outer_destination_mac, "--outer-destination-mac"));
     outer.source.port = options.outer_source_ports.front();
     spec.tunnel = tunnel;
     return {};
@@ -90,8 +103,7 @@ Status add_addresses(FrameSpec& spec, const TrafficOptions& options) {
                                                        : "2001:2::2";
     packet.source.address = TRY(doing(frame::parse_ip(source), "--source"));
     packet.source.port = options.source_port;
-    packet.destination_mac =
-        TRY(doing(frame::parse_mac(options.destination_mac), "--destination-mac"));
+    packet.destination_mac = TRY(mac_typed(options.destination_mac, "--destination-mac"));
     return {};
 }
 
@@ -115,9 +127,6 @@ Status check_ends(const frame::PacketSpec& packet, const char* which) {
                   : first != 0xff && !(address == frame::parse_ip("::").value_or(address)) &&
                         !(address == frame::parse_ip("::1").value_or(address));
     };
-    const auto is_zero = [](const frame::MacAddress& mac) {
-        return std::ranges::all_of(mac.bytes, [](std::uint8_t byte) { return byte == 0; });
-    };
     for (const auto& [end, name] :
          {std::pair{&packet.source, "source"}, {&packet.destination, "destination"}}) {
         if (!is_host(end->address)) {
@@ -128,10 +137,6 @@ Status check_ends(const frame::PacketSpec& packet, const char* which) {
     if ((packet.source_mac.bytes[0] & 1) != 0) {
         return fail(ErrorCode::kBadInput, "{}source MAC {} is a group's (its lowest bit is set)",
                     which, to_string(packet.source_mac));
-    }
-    if (is_zero(packet.destination_mac)) {
-        return fail(ErrorCode::kBadInput, "{}destination MAC {} is no station's", which,
-                    to_string(packet.destination_mac));
     }
     return {};
 }
@@ -152,7 +157,7 @@ Result<FrameSpec> frame_spec(const TrafficOptions& options, frame::ChecksumMode&
         TRY(set_checksum(spec, tcp, text));
     }
     if (!options.source_mac.empty()) {
-        spec.packet.source_mac = TRY(doing(frame::parse_mac(options.source_mac), "--source-mac"));
+        spec.packet.source_mac = TRY(mac_typed(options.source_mac, "--source-mac"));
     }
     TRY(check_ends(spec.packet, ""));
     if (spec.tunnel) {
@@ -249,7 +254,8 @@ void add_frame(CLI::App& command, TrafficOptions& options) {
     command.add_option("--destination", options.destination,
                        "where queries go: ADDRESS[:PORT], [ADDRESS]:PORT for IPv6 (port 53)");
     command.add_option("--destination-mac", options.destination_mac,
-                       "Ethernet destination; of the inner frame with --vxlan-vni");
+                       "Ethernet destination (asked for by ARP or neighbour discovery); of the "
+                       "inner frame with --vxlan-vni, and then needed");
     command.add_option("--source-mac", options.source_mac, "default: the port's own");
     command.add_option("--source", options.source,
                        "first client address (198.18.0.2 or 2001:2::2)");
@@ -276,13 +282,16 @@ void add_envelope(CLI::App& command, TrafficOptions& options) {
     CLI::Option* vni =
         command.add_option("--vxlan-vni", options.vni, "send in VXLAN with this VNI")
             ->check(CLI::Range(0u, 0xffffffu));
+    command.add_option("--outer-source-mac", options.outer_source_mac, "default: the port's own")
+        ->needs(vni);
+    command
+        .add_option("--outer-destination-mac", options.outer_destination_mac,
+                    "on the wire (asked for by ARP or neighbour discovery)")
+        ->needs(vni);
     std::vector<CLI::Option*> needed = {
         command.add_option("--outer-source", options.outer_source, "VTEP address of the tester"),
         command.add_option("--outer-destination", options.outer_destination,
-                           "VTEP of the DUT: ADDRESS[:PORT] (port 4789)"),
-        command.add_option("--outer-source-mac", options.outer_source_mac, "on the wire"),
-        command.add_option("--outer-destination-mac", options.outer_destination_mac,
-                           "on the wire")};
+                           "VTEP of the DUT: ADDRESS[:PORT] (port 4789)")};
     for (CLI::Option* option : needed) {
         option->needs(vni);
         vni->needs(option);
@@ -295,19 +304,44 @@ void add_envelope(CLI::App& command, TrafficOptions& options) {
         ->needs(vni);
 }
 
+// Who is asked for a MAC address is found on the link alone, not in a tunnel.
+Status check_next_hop(const TrafficOptions& options) {
+    if (options.destination.empty()) {
+        return fail(ErrorCode::kBadInput, "--destination is missing: it says where the frames go");
+    }
+    if (options.vni && options.destination_mac.empty()) {
+        return fail(ErrorCode::kBadInput,
+                    "--destination-mac is missing: in a tunnel nobody can be asked for it");
+    }
+    if (options.link.no_arp && options.asks_next_hop()) {
+        return fail(ErrorCode::kBadInput,
+                    "--{}destination-mac is missing: with --no-arp nobody is asked for it",
+                    options.vni ? "outer-" : "");
+    }
+    if (options.link.gateway && !options.asks_next_hop()) {
+        return fail(ErrorCode::kBadInput,
+                    "--gateway says whose MAC address is asked for; it was typed already");
+    }
+    const std::string& far = options.vni ? options.outer_destination : options.destination;
+    const auto end = endpoint(far, 1);
+    if (options.link.gateway && end && options.link.gateway->family != end->address.family) {
+        return fail(ErrorCode::kBadInput, "--gateway {} and {} are not of one family",
+                    to_string(*options.link.gateway), far);
+    }
+    return {};
+}
+
 }  // namespace
 
 void add_traffic_options(CLI::App& command, TrafficOptions& options) {
     add_shape(command, options);
     add_frame(command, options);
     add_envelope(command, options);
+    add_link_options(command, options.link);
 }
 
 Result<Traffic> traffic_of(const TrafficOptions& options, std::uint64_t flows) {
-    if (options.destination.empty() || options.destination_mac.empty()) {
-        return fail(ErrorCode::kBadInput, "{} is missing: it says where the frames go",
-                    options.destination.empty() ? "--destination" : "--destination-mac");
-    }
+    TRY(check_next_hop(options));
     frame::ChecksumMode tcp{};  // by software
     const FrameSpec spec = TRY(frame_spec(options, tcp));
     auto mix = TRY(mix_of(options));

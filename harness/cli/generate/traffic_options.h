@@ -16,6 +16,12 @@ class App;
 
 namespace pathproof::cli {
 
+// link.h
+struct LinkOptions {
+    bool no_arp = false;
+    std::optional<frame::IpAddress> gateway;  // nothing: the destination is the next hop
+};
+
 // As typed; empty texts were not given.
 struct TrafficOptions {
     bool pairs = false;
@@ -43,8 +49,11 @@ struct TrafficOptions {
     std::vector<std::string> expected_answers;
     double timeout_s = 5;
     std::uint64_t seed = 1;
+    LinkOptions link;
 
     unsigned frames_in_unit() const { return pairs ? 2 : 1; }
+    // No MAC address was typed of the frame, or of the envelope around it: it is asked for.
+    bool asks_next_hop() const { return (vni ? outer_destination_mac : destination_mac).empty(); }
 };
 
 void add_traffic_options(CLI::App& command, TrafficOptions& options);
@@ -57,7 +66,7 @@ struct Traffic {
 };
 
 // What was typed as plans, with the frames tried out. `flows` counts where --flows was not given.
-// The source's MAC address is zero where it was not given: the port's own is to be put there.
+// MAC addresses are zero where they were not given: the port's own and the next hop's are to be put there.
 // Errors name option and value.
 Result<Traffic> traffic_of(const TrafficOptions& options, std::uint64_t flows);
 

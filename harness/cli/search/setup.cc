@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "dataplane/search/frame_sizes.h"
+#include "harness/cli/generate/link.h"
 
 namespace pathproof::cli {
 namespace {
@@ -62,11 +63,12 @@ Result<SearchSetup> SearchSetup::open(const SearchOptions& options, const std::a
             TRY(fits_port(sizes[n], specs[n], *port));
         }
     }
+    const auto first = TRY(traffic_of_size(options, sizes.front()));
+    setup.next_hop_ = TRY(find_next_hop(options.traffic, setup.plan_for(first).load, stop));
     return setup;
 }
 
-Result<std::unique_ptr<measure::LoadMeasurer>> SearchSetup::measurer(std::uint16_t size) {
-    const auto traffic = TRY(traffic_of_size(options_, size));
+measure::MeasurerPlan SearchSetup::plan_for(const Traffic& traffic) {
     measure::MeasurerPlan plan{
         .roles = roles_of(options_.lanes, lanes_->sending(), lanes_->receiving()),
         .load = {.source = traffic.source, .intake = traffic.intake},
@@ -74,10 +76,14 @@ Result<std::unique_ptr<measure::LoadMeasurer>> SearchSetup::measurer(std::uint16
         .offered_tolerance = offered_tolerance(options_)};
     plan.load.intake.streams = static_cast<unsigned>(plan.roles.senders.size());
     plan.load.intake.keep_bad_frames = 0;
-    if (options_.traffic.source_mac.empty()) {
-        plan.load.source.spec.packet.source_mac = sender().mac;
-    }
-    return doing(measure::LoadMeasurer::start(lanes_->ports.set.eal, plan, stop_),
+    take_stations(options_.traffic, *lanes_, plan.load);
+    set_next_hop(next_hop_, plan.load.source);
+    return plan;
+}
+
+Result<std::unique_ptr<measure::LoadMeasurer>> SearchSetup::measurer(std::uint16_t size) {
+    const auto traffic = TRY(traffic_of_size(options_, size));
+    return doing(measure::LoadMeasurer::start(lanes_->ports.set.eal, plan_for(traffic), stop_),
                  "frames of {} bytes", size);
 }
 

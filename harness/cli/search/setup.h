@@ -40,12 +40,15 @@ class SearchSetup {
     port::Evidence evidence() const;
 
   private:
+    measure::MeasurerPlan plan_for(const Traffic& traffic);
+
     SearchSetup(const SearchOptions& options, const std::atomic<bool>& stop)
         : options_(options), stop_(stop) {}
 
     const SearchOptions& options_;
     const std::atomic<bool>& stop_;
     std::unique_ptr<Lanes> lanes_;
+    std::optional<frame::MacAddress> next_hop_;  // nothing: it was typed
 };
 
 }  // namespace pathproof::cli
