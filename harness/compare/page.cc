@@ -3,7 +3,6 @@
 #include "dataplane/base/plural.h"
 #include "harness/compare/text.h"
 #include "harness/report/html.h"
-#include "harness/report/html_parts.h"
 #include "harness/report/text.h"
 
 namespace pathproof::compare {
@@ -78,13 +77,10 @@ std::string run_html(const Compared& now) {
 }  // namespace
 
 std::string page(const Report& before, const std::vector<Compared>& all) {
-    std::string html =
-        report::page_head("compared") +
-        fmt::format(R"(<body><header class="masthead"><span class="wordmark">)"
-                    R"(pathproof</span><span>before <b>{}</b></span><span>{}</span>)"
-                    R"(</header><main>)",
-                    escape_markup(before.file), escape_markup(before.run.started_at));
-    return html + report::each_html(all, run_html) + "</main></body></html>\n";
+    return report::framed_page("compared",
+                               fmt::format("<p>before <b>{}</b> {}</p>", escape_markup(before.file),
+                                           escape_markup(before.run.started_at)) +
+                                   report::each_html(all, run_html));
 }
 
 }  // namespace pathproof::compare

@@ -3,11 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <iterator>
-
-#include "dataplane/base/join_each.h"
-#include "harness/report/html_parts.h"
-#include "harness/report/text.h"
 
 namespace pathproof::report {
 namespace {
@@ -43,29 +38,6 @@ void add(Coverage& coverage, Became became, const std::string& reason, const std
                      ? *found
                      : coverage.parts.emplace_back(Part{became, reason, {}});
     part.cells.push_back(cell);
-}
-
-// A link to a cell, with what a baseline says of its failure.
-std::string link_html(const ScenarioResult& scenario, const std::string& id) {
-    const Cell* cell = find_cell(scenario, id);
-    if (cell == nullptr) {
-        return escape_markup(id);
-    }
-    const char* expected = !fails(cell->verdict)  ? ""
-                           : !cell->known.empty() ? " (known)"
-                           : cell->fresh          ? " (new)"
-                                                  : "";
-    return fmt::format(R"(<a href="#{}">{}</a>{})", escape_markup(cell_id(scenario.id, *cell)),
-                       escape_markup(id), expected);
-}
-
-std::string part_html(const ScenarioResult& scenario, const Part& part) {
-    const std::string cells =
-        join_each(part.cells, [&](const std::string& id) { return link_html(scenario, id); });
-    return fmt::format(
-        "<li><details><summary>{}: {} {}{}</summary><p class=\"id\">{}</p></details></li>",
-        escape_markup(scenario.id), part.cells.size(), name(part.became),
-        part.reason.empty() ? "" : ": " + markup_with_code(part.reason), cells);
 }
 
 }  // namespace
@@ -137,33 +109,6 @@ std::string coverage_text(const Coverage& coverage) {
         }
     }
     return text + (executed.empty() ? "" : ": " + executed) + (left.empty() ? "" : "; " + left);
-}
-
-std::string coverage_html(const RunResult& run) {
-    if (run.scenarios.empty()) {
-        return "";
-    }
-    std::string rows;
-    std::string lists;
-    for (const ScenarioResult& scenario : run.scenarios) {
-        const Coverage coverage = coverage_of(scenario);
-        rows +=
-            fmt::format(R"(<tr><th scope="row"><a href="#{}">{}</a></th><td>{}</td><td>{}</td>)",
-                        escape_markup(scenario.id), escape_markup(scenario.id), coverage.planned,
-                        coverage.executed());
-        for (const Became so : kAll) {
-            rows += fmt::format("<td>{}</td>", coverage.count(so));
-        }
-        rows += "</tr>";
-        for (const Part& part : coverage.parts) {
-            lists += part_html(scenario, part);
-        }
-    }
-    std::vector<std::string> heads = {"scenario", "planned", "executed"};
-    std::ranges::transform(kAll, std::back_inserter(heads), [](Became so) { return name(so); });
-    return R"(<section class="block" id="coverage"><h3>What was planned, and what became of it</h3>)" +
-           table_html("What was planned", heads, rows) + R"(<ul class="coverage">)" + lists +
-           "</ul></section>";
 }
 
 }  // namespace pathproof::report

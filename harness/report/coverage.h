@@ -41,8 +41,4 @@ Coverage coverage_of(const verdict::ScenarioResult& scenario);
 // "24 planned, 22 executed: 4 failed, 18 passed; 2 skipped".
 std::string coverage_text(const Coverage& coverage);
 
-// All scenarios as a section, with links to the cells; new or known beside each that fails. Empty
-// without any.
-std::string coverage_html(const verdict::RunResult& run);
-
 }  // namespace pathproof::report

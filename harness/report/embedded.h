@@ -4,6 +4,7 @@
 namespace pathproof::report {
 
 extern const char* const kSchemaText;  // report.schema.json
-extern const char* const kPageStyle;   // page.css
+extern const char* const kPageFrame;   // page/bundle/page.html
+extern const char* const kPageData;    // page/bundle/data.html
 
 }  // namespace pathproof::report

@@ -2,6 +2,7 @@
 
 #include "harness/message/fields.h"
 #include "harness/process/json_text.h"
+#include "harness/report/badge.h"
 #include "harness/report/coverage.h"
 #include "harness/verdict/findings.h"
 
@@ -270,6 +271,7 @@ FIELDS(Calibration::Confusion, planted, given, count)
 FIELDS(Calibration, instrument, seed, faults, open_world, judge_mutants, healthy_frames,
        false_alarms, pairs, pairs_both_named, pairs_masked, pairs_missed, confusion)
 FIELDS(Repetition, seed, verdict, headline)
+FIELDS(Part, became, reason, cells)
 
 void fields(auto& archive, ScenarioResult& all) {
     archive("id", all.id, "title", all.title, "question", all.question, "verdict", all.verdict,
@@ -290,6 +292,7 @@ void fields(auto& archive, ScenarioResult& all) {
             all.evidence, "seconds", all.seconds);
     archive.optional("area", true, all.area);
     archive.optional("planned", !all.planned.empty(), all.planned);
+    archive.derived("coverage", coverage_of(all).parts);
     if (archive.has("repetitions", !all.repetitions.empty())) {
         archive("repetitions", all.repetitions);
         archive.optional("kept", true, all.kept);
@@ -441,6 +444,7 @@ void fields(auto& archive, RunResult& all) {
             all.environment, "scenarios", all.scenarios);
     archive.derived("areas", area_lines(all.scenarios));
     archive.derived("findings", key_findings(all.scenarios));
+    archive.derived("meaning", meaning(all));
     archive.optional("id", !all.id.empty(), all.id);
     archive.optional("parties", !(all.parties == Parties{}), all.parties);
     archive.optional("ended_at", !all.ended_at.empty(), all.ended_at);
@@ -475,6 +479,10 @@ ordered_json to_json(const RunResult& run) {
 
 std::string json_text(const RunResult& run) {
     return process::to_text(to_json(run), 2) + "\n";
+}
+
+std::string json_line(const RunResult& run) {
+    return process::to_text(to_json(run));
 }
 
 Result<PriceTable> price_table(const ordered_json& from) {

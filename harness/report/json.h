@@ -23,6 +23,8 @@ Result<verdict::PriceTable> price_table(const nlohmann::ordered_json& table);
 
 // As text: indented, valid UTF-8 whatever the strings hold (bytes that are none become U+FFFD).
 std::string json_text(const verdict::RunResult& run);
+// The same on one line.
+std::string json_line(const verdict::RunResult& run);
 
 // Reads a document that the schema allows; anything else is kBadInput with the path of what is
 // wrong.

@@ -6,7 +6,6 @@
 #include <map>
 
 #include "dataplane/base/plural.h"
-#include "harness/report/html_parts.h"
 #include "harness/report/text.h"
 
 namespace pathproof::report {
@@ -109,53 +108,6 @@ std::string prices_text(const PriceTable& table) {
         }
     }
     return text;
-}
-
-std::string prices_html(const PriceTable& table) {
-    Proof matrix{.title = "What each cure does", .columns = {"cure"}, .rows = {}, .conclusion = ""};
-    Proof cells{.title = "Each cell",
-                .columns = {"cure", "probe", "effect", "without", "with", "why"},
-                .rows = {},
-                .conclusion = ""};
-    Proof costs{.title = "What each cure costs",
-                .columns = {"cure", "load", "figure", "without", "with", "difference", "verdict"},
-                .rows = {},
-                .conclusion = "Medians of rounds that alternate, with 95 % intervals."};
-    for (const PriceRow& probe : table.probes) {
-        matrix.columns.push_back(probe.id);
-    }
-    for (const PriceRow& cure : table.cures) {
-        std::vector<std::string> row{cure.text};
-        for (const PriceRow& probe : table.probes) {
-            const auto cell = std::ranges::find_if(table.cells, [&](const PriceCell& each) {
-                return each.cure == cure.id && each.probe == probe.id;
-            });
-            row.emplace_back(cell == table.cells.end() ? "-" : name(cell->effect));
-        }
-        matrix.rows.push_back(std::move(row));
-    }
-    for (const PriceCell& cell : table.cells) {
-        if (cell.effect != Effect::kDoesNotApply) {
-            cells.rows.push_back(
-                {cell.cure, cell.probe, name(cell.effect), cell.without, cell.with, cell.reason});
-        }
-    }
-    for (const Cost& cost : table.costs) {
-        costs.rows.push_back(
-            {cost.cure, cost.load, cost.more.label, measure_text(cost.without),
-             measure_text(cost.with), measure_text(cost.more),
-             cost.verdict == CostVerdict::kNotMeasured ? cost.more.note : name(cost.verdict)});
-    }
-    std::string loads;
-    for (const PriceRow& load : table.loads) {
-        loads += fmt::format("<li><code>{}</code>: {}</li>", escape_markup(load.id),
-                             markup_with_code(load.text));
-    }
-    return fmt::format(
-               R"(<section class="page" id="prices"><h2>The price of cures</h2><p class="lead">{}. {}.</p>)",
-               escape_markup(counts_text(table)), escape_markup(key_text(table))) +
-           proof_html(matrix) + proof_html(cells) + proof_html(costs) +
-           (loads.empty() ? "" : "<ul>" + loads + "</ul>") + "</section>";
 }
 
 }  // namespace pathproof::report

@@ -1,8 +1,7 @@
 #include <fmt/format.h>
 
+#include "harness/report/badge.h"
 #include "harness/report/coverage.h"
-#include "harness/report/html.h"
-#include "harness/report/html_parts.h"
 #include "harness/report/prices.h"
 #include "harness/report/report.h"
 #include "harness/report/text.h"

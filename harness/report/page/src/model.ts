@@ -1,0 +1,183 @@
+// The report as harness/report/report.schema.json describes it: only the fields that the page reads.
+
+export interface Interval { low: number; high: number }
+export type Value = number | string | boolean | null;
+export interface Measure { value: Value; unit: string; interval: Interval | null; label: string; note: string }
+export interface EvidenceFile { path: string; description: string }
+export interface Runs { n: number; failed: number; interval: Interval | null; kept: number }
+export type CellVerdict = "PASS" | "FAIL" | "ERROR" | "SKIP" | "INCONCLUSIVE" | "UNSTABLE";
+export interface Cell {
+  id: string;
+  toggles: Record<string, string>;
+  role: "matrix" | "control" | "cure" | "demonstration";
+  verdict: CellVerdict;
+  reason: string;
+  cause: string;
+  known?: string;
+  new?: boolean;
+  runs?: Runs | null;
+  seconds?: number | null;
+  measures: Record<string, Measure>;
+  evidence: EvidenceFile[];
+}
+export interface Proof { title: string; columns: string[]; rows: string[][]; conclusion: string }
+export interface Bar { label: string; value: number; interval: Interval | null; kind: "good" | "bad" | "neutral" }
+export interface Point { x: number; y: number; interval: Interval | null }
+export interface Curve { label: string; points: Point[] }
+export interface AxisMark { label: string; low: number; middle: number; high: number }
+export interface Chart {
+  title: string; unit: string; maximum: number; bars: Bar[]; x_label?: string; curves?: Curve[]; marks?: AxisMark[];
+}
+export type Observed = "right" | "wrong" | "by design" | "refused" | "no claim" | "not tested";
+export interface Observation {
+  observed: Observed; frames: number; wrong: number; names: string[]; cell: string; note: string;
+}
+export interface Erratum { id: string; title: string; workaround: string; source: string; certainty: string }
+export interface TruthRow {
+  offload: string; direction: string; expected: string; advertised: string; observed: Observation[]; finding: string;
+  errata: Erratum[];
+}
+export interface TruthTable {
+  title: string; device: string; conditions: string[]; rows: TruthRow[]; excluded: string;
+}
+export type Score = "yes" | "no" | "n/a";
+export interface CalibrationRow {
+  id: string; fault: string; detected: Score; named: Score; located: Score; given_name: string; changed: number;
+  caught: number; note: string;
+}
+export interface Calibration {
+  instrument: string; seed: number; faults: CalibrationRow[]; open_world: CalibrationRow[];
+  judge_mutants: CalibrationRow[]; healthy_frames: number; false_alarms: number; pairs: number;
+  pairs_both_named: number; pairs_masked: number; pairs_missed: number;
+  confusion: { planted: string; given: string; count: number }[];
+}
+export type Became =
+  "failed" | "unstable" | "without a verdict" | "skipped" | "not run" | "not testable here" | "passed";
+export interface CoveragePart { became: Became; reason: string; cells: string[] }
+export interface Scenario {
+  id: string; title: string; question: string; verdict: string; part: string; headline: string; cause: string;
+  cure: string; cure_shown: boolean; before_cell: string; after_cell: string; explanation: string[]; cells: Cell[];
+  controls: Cell[]; proofs: Proof[]; charts: Chart[]; truth_tables: TruthTable[]; calibration: Calibration | null;
+  unexplained: number; evidence: EvidenceFile[]; seconds: number; area?: string; planned?: string[];
+  coverage?: CoveragePart[];
+  repetitions?: { seed: number; verdict: string; headline: string }[]; kept?: number;
+}
+export interface Fact { name: string; value: string | null; status: "read" | "absent" | "denied"; source: string }
+export interface FactGroup { title: string; facts: Fact[] }
+export interface Area { area: string; verdict: string; sentence: string }
+export interface PriceRow { id: string; text: string }
+export interface PriceCell {
+  id: string; cure: string; probe: string; effect: string; without: string; with: string; reason: string;
+}
+export interface Cost {
+  id: string; cure: string; load: string; figure: string; verdict: string; without: Measure; with: Measure;
+  more: Measure;
+}
+export interface Prices {
+  kernel: string; version: string; tools: Record<string, string>; measured_at: string; seconds: number;
+  cures: PriceRow[]; probes: PriceRow[]; loads: PriceRow[]; cells: PriceCell[]; costs: Cost[];
+}
+export interface Report {
+  schema: string; verdict: string; meaning?: string; reasons: string[]; evidence_class: string; evidence_note: string;
+  command: string; repeat_command: string; seed: number; lab: string; profile: string; version: string;
+  started_at: string; seconds: number; environment: FactGroup[]; scenarios: Scenario[]; areas?: Area[]; id?: string;
+  parties?: { laboratory: string; place: string; customer: string; operator: string };
+  options?: { command: string; [option: string]: unknown }; prices?: Prices;
+}
+
+export type Tone = "good" | "bad" | "warn" | "mute";
+export interface Look { tone: Tone; symbol: string; word: string }
+
+const kCellLooks: Record<CellVerdict, [Tone, string]> = {
+  PASS: ["good", "✓"], FAIL: ["bad", "✕"], ERROR: ["warn", "!"], SKIP: ["mute", "–"], INCONCLUSIVE: ["warn", "?"],
+  UNSTABLE: ["bad", "≈"],
+};
+
+// Whether some probe of the cell did not get through.
+function hasFailedProbe(cell: Cell): boolean {
+  return Object.values(cell.measures).some((measure) => measure.value === false);
+}
+
+// A cell that passes because a failure showed where it must: "PASS" over red crosses would mislead.
+export function passesAsExpected(cell: Cell): boolean {
+  return cell.verdict === "PASS" && (cell.role === "demonstration" || hasFailedProbe(cell));
+}
+
+export function lookOfCell(cell: Cell): Look {
+  if (passesAsExpected(cell)) {
+    return { tone: "mute", symbol: "=", word: "AS EXPECTED" };
+  }
+  const [tone, symbol] = kCellLooks[cell.verdict] ?? ["warn", "?"];
+  return { tone, symbol, word: cell.verdict };
+}
+
+const kVerdictLooks: Record<string, [Tone, string]> = {
+  "REPRODUCED": ["bad", "✕"], "DEFECT FOUND": ["bad", "✕"], "NOT REPRODUCED": ["good", "✓"],
+  "NO DEFECT FOUND": ["good", "✓"], "EXPOSED": ["warn", "!"], "INCONCLUSIVE": ["warn", "?"], "NOT RUN": ["mute", "–"],
+  "QUALIFIED": ["good", "✓"], "CONDITIONALLY QUALIFIED": ["warn", "!"], "NOT QUALIFIED": ["bad", "✕"],
+  "INCOMPLETE": ["mute", "?"],
+};
+
+// Of a scenario or of a run.
+export function lookOf(verdict: string): Look {
+  const [tone, symbol] = kVerdictLooks[verdict] ?? ["mute", "?"];
+  return { tone, symbol, word: verdict };
+}
+
+export const fails = (cell: Cell) => cell.verdict === "FAIL" || cell.verdict === "UNSTABLE";
+export const allCells = (scenario: Scenario) => [...scenario.cells, ...scenario.controls];
+export const cellId = (scenario: Scenario, cell: Cell) => `${scenario.id}/${cell.id}`;
+export const findingId = (scenario: Scenario, cell: Cell) => `${scenario.id}/${cell.id}/${cell.cause}`;
+
+// Something went wrong, or could not be told: the page shows it open.
+export function needsAttention(scenario: Scenario): boolean {
+  return ["REPRODUCED", "DEFECT FOUND", "INCONCLUSIVE"].includes(scenario.verdict) ||
+    scenario.unexplained > 0 ||
+    scenario.cells.some(fails);
+}
+
+export const isFailure = (scenario: Scenario) =>
+  scenario.verdict === "REPRODUCED" || scenario.verdict === "DEFECT FOUND";
+
+// The verdict that heads the page: that of the run, or of the one scenario of a complete `repro`.
+export function headlineVerdict(report: Report): string {
+  const isRepro = report.options?.command === "repro" && report.scenarios.length > 0;
+  return isRepro && report.verdict !== "INCOMPLETE" ? report.scenarios[0].verdict : report.verdict;
+}
+
+export function factOf(report: Report, group: string, fact: string): string {
+  const found = report.environment.find((each) => each.title.startsWith(group));
+  return found?.facts.find((each) => each.name === fact && each.status === "read")?.value ?? "";
+}
+
+// A cell that fails and the same cell cured: as the scenario names them, or the first pair one setting apart.
+export function beforeAndAfter(scenario: Scenario): [Cell, Cell] | null {
+  if (scenario.before_cell && scenario.after_cell) {
+    const find = (id: string) => allCells(scenario).find((cell) => cell.id === id);
+    const [before, after] = [find(scenario.before_cell), find(scenario.after_cell)];
+    return before && after ? [before, after] : null;
+  }
+  for (const before of scenario.cells.filter(fails)) {
+    const after = scenario.cells.find((cell) => cell.verdict === "PASS" && differences(before, cell) === 1);
+    if (after) {
+      return [before, after];
+    }
+  }
+  return null;
+}
+
+// The number of settings in which two cells differ; -1 where they do not have the same settings.
+function differences(a: Cell, b: Cell): number {
+  const axes = Object.keys(a.toggles);
+  if (axes.length !== Object.keys(b.toggles).length || axes.some((axis) => !(axis in b.toggles))) {
+    return -1;
+  }
+  return axes.filter((axis) => a.toggles[axis] !== b.toggles[axis]).length;
+}
+
+// By area, as the run's verdicts are; within an area those that need attention first.
+export function orderedScenarios(report: Report): Scenario[] {
+  const areas = (report.areas ?? []).map((area) => area.area);
+  const rank = (scenario: Scenario) => 2 * areas.indexOf(scenario.area ?? "") + (needsAttention(scenario) ? 0 : 1);
+  return [...report.scenarios].sort((a, b) => rank(a) - rank(b));
+}
