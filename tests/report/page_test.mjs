@@ -36,6 +36,7 @@ async function open(report, options = {}) {
   const { width = 1280, height = 800, hash = "", ...more } = options;
   const context = await browser.newContext({ viewport: { width, height }, ...more });
   const page = await context.newPage();
+  page.setDefaultTimeout(120000);
   page.problems = [];
   page.on("pageerror", (error) => page.problems.push(error.message));
   page.on("console", (message) => message.type() === "error" && page.problems.push(message.text()));
@@ -247,7 +248,7 @@ describe("a reader", () => {
   test("keeps the navigation in sight, and can skip it", async () => {
     const page = await open("default");
     await page.evaluate(() => scrollTo(0, 4000));
-    assert.ok((await page.locator(".bar").boundingBox()).y === 0);
+    assert.ok((await page.locator("header.bar").boundingBox()).y === 0);
     assert.ok((await page.locator("aside").boundingBox()).y < 80);
     await page.evaluate(() => scrollTo(0, 0));
     await page.keyboard.press("Tab");

@@ -42,6 +42,11 @@ function Standing({ cell }: { cell: Cell }) {
   );
 }
 
+function waiverText({ waiver }: Cell): string {
+  return [waiver?.link, waiver?.approver && `accepted by ${waiver.approver}`, waiver?.until && `until ${waiver.until}`]
+    .filter(Boolean).map((text) => `, ${text}`).join("");
+}
+
 const kRoles = { matrix: "", control: "control", cure: "cure", demonstration: "demonstration" };
 
 interface RowProps {
@@ -79,7 +84,7 @@ function Row({ scenario, cell, figures, constant, numbers, repeats }: RowProps) 
         <tr class="all" id={`${id}:all`}>
           <td colSpan={2 + (figures.probes.length ? 1 : 0) + numbers.length}>
             <p class="id"><code>{id}</code>{cell.seconds != null && <> took {number(cell.seconds)} s</>}</p>
-            {cell.known && <p><b>Known:</b> <Text>{cell.known}</Text></p>}
+            {cell.known && <p><b>Known:</b> <Text>{cell.known}</Text>{waiverText(cell)}</p>}
             <Measures measures={Object.values(cell.measures)} />
             <Evidence files={cell.evidence} />
           </td>

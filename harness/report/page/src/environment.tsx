@@ -52,7 +52,7 @@ function DeviceMatrix({ groups }: { groups: FactGroup[] }) {
   );
 }
 
-function Facts({ facts }: { facts: Fact[] }) {
+export function Facts({ facts }: { facts: Fact[] }) {
   return (
     <dl class="facts">
       {facts.map((fact) => <div title={fact.source}><dt>{fact.name}</dt><dd>{valueText(fact)}</dd></div>)}

@@ -1,70 +1,107 @@
-// The packet ladder: a flow's packets on the wires that it crosses, and the conntrack entry's life beside them.
-// A proof whose first column is a time ("ms") and whose other columns are places is one: each row is a moment.
+// The packet ladder: a flow's packets on the wires that it crosses, as arrows between client, DUT and server, and the
+// life of its conntrack entry beside them. A proof whose columns are these is one; each of its rows is a moment.
 import { Frame, wrapped } from "./charts";
 import type { Proof } from "./model";
 
-const kTimeWidth = 58;
-const kLine = 14;
-const kPad = 7;
+const kColumns = ["ms", "before NAT", "after NAT", "conntrack"];
+const kRails = ["client", "DUT", "server"];
+const kTimeWidth = 62;
+const kLine = 13;
+const kPad = 12;
+const kHead = 22;
 
-export const isLadder = (proof: Proof) => proof.columns.length >= 3 && proof.columns[0] === "ms";
+export const isLadder = (proof: Proof) =>
+  proof.columns.length === kColumns.length && kColumns.every((word, i) => proof.columns[i].includes(word));
 
-type Kind = "packet" | "event" | "gap";
-interface Moment { time: string; lane: number; text: string; kind: Kind; lost: boolean }
+interface Moment {
+  time: string;
+  lane: number; // 0: before NAT, 1: after it, 2: conntrack
+  text: string;
+  forward: boolean; // of a packet: from the client's side to the server's
+  refused: boolean;
+}
 
+const sourceOf = (text: string) => /^(\S+?)(:\d+)? > /.exec(text)?.[1] ?? "";
+
+// Each wire's first packet is the client's or the NAT's towards the server: what has its source goes that way.
 function momentsOf(proof: Proof): Moment[] {
+  const towards: string[] = [];
   return proof.rows.map(([time, ...places]) => {
     const lane = Math.max(0, places.findIndex((text) => text !== ""));
-    const text = places[lane];
-    const isEvent = /conntrack/i.test(proof.columns[lane + 1]);
+    const source = sourceOf(places[lane]);
+    if (time !== "" && source) {
+      towards[lane] ??= source;
+    }
     return {
-      time, lane, text, kind: time === "" ? "gap" : isEvent ? "event" : "packet",
-      lost: /drop|lost|never|refus|RST|unreachable/i.test(text),
+      time, lane, text: places[lane], forward: source === towards[lane],
+      refused: /\bRST\b|ICMP type 3/.test(places[lane]),
     };
   });
 }
 
+// Rows between which an entry lives: from its NEW (or the start) to its DESTROY (or the end).
+function livesOf(moments: Moment[]): [number, number][] {
+  const lives: [number, number][] = [];
+  let begin: number | null = null;
+  moments.forEach(({ lane, text }, i) => {
+    if (lane === 2 && begin === null && /^\[NEW\]|^there at the start/.test(text)) {
+      begin = i;
+    } else if (lane === 2 && begin !== null && /^\[DESTROY\]/.test(text)) {
+      lives.push([begin, i]);
+      begin = null;
+    }
+  });
+  return begin === null ? lives : [...lives, [begin, moments.length - 1]];
+}
+
 export function Ladder({ proof }: { proof: Proof }) {
-  const lanes = proof.columns.slice(1);
   const moments = momentsOf(proof);
+  const lives = livesOf(moments);
   const layOut = (width: number) => {
-    const laneWidth = (width - kTimeWidth) / lanes.length;
-    const heads = lanes.map((lane) => wrapped(lane, laneWidth - 8));
-    const headHeight = Math.max(...heads.map((lines) => lines.length)) * kLine + 10;
-    let top = headHeight;
+    const entryWidth = (width - kTimeWidth) * 0.3;
+    const wireWidth = (width - kTimeWidth - entryWidth) / 2;
+    let top = kHead;
     const rows = moments.map((moment) => {
-      const lines = wrapped(moment.text, laneWidth - 26);
-      const row = { moment, lines, top };
+      const lines = wrapped(moment.text, (moment.lane === 2 ? entryWidth - 24 : wireWidth - 14) * 1.1);
+      const row = { moment, lines, top, line: top + lines.length * kLine + 4 };
       top += lines.length * kLine + kPad;
       return row;
     });
-    return { laneWidth, heads, headHeight, rows, bottom: top };
+    return { entryWidth, wireWidth, rows, bottom: top + 4 };
   };
-  const label = `${proof.title}: ` + moments.map((moment) => `${moment.time} ms, ${lanes[moment.lane]}: ${moment.text}`).join("; ");
+  const label = `${proof.title}: ` + moments.map(({ time, lane, text, forward }) =>
+    `${time} ms, ${lane === 2 ? "conntrack" : `${proof.columns[lane + 1]}, ${forward ? "to the server" : "to the client"}`}: ${text}`).join("; ");
   return (
-    <Frame label={label} height={(width) => layOut(width).bottom + 4}>
+    <Frame label={label} height={(width) => layOut(width).bottom}>
       {(width) => {
-        const { laneWidth, heads, headHeight, rows, bottom } = layOut(width);
-        const left = (lane: number) => kTimeWidth + lane * laneWidth;
+        const { wireWidth, rows, bottom } = layOut(width);
+        const rail = (i: number) => kTimeWidth + i * wireWidth;
+        const entry = rail(2) + 26;
         return (
           <>
-            <text class="axis" x={0} y={kLine}>ms</text>
-            {heads.map((lines, lane) => (
+            <text class="axis" x={kTimeWidth - 10} y={13} text-anchor="end">ms</text>
+            {kRails.map((name, i) => (
               <g>
-                <rect class={lane % 2 ? "lane odd" : "lane"} x={left(lane)} y={0} width={laneWidth - 4} height={bottom} />
-                {lines.map((text, i) => <text class="lanehead" x={left(lane) + 6} y={kLine * (i + 1)}>{text}</text>)}
-                <line class="rail" x1={left(lane) + 10} x2={left(lane) + 10} y1={headHeight - 4} y2={bottom} />
+                <text class="lanehead" x={rail(i)} y={13} text-anchor={i === 0 ? "start" : "middle"}>{name}</text>
+                <line class="rail" x1={rail(i)} x2={rail(i)} y1={kHead - 4} y2={bottom} />
               </g>
             ))}
-            {rows.map(({ moment, lines, top }) => {
-              const x = left(moment.lane) + 10;
-              const y = top + 8;
+            <text class="lanehead" x={entry + 12} y={13}>conntrack's entry</text>
+            {lives.map(([begin, end]) => (
+              <rect class="life" x={entry - 3} y={rows[begin].top + 3} width={6} height={rows[end].line - rows[begin].top - 3} rx={3} />
+            ))}
+            {rows.map(({ moment, lines, top, line }) => {
+              const isEntry = moment.lane === 2;
+              const from = rail(moment.lane) + 4;
+              const to = rail(moment.lane + 1) - 4;
+              const [tail, tip] = moment.forward ? [from, to] : [to, from];
+              const back = moment.forward ? -7 : 7;
               return (
-                <g class={`moment ${moment.kind}${moment.lost ? " lost" : ""}`}>
-                  <text class="tick" x={kTimeWidth - 8} y={top + 12} text-anchor="end">{moment.time}</text>
-                  {moment.kind === "event" ? <rect x={x - 4} y={y - 4} width={8} height={8} />
-                    : moment.kind === "packet" ? <circle cx={x} cy={y} r={4} /> : null}
-                  {lines.map((text, i) => <text class="what" x={x + 10} y={top + 12 + kLine * i}>{text}</text>)}
+                <g class={`moment${isEntry ? " entry" : ""}${moment.refused ? " refused" : ""}${moment.time ? "" : " gap"}`}>
+                  <text class="tick" x={kTimeWidth - 10} y={top + 12} text-anchor="end">{moment.time}</text>
+                  {isEntry ? <circle cx={entry} cy={top + 8} r={4} />
+                    : moment.time !== "" && <path class="arrow" d={`M${tail} ${line}H${tip}m${back} -4L${tip} ${line}l${back} 4`} />}
+                  {lines.map((text, i) => <text class="what" x={isEntry ? entry + 12 : from + 4} y={top + 12 + kLine * i}>{text}</text>)}
                 </g>
               );
             })}

@@ -3,7 +3,7 @@
 export interface Interval { low: number; high: number }
 export type Value = number | string | boolean | null;
 export interface Measure { value: Value; unit: string; interval: Interval | null; label: string; note: string }
-export interface EvidenceFile { path: string; description: string }
+export interface EvidenceFile { path: string; description: string; sha256?: string }
 export interface Runs { n: number; failed: number; interval: Interval | null; kept: number }
 export type CellVerdict = "PASS" | "FAIL" | "ERROR" | "SKIP" | "INCONCLUSIVE" | "UNSTABLE";
 export interface Cell {
@@ -14,6 +14,7 @@ export interface Cell {
   reason: string;
   cause: string;
   known?: string;
+  waiver?: { reason: string; link: string; approver: string; until: string };
   new?: boolean;
   runs?: Runs | null;
   seconds?: number | null;
@@ -65,6 +66,21 @@ export interface Scenario {
 export interface Fact { name: string; value: string | null; status: "read" | "absent" | "denied"; source: string }
 export interface FactGroup { title: string; facts: Fact[] }
 export interface Area { area: string; verdict: string; sentence: string }
+export interface Finding {
+  scenario: string; area: string; state: "open" | "new" | "conditional" | "accepted"; headline: string; cause: string;
+  cure: string; price: string;
+}
+// Read as the run began and as it ended; null: it was not there to be read then.
+export interface Reading { name: string; unit: string; begin: number | null; end: number | null; source: string }
+export interface Item {
+  device: string; title: string; identity: Fact[]; firmware: { name: string; running: string; stored: string }[];
+  driver: Fact[]; module: Fact[]; readings: Reading[];
+}
+export interface KernelMessage { seconds: number; kind: string; text: string; trace: string[]; subject: string; against: boolean }
+export interface HostWatch {
+  host: string; log: Fact["status"]; lines: number; lost: number; messages: KernelMessage[]; taint_before: number | null;
+  taint_after: number | null; temperatures: Reading[];
+}
 export interface PriceRow { id: string; text: string }
 export interface PriceCell {
   id: string; cure: string; probe: string; effect: string; without: string; with: string; reason: string;
@@ -81,7 +97,12 @@ export interface Report {
   schema: string; verdict: string; meaning?: string; reasons: string[]; evidence_class: string; evidence_note: string;
   command: string; repeat_command: string; seed: number; lab: string; profile: string; version: string;
   started_at: string; seconds: number; environment: FactGroup[]; scenarios: Scenario[]; areas?: Area[]; id?: string;
-  parties?: { laboratory: string; place: string; customer: string; operator: string };
+  parties?: {
+    laboratory: string; place: string; customer: string; operator: string; plan_id?: string; plan_revision?: string;
+    received?: string; condition?: string;
+  };
+  ended_at?: string; issued_at?: string; amends?: { id: string; sha256: string; reason: string }; items?: Item[];
+  meanwhile?: HostWatch[]; findings?: Finding[];
   options?: { command: string; [option: string]: unknown }; prices?: Prices;
 }
 
@@ -148,6 +169,26 @@ export function headlineVerdict(report: Report): string {
 export function factOf(report: Report, group: string, fact: string): string {
   const found = report.environment.find((each) => each.title.startsWith(group));
   return found?.facts.find((each) => each.name === fact && each.status === "read")?.value ?? "";
+}
+
+export type State = Finding["state"];
+export const kStates: Record<State, Look> = {
+  open: { tone: "bad", symbol: "✕", word: "OPEN" },
+  new: { tone: "bad", symbol: "✕", word: "NEW" },
+  conditional: { tone: "warn", symbol: "!", word: "CONDITIONAL" },
+  accepted: { tone: "mute", symbol: "✓", word: "ACCEPTED" },
+};
+
+// The scenarios that failed, those that need somebody first, as the report lists them.
+export function failures(report: Report): [Scenario, State][] {
+  const stateOf = (scenario: Scenario): State => (scenario.cure_shown ? "conditional" : "open");
+  if (!report.findings) {
+    return report.scenarios.filter(isFailure).map((scenario) => [scenario, stateOf(scenario)]);
+  }
+  return report.findings.flatMap((finding): [Scenario, State][] => {
+    const scenario = report.scenarios.find((each) => each.id === finding.scenario);
+    return scenario ? [[scenario, finding.state]] : [];
+  });
 }
 
 // A cell that fails and the same cell cured: as the scenario names them, or the first pair one setting apart.

@@ -1,25 +1,16 @@
-// The first screen: which device, the verdict, why, the verdicts by subject and the findings that matter; then the
-// certificate of what was tested, by whom and with what.
+// The first screen: which device, the verdict, why, the verdicts by subject and the findings that matter.
 import { Coverage } from "./coverage";
 import { headlineFigure, linesAbout, tellingSentence } from "./figures";
-import { dateText, durationText, Figure, plural, shortSentence, Text } from "./format";
-import { factOf, headlineVerdict, isFailure, lookOf, type FactGroup, type Report, type Scenario } from "./model";
+import { Figure, plural, shortSentence, Text } from "./format";
+import { factOf, failures, headlineVerdict, kStates, lookOf, type FactGroup, type Report, type Scenario, type State } from "./model";
 import { Badge } from "./parts";
+import { productOf } from "./certificate";
 import { cureLines, priceText } from "./prices";
 
 const kFindingsShown = 3;
 
 export function devicesOf(report: Report): FactGroup[] {
   return report.environment.filter((group) => group.title.startsWith("DUT device "));
-}
-
-const kIdentity = ["driver", "driver version", "firmware", "bus", "PCI ids", "PCIe link"];
-
-function identityText(group: FactGroup): string {
-  return group.facts
-    .filter((fact) => kIdentity.includes(fact.name) && fact.status === "read")
-    .map((fact) => `${fact.name} ${fact.value}`)
-    .join(", ");
 }
 
 // "eth0, vx, d0": the names of the devices under test, each once.
@@ -41,7 +32,7 @@ const kSubjects: Record<string, string> = {
   simulated: "of a simulated path",
 };
 
-function Finding({ scenario }: { scenario: Scenario }) {
+function Finding({ scenario, state }: { scenario: Scenario; state: State }) {
   const figure = headlineFigure(scenario);
   const about = tellingSentence(scenario);
   const cause = linesAbout(scenario.cause.split("\n"), about)[0];
@@ -50,7 +41,7 @@ function Finding({ scenario }: { scenario: Scenario }) {
     <tr>
       <td class="big">{figure ? <Figure measure={figure.measure} note={false} /> : <span class="missing">no figure</span>}
         {figure && <small>{figure.label}</small>}</td>
-      <th scope="row"><a href={`#${scenario.id}`}>{scenario.title}</a>
+      <th scope="row"><a href={`#${scenario.id}`}>{scenario.title}</a> {state !== "conditional" && <Badge look={kStates[state]} />}
         <p>{cause ? <Text>{shortSentence(cause)}</Text> : "The cause was not named."}</p></th>
       <td data-label="Cure">{cures.length ? cures.map((line) => <p><Text>{shortSentence(line)}</Text></p>) : "None was found."}
         <small class={scenario.cure_shown ? "good" : "warn"}>{scenario.cure_shown ? "✓ shown in this run" : "! not shown in this run"}</small></td>
@@ -60,22 +51,20 @@ function Finding({ scenario }: { scenario: Scenario }) {
 }
 
 function Findings({ report }: { report: Report }) {
-  const found = report.scenarios.filter(isFailure);
-  if (!found.length) {
+  const sorted = failures(report);
+  if (!sorted.length) {
     return null;
   }
-  const weigh = (scenario: Scenario) => (scenario.cure_shown ? 0 : 2) + (scenario.cause ? 0 : 1);
-  const sorted = [...found].sort((a, b) => weigh(b) - weigh(a));
   const rest = sorted.slice(kFindingsShown);
   return (
     <section class="findings" aria-labelledby="findings-title">
       <h2 id="findings-title">{sorted.length > kFindingsShown ? "The findings that matter most" : "Findings"}</h2>
       <table class="findings">
         <thead><tr><th scope="col">measured</th><th scope="col">finding, and its cause</th><th scope="col">cure</th><th scope="col">price of the cure</th></tr></thead>
-        <tbody>{sorted.slice(0, kFindingsShown).map((scenario) => <Finding scenario={scenario} />)}</tbody>
+        <tbody>{sorted.slice(0, kFindingsShown).map(([scenario, state]) => <Finding {...{ scenario, state }} />)}</tbody>
       </table>
       {rest.length > 0 && (
-        <p class="note">Also: {rest.map((scenario, i) => <>{i > 0 && ", "}<a href={`#${scenario.id}`}>{scenario.title}</a></>)}.</p>
+        <p class="note">Also: {rest.map(([scenario], i) => <>{i > 0 && ", "}<a href={`#${scenario.id}`}>{scenario.title}</a></>)}.</p>
       )}
     </section>
   );
@@ -102,11 +91,12 @@ function Areas({ report }: { report: Report }) {
 export function Overview({ report }: { report: Report }) {
   const look = lookOf(headlineVerdict(report));
   const drivers = driverNames(report);
+  const models = (report.items ?? []).map((item) => productOf(item)).filter(Boolean);
   const subject = kSubjects[report.evidence_class] ?? "";
   return (
     <section class="overview" id="verdict" aria-labelledby="verdict-title">
       <p class="device">
-        <b>{deviceNames(report) || "No device"}</b>{drivers && ` (${drivers})`}
+        <b>{deviceNames(report) || "No device"}</b>{models.length > 0 && ` ${[...new Set(models)].join(", ")}`}{drivers && ` (${drivers})`}
         {" · "}Linux {factOf(report, "Kernel", "release") || "not read"}
         {report.profile && ` · profile ${report.profile}`} · lab {report.lab}
       </p>
@@ -124,35 +114,5 @@ export function Overview({ report }: { report: Report }) {
       </details>
       <p class="note evidenceclass"><b>Evidence class: {report.evidence_class}.</b> <Text>{report.evidence_note}</Text></p>
     </section>
-  );
-}
-
-// What was tested, with what and by whom: what an auditor looks for.
-export function Certificate({ report }: { report: Report }) {
-  const parties = report.parties;
-  const rows: [string, string][] = [
-    ["Report", report.id ?? ""],
-    ["Laboratory", parties?.laboratory ?? ""],
-    ["Place", parties?.place ?? ""],
-    ["Customer", parties?.customer ?? ""],
-    ["Operator", parties?.operator ?? ""],
-    ["Begun", `${dateText(report.started_at)}, took ${durationText(report.seconds)}`],
-    ...devicesOf(report).map((group): [string, string] => [group.title, identityText(group)]),
-    ["Kernel", factOf(report, "Kernel", "release")],
-    ["CPU", factOf(report, "CPU", "model")],
-    ["Lab", `${report.lab}: ${report.evidence_class} evidence`],
-    ["Tested with", ["pathproof " + report.version, factOf(report, "Software", "DPDK")].filter(Boolean).join(", ")],
-    ["Seed", String(report.seed)],
-  ];
-  return (
-    <>
-      <dl class="meta">
-        {rows.filter(([, value]) => value).map(([name, value]) => <div><dt>{name}</dt><dd>{value}</dd></div>)}
-      </dl>
-      <p class="note">
-        This report relates only to the items tested. Cells and figures are results of measurement; causes, cures and
-        prices are conclusions from them.
-      </p>
-    </>
   );
 }

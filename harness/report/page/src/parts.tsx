@@ -42,7 +42,7 @@ export function Evidence({ files }: { files: EvidenceFile[] }) {
   return (
     <ul class="evidence">
       {files.map((file) => (
-        <li>{isLinkable(file.path) ? <a href={file.path}>{file.path}</a> : <code>{file.path}</code>} <Text>{file.description}</Text></li>
+        <li>{isLinkable(file.path) ? <a href={file.path}>{file.path}</a> : <code>{file.path}</code>} <Text>{file.description}</Text>{file.sha256 && <small class="hash"> SHA-256 {file.sha256}</small>}</li>
       ))}
     </ul>
   );

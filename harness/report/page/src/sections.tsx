@@ -1,9 +1,10 @@
 // The sections of a report's page, in their order. A new section is a module and a row here.
 import type { ComponentChildren } from "preact";
+import { Certificate } from "./certificate";
 import { CoverageReasons } from "./coverage";
 import { Environment } from "./environment";
+import { Meanwhile } from "./meanwhile";
 import { orderedScenarios, type Report } from "./model";
-import { Certificate } from "./overview";
 import { PricesSection } from "./prices";
 import { ScenarioSection } from "./scenario";
 
@@ -56,6 +57,10 @@ export const kSections: PageSection[] = [
     render: (report) => report.scenarios.length > 0 && (
       <><Words report={report} />{orderedScenarios(report).map((scenario) => <ScenarioSection scenario={scenario} />)}</>
     ),
+  },
+  {
+    id: "meanwhile", title: "What happened meanwhile",
+    render: (report) => (report.meanwhile?.length ?? 0) > 0 && <Meanwhile report={report} />,
   },
   {
     id: "prices", title: "The price of cures",
