@@ -17,6 +17,9 @@ namespace pathproof::follow {
 // A piece of a file in memory, kept for as long as a frame in it is.
 using Piece = std::shared_ptr<const std::uint8_t[]>;
 
+// Whether a frame went into the device or came out of it, where that is known.
+enum class Heading : std::uint8_t { kUnknown, kIn, kOut };
+
 struct CapturedFrame {
     Piece piece;
     frame::Bytes bytes;        // as far as it was captured
@@ -25,6 +28,7 @@ struct CapturedFrame {
     std::uint64_t number = 0;  // in its file, from 1, as Wireshark counts
     std::uint32_t interface = 0;
     std::uint16_t file = 0;  // of its side
+    Heading heading = Heading::kUnknown;
 };
 
 struct CaptureInterface {

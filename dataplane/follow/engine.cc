@@ -37,6 +37,7 @@ void Follower::Engine::add(Side side, const CapturedFrame& frame) {
     record.packet = read_packet(frame, options_.limits);
     record.piece = frame.piece;
     record.side = side;
+    record.heading = frame.heading;
     record.order = mine.base + mine.records.size();
     const std::int64_t now = time_of(record);
     if (!mine.any) {

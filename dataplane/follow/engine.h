@@ -54,6 +54,7 @@ struct Record {
     std::uint32_t pins = 0;  // frames that have it as their partner
     std::uint32_t links = 0;
     Side side = Side::kIn;
+    Heading heading = Heading::kUnknown;
     State state = State::kPending;
     Direction direction = Direction::kForward;  // unless it is pending
     Class found = Class::kAsSent;               // of a frame that was sent

@@ -53,7 +53,7 @@ bool Follower::Engine::stays_on_links() const {
 // Frames that the device sends and takes by itself.
 bool Follower::Engine::is_local(const Record& record, bool sent) {
     if (!stays_on_links()) {
-        return false;
+        return !sent && options_.device_speaks && is_of_the_link(record.packet);
     }
     if (is_of_the_link(record.packet)) {
         return true;

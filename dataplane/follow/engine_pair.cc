@@ -85,9 +85,25 @@ bool Follower::Engine::join_by_content(Record& record) {
     return pair_by(of(other(record.side)).content, record.packet.content, record, Surety::kContent);
 }
 
+namespace {
+
+// Nothing: the capture does not say.
+std::optional<Direction> direction_told(const Record& record) {
+    if (record.heading == Heading::kUnknown) {
+        return std::nullopt;
+    }
+    const bool in_front = (record.side == Side::kIn) == (record.heading == Heading::kIn);
+    return in_front ? Direction::kForward : Direction::kBackward;
+}
+
+}  // namespace
+
 // By what is known of its flow and, with a new one, of the station that sends it; by the clock where
 // nothing is known.
 Direction Follower::Engine::direction_of(const Record& in_side, const Record& out_side) {
+    if (const auto told = direction_told(in_side)) {
+        return *told;
+    }
     const std::int64_t delay = time_of(out_side) - time_of(in_side);
     const auto found = sides_[0].flows.find(in_side.packet.flow);
     int votes = found == sides_[0].flows.end() ? 0 : found->second.votes;
@@ -108,6 +124,9 @@ Direction Follower::Engine::direction_of(const Record& in_side, const Record& ou
 Direction Follower::Engine::guess_direction(const Record& record) {
     if (record.state != State::kPending) {
         return record.direction;
+    }
+    if (const auto told = direction_told(record)) {
+        return *told;
     }
     const OneSide& mine = of(record.side);
     if (const auto flow = mine.flows.find(record.packet.flow);

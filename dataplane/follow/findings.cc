@@ -119,7 +119,36 @@ void Findings::add(const Entry& entry) {
 void Findings::add_right(Direction direction, const Packet& packet) {
     Right& right = right_[static_cast<std::size_t>(direction)];
     ++right.lengths[std::min<std::uint32_t>(packet.length, 65'535)];
-    ++right.kinds[kind_number(packet)];
+    Kind& kind = right.kinds[kind_number(packet)];
+    if (kind.frames++ == 0) {
+        kind.text = kind_text(packet);
+    }
+}
+
+// "every frame that is IPv4 UDP; right are IPv4 TCP, LLDP"; empty: right frames are of these kinds too.
+std::string Findings::kinds_located(const Finding& finding) const {
+    constexpr std::uint64_t kTelling = 3;
+    constexpr std::size_t kNamed = 4;
+    const auto& right = right_[static_cast<std::size_t>(finding.direction)].kinds;
+    std::vector<std::string> others;
+    std::uint64_t frames = 0;
+    for (const auto& [number, kind] : right) {
+        if (contains(finding.kinds, kind.text)) {
+            return "";
+        }
+        if (!contains(others, kind.text)) {
+            others.push_back(kind.text);
+        }
+        frames += kind.frames;
+    }
+    if (finding.unknown || finding.count < kTelling || frames < kTelling) {
+        return "";
+    }
+    std::ranges::sort(others);
+    const bool more = others.size() > kNamed;
+    others.resize(std::min(others.size(), kNamed));
+    return fmt::format("every frame that is {}; right are {}{}", fmt::join(finding.kinds, ", "),
+                       fmt::join(others, ", "), more ? ", and others" : "");
 }
 
 void Findings::locate(Finding& finding) const {
@@ -159,6 +188,10 @@ void Findings::locate(Finding& finding) const {
     }
     if (const std::uint64_t period = period_of(finding.places); period > 1 && within != 0) {
         parts.push_back(fmt::format("every {} frame that was sent", ordinal(period)));
+    }
+    // The kind alone separates them: a length that does so too follows from it.
+    if (const std::string kinds = kinds_located(finding); !kinds.empty()) {
+        parts = {kinds};
     }
     finding.located = fmt::format("{}", fmt::join(parts, ", "));
 }

@@ -30,10 +30,15 @@ class Findings {
     std::vector<Finding> finish();
 
   private:
+    struct Kind {
+        std::string text;  // "IPv4 UDP"
+        std::uint64_t frames = 0;
+    };
     struct Right {
         std::vector<std::uint32_t> lengths = std::vector<std::uint32_t>(65'536);
-        std::unordered_map<std::uint32_t, std::uint64_t> kinds;
+        std::unordered_map<std::uint32_t, Kind> kinds;
     };
+    std::string kinds_located(const Finding& finding) const;
     void locate(Finding& finding) const;
 
     std::map<std::string, Finding> findings_;

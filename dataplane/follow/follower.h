@@ -20,6 +20,8 @@ struct FollowOptions {
     std::int64_t late_ns = 1'000'000'000;
     std::uint64_t most_bytes = 192u << 20;  // of frames that are held, both sides together
     std::int64_t clock_offset_ns = 0;       // of the out side's clock against the in side's
+    // Frames of the link that came out and never went in are the device's own, whatever it is allowed.
+    bool device_speaks = false;
     ReadLimits limits;
 };
 

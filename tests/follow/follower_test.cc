@@ -363,6 +363,29 @@ BOOST_AUTO_TEST_CASE(frames_of_one_length_are_located) {
     BOOST_TEST(outcome.findings[0].located == "every frame of 1514 bytes; right up to 142 bytes");
 }
 
+BOOST_AUTO_TEST_CASE(frames_of_one_kind_are_located) {
+    Way made = way(Transport::kUdp, 100, 20, nothing, {});
+    const Way tcp_too = way(Transport::kTcp, 100, 20, nothing, {});
+    const Way tagged = way(Transport::kUdp, 200, 20, tag, {});
+    made.in.insert(made.in.end(), tcp_too.in.begin(), tcp_too.in.end());
+    made.out.clear();
+    for (const TimedFrame& frame : tcp_too.out) {
+        made.out.push_back(frame);
+    }
+    for (const TimedFrame& frame : tagged.out) {
+        made.in.push_back({frame.time_ns, frame.bytes});
+        made.out.push_back({frame.time_ns + 20'000, frame.bytes});
+    }
+    std::ranges::sort(made.in, {}, &TimedFrame::time_ns);
+    std::ranges::sort(made.out, {}, &TimedFrame::time_ns);
+    const Outcome outcome = follow::follow(made.in, made.out, {});
+    BOOST_TEST_CONTEXT(described(outcome)) {
+        BOOST_TEST_REQUIRE(outcome.findings.size() == 1U);
+        BOOST_TEST(outcome.findings[0].located ==
+                   "every frame that is IPv4 UDP; right are IPv4 TCP, IPv4 UDP with VLAN tag");
+    }
+}
+
 BOOST_AUTO_TEST_CASE(a_period_is_said) {
     BOOST_TEST(period_of({3, 13, 23, 33}) == 10U);
     BOOST_TEST(period_of({3, 13, 24, 33}) == 0U);
@@ -396,6 +419,25 @@ BOOST_AUTO_TEST_CASE(both_ways_are_judged_each_by_itself) {
         BOOST_TEST(outcome.totals[1].sent == 50U);
         BOOST_TEST(outcome.totals[1].of(Class::kAsSent) == 49U);
         BOOST_TEST(outcome.totals[1].of(Class::kMissing) == 1U);
+    }
+}
+
+// An ICMP error of the device at the port that sends, before any answer has told who stands there.
+BOOST_AUTO_TEST_CASE(what_came_out_of_the_device_is_not_taken_for_sent) {
+    Frames in = routed().in;
+    for (TimedFrame& frame : in) {
+        frame.heading = Heading::kIn;
+    }
+    in.push_back({in.back().time_ns + 10'000, refusal_of(0xc6120001, 0xc6120001, 40'000)});
+    for (const Heading heading : {Heading::kOut, Heading::kUnknown}) {
+        in.back().heading = heading;
+        const Outcome outcome = follow::follow(in, routed().out, {"router"});
+        BOOST_TEST_CONTEXT(described(outcome)) {
+            const bool told = heading == Heading::kOut;
+            BOOST_TEST(outcome.totals[0].sent == (told ? 60U : 61U));
+            BOOST_TEST(outcome.totals[1].local == (told ? 1U : 0U));
+            BOOST_TEST(count(outcome, Class::kMissing) == (told ? 0U : 1U));
+        }
     }
 }
 

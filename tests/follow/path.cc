@@ -21,7 +21,8 @@ CapturedFrame captured(const TimedFrame& frame, std::uint64_t number) {
             .bytes = {piece.get(), size},
             .length = frame.length == 0 ? static_cast<std::uint32_t>(size) : frame.length,
             .time_ns = frame.time_ns,
-            .number = number};
+            .number = number,
+            .heading = frame.heading};
 }
 
 }  // namespace

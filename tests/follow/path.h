@@ -16,6 +16,7 @@ struct TimedFrame {
     std::int64_t time_ns = 0;
     Octets bytes;
     std::uint32_t length = 0;  // 0: as many bytes as there are
+    Heading heading = Heading::kUnknown;
 };
 using Frames = std::vector<TimedFrame>;
 
