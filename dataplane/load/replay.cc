@@ -2,6 +2,7 @@
 
 #include <rte_mbuf.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 
@@ -75,6 +76,15 @@ std::size_t ReplaySource::fill(std::span<rte_mbuf*> burst, std::uint64_t) noexce
     }
     made_[kReplay] += filled;
     return filled;
+}
+
+void ReplaySource::left(std::size_t frames, std::uint64_t at_ns) noexcept {
+    if (plan_.departures == nullptr) {
+        return;
+    }
+    std::vector<std::uint64_t>& all = *plan_.departures;
+    const std::size_t room = all.capacity() - all.size();
+    all.insert(all.end(), std::min(frames, room), at_ns);
 }
 
 std::optional<std::uint64_t> ReplaySource::next_due_ns() const noexcept {

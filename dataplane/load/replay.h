@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <vector>
 
 #include "dataplane/base/result.h"
 #include "dataplane/load/recording.h"
@@ -18,6 +19,9 @@ struct ReplayPlan {
     // Senders share the frames out: this one sends frames first, first + step ... of the file.
     std::uint64_t first = 0;
     std::uint64_t step = 1;
+    // Takes the time at which each frame left, in their order, as far as its capacity goes; null: nobody
+    // asks. It outlives the source.
+    std::vector<std::uint64_t>* departures = nullptr;
 };
 
 // Frames are as they were captured: they carry no stamp of this run, and nothing in them is
@@ -30,6 +34,7 @@ class ReplaySource final : public Source {
                                      const ReplayPlan& plan);
 
     std::size_t fill(std::span<rte_mbuf*> burst, std::uint64_t sent_ns) noexcept override;
+    void left(std::size_t frames, std::uint64_t at_ns) noexcept override;
     void restamp(std::span<rte_mbuf*>, std::uint64_t) noexcept override {}
     // With the file's gaps: nothing once all frames were given out. Between the last frame of a
     // pass and the first of the next lies the mean gap of the file.
