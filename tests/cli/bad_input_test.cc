@@ -269,6 +269,14 @@ BOOST_AUTO_TEST_CASE(options_that_a_replay_would_pass_over_are_refused) {
     refused(whole.replay() + "--rate 5 --replay-timing", "--rate excludes --replay-timing");
     refused(whole.replay() + "--loop -1", "--loop: '-1' is not a whole number");
     refused(whole.replay() + "--queues 8", "3 frames of a capture are too few for 8 senders");
+    refused(whole.replay() + "--expect answers", "--expect answers excludes --replay");
+    refused(whole.replay() + "--allow router",
+            "--allow router with --replay needs --expect frames");
+    refused(whole.replay() + "--expect frames --allow ttl", "--allow ttl: there are router, nat");
+    refused(whole.replay() + "--expect frames --queues 2", "give --queues 1");
+    refused(whole.replay() + "--expect frames --loop 0 --duration 1", "needs a --count");
+    refused(whole.replay() + "--expect frames --loop 200000000",
+            "are more than is held in memory until they are judged");
 }
 
 BOOST_AUTO_TEST_CASE(options_that_would_change_nothing_are_refused) {

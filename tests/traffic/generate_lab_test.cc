@@ -13,6 +13,8 @@
 #include <sstream>
 #include <vector>
 
+#include "tests/frame/raw.h"
+#include "tests/load/capture_bytes.h"
 #include "tests/process/shell.h"
 
 using namespace pathproof;
@@ -408,6 +410,60 @@ BOOST_AUTO_TEST_CASE(a_capture_is_sent_again_as_often_as_asked_and_cut_files_are
     BOOST_TEST(timed.at("sent") == 50);
     // 50 queries were captured at 2000 per second.
     BOOST_TEST(timed.at("seconds").get<double>() > 0.015);
+}
+
+// A capture of 50 datagrams, 50 TCP segments and an LLDP frame through a forwarder of nftables: whole, and with
+// each of two faults.
+BOOST_AUTO_TEST_CASE(a_capture_is_held_against_all_that_comes_back_of_it) {
+    const Cable cable;
+    const std::string file = (cable.folder / "mixed.pcap").string();
+    {
+        load::Octets pcap = load::pcap_file();
+        const auto add = [&](std::uint32_t number, const raw::Octets& frame) {
+            load::add_frame(pcap, 1, number * 1000, frame);
+        };
+        for (std::uint32_t n = 0; n < 50; ++n) {
+            const raw::Octets data(100, static_cast<std::uint8_t>(n + 1));
+            raw::Octets segment = raw::tcp(4001, 80, data);
+            raw::put(segment, 6, static_cast<std::uint16_t>(n * 100));  // of the sequence number
+            add(2 * n,
+                raw::ethernet(0x0800, raw::ipv4({.protocol = 17}, raw::udp(4000, 53, data))));
+            add(2 * n + 1, raw::ethernet(0x0800, raw::ipv4({.protocol = 6}, segment)));
+        }
+        add(100, raw::ethernet(0x88cc, raw::Octets(60, 7)));
+        std::ofstream(file, std::ios::binary)
+            .write(reinterpret_cast<const char*>(pcap.data()),
+                   static_cast<std::streamsize>(pcap.size()));
+    }
+    const std::string forward = "add rule netdev lab in fwd to h1";
+    const auto nft = [&](const std::string& command) {
+        Cable::shell("ip netns exec " + cable.b + " nft '" + command + "'");
+    };
+    Cable::shell("ip -n " + cable.a + " link add h0 type veth peer name h1 netns " + cable.b +
+                 "; ip -n " + cable.a + " link set h0 up; ip -n " + cable.b + " link set h1 up");
+    nft("add table netdev lab");
+    nft("add chain netdev lab in { type filter hook ingress device g1 priority 0 ; }");
+    nft(forward);
+    const auto followed = [&](int status) {
+        // A sender that moves to another CPU overtakes itself on veth.
+        const auto ran =
+            cable.generate("--receive h0 --replay " + file +
+                           " --expect frames --allow reorder --rate 500 --drain 0.3 --json");
+        // 3: the tester waited for its CPU, on a busy machine.
+        BOOST_TEST((ran.exit_status == status || ran.exit_status == 3), ran.out << ran.err);
+        return result_of(ran.out).at("followed").at("forward").at("classes");
+    };
+    BOOST_TEST(followed(0).at("as_sent") == 101);
+    nft("insert rule netdev lab in ip protocol udp @th,160,8 set 0x77");
+    json classes = followed(1);
+    BOOST_TEST(classes.at("damaged") == 50);
+    BOOST_TEST(classes.at("as_sent") == 51);
+    nft("flush chain netdev lab in");
+    nft("add rule netdev lab in ip protocol tcp drop");
+    nft(forward);
+    classes = followed(1);
+    BOOST_TEST(classes.at("missing") == 50);
+    BOOST_TEST(classes.at("as_sent") == 51);
 }
 
 BOOST_AUTO_TEST_CASE(a_link_that_goes_down_ends_the_run_and_keeps_its_counts) {

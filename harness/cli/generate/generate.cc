@@ -8,8 +8,10 @@
 #include "dataplane/base/new_file.h"
 #include "dataplane/port/rate_limit.h"
 #include "harness/cli/commands.h"
+#include "harness/cli/followed_text.h"
 #include "harness/cli/generate/amounts.h"
 #include "harness/cli/generate/evidence.h"
+#include "harness/cli/generate/followed_replay.h"
 #include "harness/cli/generate/lanes.h"
 #include "harness/cli/generate/link.h"
 #include "harness/cli/generate/number_checks.h"
@@ -39,6 +41,8 @@ struct GenerateOptions {
     bool json = false;
 
     bool replays() const { return !replay.file.empty(); }
+    // What comes back of a capture is held against it.
+    bool follows() const { return replays() && traffic.expect == "frames"; }
 };
 
 constexpr std::uint32_t kFramesAround = 8;
@@ -48,6 +52,8 @@ constexpr std::uint64_t kMostFlows = 20'000'000;
 constexpr std::uint64_t kFlowsOfUnknown = 1'000'000;
 // Until the file ends: a recording that several senders share has no common count.
 constexpr double kUntilItEnds = 1e9;
+// Seconds for which what is behind the last frame of a capture is waited for.
+constexpr double kFollowedDrain = 1;
 
 std::uint64_t default_flows(const GenerateOptions& options, const Rate& rate) {
     const std::uint64_t units = units_expected(options.amounts, rate);
@@ -80,13 +86,51 @@ Result<load::LoadPlan> load_plan(const GenerateOptions& options, const Traffic& 
     return plan;
 }
 
+// What a replay would pass over, and what it cannot follow.
+Status check_replay(const GenerateOptions& options) {
+    if (options.traffic.expect == "answers") {
+        return fail(ErrorCode::kBadInput,
+                    "--expect answers excludes --replay: a capture's frames are no queries of this "
+                    "run; 'frames' holds all that comes back against the file");
+    }
+    if (!options.traffic.allow.empty() && !options.follows()) {
+        return fail(
+            ErrorCode::kBadInput,
+            "--allow {} with --replay needs --expect frames: without it nothing is compared",
+            options.traffic.allow);
+    }
+    if (options.follows() && options.lanes.queue_count() > 1) {
+        return fail(ErrorCode::kBadInput,
+                    "--replay --expect frames sends from one queue, so that the order of frames is "
+                    "known, not from {}: give --queues 1",
+                    options.lanes.queue_count());
+    }
+    if (options.follows() && options.replay.loops == 0 && options.amounts.count == 0) {
+        return fail(ErrorCode::kBadInput,
+                    "--loop 0 with --expect frames needs a --count: frames are kept until they are "
+                    "judged");
+    }
+    return {};
+}
+
 // Puts the capture file in the place of made frames and its length in the place of a count.
-Status take_recording(GenerateOptions& options, const port::Port& port, load::LoadPlan& plan) {
+Status take_recording(GenerateOptions& options, const port::Port& port, load::LoadPlan& plan,
+                      std::unique_ptr<FollowedReplay>& followed) {
     const auto recording = TRY(read_recording(options.replay, port));
+    if (options.follows()) {
+        const std::uint64_t frames = options.amounts.count > 0
+                                         ? options.amounts.count
+                                         : recording->frames() * options.replay.loops;
+        followed = TRY(FollowedReplay::make(
+            recording, options.replay.file, frames,
+            !options.lanes.receive.empty() && options.lanes.receive != options.lanes.port));
+        plan.intake_instead = followed.get();
+    }
     if (!recording->cut().empty()) {
         fmt::print(stderr, "pathproof: --replay {}: {}\n", options.replay.file, recording->cut());
     }
-    plan.make_source = replay_sources(recording, options.replay);
+    plan.make_source = replay_sources(recording, options.replay,
+                                      followed == nullptr ? nullptr : &followed->departures());
     if (options.replay.loops == 0 && options.amounts.seconds <= 0 && options.amounts.count == 0) {
         return fail(ErrorCode::kBadInput,
                     "--loop 0 sends the file for ever: give a --duration or a --count");
@@ -136,6 +180,15 @@ class Generation {
                         options_.pair_skew_ns);
         }
         TRY(check_lanes(options_.lanes));
+        if (options_.replays()) {
+            TRY(check_replay(options_));
+        }
+        if (options_.follows()) {
+            const std::string& words = options_.traffic.allow;
+            allowed_ = words.empty() ? follow::Transformations()
+                                     : TRY(allowed_of(CLI::detail::split(words, ',')));
+            options_.amounts.drain_s = options_.amounts.drain_s.value_or(kFollowedDrain);
+        }
         traffic_ = TRY(planned_traffic(options_, rate_));
         if (!options_.evidence.empty()) {
             TRY(doing(make_folders(options_.evidence, ErrorCode::kBadInput), "--evidence {}",
@@ -166,6 +219,9 @@ class Generation {
                               .sums = {},
                               .wrong_on_purpose = traffic_.wrong_on_purpose,
                               .repeat = process::typed_command()};
+        if (followed_ != nullptr) {
+            TRY(follow(result));
+        }
         result.sums = name_sums(result, {});
         if (std::ranges::any_of(
                 result.sums, [](const SumName& sum) { return sum.name.starts_with("OFFSET"); })) {
@@ -203,9 +259,14 @@ class Generation {
     Status start_run(const std::atomic<bool>& stop) {
         load::LoadPlan plan = TRY(load_plan(options_, traffic_, *lanes_, stop));
         if (options_.replays()) {
-            TRY(take_recording(options_, lanes_->sending(), plan));
+            TRY(take_recording(options_, lanes_->sending(), plan, followed_));
         }
-        const load::Roles roles = roles_of(options_.lanes, lanes_->sending(), lanes_->receiving());
+        load::Roles roles = roles_of(options_.lanes, lanes_->sending(), lanes_->receiving());
+        if (followed_ != nullptr) {
+            // What the device answers, ICMP errors above all, comes to the sending port.
+            std::ranges::move(roles.listeners, std::back_inserter(roles.receivers));
+            roles.listeners.clear();
+        }
         auto run = load::LoadRun::start(lanes_->ports.set.eal, roles, plan);
         if (!options_.traffic.size.empty()) {
             run = doing(std::move(run), "--size {}", options_.traffic.size);
@@ -237,9 +298,24 @@ class Generation {
                    : Status();
     }
 
+    Status follow(GenerateResult& result) const {
+        result.judged = TRY(followed_->judge(allowed_, result.report, run_->unix_start_ns(),
+                                             result.sending.name, result.receiving.name));
+        if (const std::uint64_t lost = followed_->not_kept()) {
+            result.report.objections.push_back(fmt::format(
+                "{} more frames came than there was room for: they were not judged", lost));
+        }
+        return {};
+    }
+
     Status keep_evidence(const GenerateResult& result) {
         if (options_.evidence.empty()) {
             return {};
+        }
+        if (result.judged) {
+            return doing(
+                write_followed_evidence(result.judged->followed, options_.evidence, result.repeat),
+                "--evidence {}", options_.evidence);
         }
         const auto files = TRY(write_evidence(options_.evidence, result, *run_, *lanes_));
         for (const std::string& file : files) {
@@ -253,7 +329,9 @@ class Generation {
     Traffic traffic_;
     std::unique_ptr<LiveMetrics> metrics_;
     std::optional<Lanes> lanes_;
-    std::unique_ptr<load::LoadRun> run_;  // ends its lcores before the ports close
+    follow::Transformations allowed_;           // of a capture that is followed
+    std::unique_ptr<FollowedReplay> followed_;  // null: it is not
+    std::unique_ptr<load::LoadRun> run_;        // ends its lcores before the ports close
     load::TrialOrder order_;
 };
 

@@ -13,7 +13,7 @@ namespace {
 
 // What says of made frames how they are: a capture's are sent as they are, and not measured.
 constexpr std::string_view kOfMadeFrames =
-    "--pairs --type --mix --size --flows --suffix --expect --allow --expect-answer --timeout "
+    "--pairs --type --mix --size --flows --suffix --expect-answer --timeout "
     "--seed --destination "
     "--destination-mac --source-mac --source --source-port --source-ports --vlan --checksum "
     "--vxlan-vni --pair-skew --gateway";
@@ -74,15 +74,16 @@ Result<std::shared_ptr<const load::Recording>> read_recording(const ReplayOption
 }
 
 SourceMaker replay_sources(std::shared_ptr<const load::Recording> recording,
-                           const ReplayOptions& options) {
-    return [recording = std::move(recording),
-            options](const load::SourcePlan& plan) -> Result<std::unique_ptr<load::Source>> {
+                           const ReplayOptions& options, std::vector<std::uint64_t>* departures) {
+    return [recording = std::move(recording), options,
+            departures](const load::SourcePlan& plan) -> Result<std::unique_ptr<load::Source>> {
         using Gaps = load::ReplayPlan::Gaps;
         auto source = TRY(load::ReplaySource::make(
             recording, {.times = options.loops,
                         .gaps = options.own_timing ? Gaps::kOfTheFile : Gaps::kOfTheRun,
                         .first = plan.first_flow,
-                        .step = plan.flow_step}));
+                        .step = plan.flow_step,
+                        .departures = departures}));
         return std::unique_ptr<load::Source>(
             std::make_unique<load::ReplaySource>(std::move(source)));
     };

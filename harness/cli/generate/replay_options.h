@@ -5,6 +5,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "dataplane/base/result.h"
 #include "dataplane/load/recording.h"
@@ -32,8 +33,9 @@ using SourceMaker = std::function<Result<std::unique_ptr<load::Source>>(const lo
 Result<std::shared_ptr<const load::Recording>> read_recording(const ReplayOptions& options,
                                                               const port::Port& port);
 
-// Senders share the frames out, in turn.
+// Senders share the frames out, in turn. `departures`: load::ReplayPlan's, of a single sender.
 SourceMaker replay_sources(std::shared_ptr<const load::Recording> recording,
-                           const ReplayOptions& options);
+                           const ReplayOptions& options,
+                           std::vector<std::uint64_t>* departures = nullptr);
 
 }  // namespace pathproof::cli

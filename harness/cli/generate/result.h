@@ -2,11 +2,13 @@
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "dataplane/load/load_run.h"
 #include "dataplane/port/port.h"
+#include "harness/cli/generate/followed_replay.h"
 
 namespace pathproof::cli {
 
@@ -26,6 +28,7 @@ struct GenerateResult {
     port::PortInfo receiving;
     // What comes back can be told: false for a capture file, whose frames carry no number.
     bool tracked = true;
+    std::optional<ReplayJudgement> judged;  // of a capture whose frames were followed
     load::IntakePlan::Expects expects = load::IntakePlan::Expects::kAnswers;
     double timeout_s = 5;
     load::Allowance allowed;
@@ -69,7 +72,8 @@ std::string result_text(const GenerateResult& result);
 //  "missing", "unique", "duplicates", "reordered", "latency_us": {...}}}, "reordering": {...}, "latency_us":
 //  {"min", "p50", "p90", "p99", "p99_9", "max"}, "own_bias_us": {...}, "departures": {...},
 //  "icmp_errors": [{"port", "family", "type", "code", "mtu", "text", "frames", "ours",
-//  "wrong_quotes", "wrong_fields": {...}, "example"}], "compared": {"allowed", "fields": {"ip.tos": 3}, "first": [...], "damaged": [...]}, "remarks", "received", "checksums", "rx_flags", "workers": [...], "tester_limit", "objections", "remedies",
+//  "wrong_quotes", "wrong_fields": {...}, "example"}], "followed": (of --replay --expect frames) as
+//  verify's, "compared": {"allowed", "fields": {"ip.tos": 3}, "first": [...], "damaged": [...]}, "remarks", "received", "checksums", "rx_flags", "workers": [...], "tester_limit", "objections", "remedies",
 //  "repeat"}
 nlohmann::json result_json(const GenerateResult& result);
 

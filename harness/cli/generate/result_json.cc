@@ -1,5 +1,6 @@
 #include <nlohmann/json.hpp>
 
+#include "harness/cli/followed_text.h"
 #include "harness/cli/generate/figures.h"
 #include "harness/cli/generate/rate_text.h"
 #include "harness/cli/generate/result.h"
@@ -206,6 +207,9 @@ json result_json(const GenerateResult& result) {
                                           {"meaning", sum.meaning},
                                           {"wire", sum.wire},
                                           {"right", sum.right}});
+    }
+    if (result.judged) {
+        out["followed"] = followed_json(result.judged->followed, result.judged->conclusion);
     }
     if (result.tracked) {
         add_arrivals(out, report);

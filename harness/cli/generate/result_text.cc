@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <sstream>
 
+#include "harness/cli/followed_text.h"
 #include "harness/cli/generate/figures.h"
 #include "harness/cli/generate/remedies.h"
 #include "harness/cli/generate/result.h"
@@ -267,6 +268,10 @@ std::string verdict_word(const GenerateResult& result) {
     if (result.all_right()) {
         return "COMPLETE";
     }
+    if (result.judged) {
+        const bool untold = result.judged->conclusion.arrival == follow::Arrival::kCannotTell;
+        return untold ? "INCONCLUSIVE" : "NOT AS SENT";
+    }
     return result.expects == load::IntakePlan::Expects::kFrames ? "NOT AS SENT" : "WRONG ANSWERS";
 }
 
@@ -280,6 +285,10 @@ std::string more(std::uint64_t count, const char* what) {
 std::string verdict_line(const GenerateResult& result) {
     const TrialReport& report = result.report;
     const std::string word = verdict_word(result);
+    if (result.judged) {
+        return fmt::format("{}: {}{}", word, followed_counts(result.judged->followed),
+                           report.tester_limit.empty() ? "" : "; the tester was the limit");
+    }
     if (!result.tracked) {
         return fmt::format(
             "{}: {} frames of the capture sent; what came back of them was not "
@@ -308,6 +317,13 @@ std::string result_text(const GenerateResult& result) {
     if (result.tracked) {
         text += class_rows(result) + compared_rows(result) + reordering_row(report) +
                 latency_rows(result);
+    }
+    if (result.judged) {
+        text += followed_text(result.judged->followed, result.judged->conclusion,
+                              result.judged->allowed);
+        return text + worker_rows(report) + objection_rows(report.objections) +
+               remedy_rows(result.remedies()) + verdict_line(result) +
+               "\nrepeat: " + result.repeat + "\n";
     }
     text +=
         received_rows(report.intake.received, result.tracked ? "  of these frames" : "  tracked");

@@ -7,6 +7,9 @@
 namespace pathproof::cli {
 
 std::uint64_t GenerateResult::certain_harm() const {
+    if (judged) {
+        return judged->certain_harm();
+    }
     if (!tracked) {
         return 0;
     }
@@ -21,6 +24,9 @@ std::uint64_t GenerateResult::certain_harm() const {
 }
 
 bool GenerateResult::all_right() const {
+    if (judged) {
+        return judged->conclusion.arrival == follow::Arrival::kAllArrived;
+    }
     if (!tracked || certain_harm() != 0) {
         return !tracked;
     }
@@ -39,7 +45,8 @@ int GenerateResult::exit_code() const {
     if (!report.partial && certain_harm() != 0 && only_disturbed()) {
         return 1;
     }
-    if (!conclusive()) {
+    const bool untold = judged && judged->conclusion.arrival == follow::Arrival::kCannotTell;
+    if (!conclusive() || untold) {
         return 3;
     }
     return all_right() ? 0 : 1;

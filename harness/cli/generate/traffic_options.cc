@@ -183,7 +183,9 @@ Result<std::vector<load::MixPart>> mix_of(const TrafficOptions& options) {
 }
 
 Status set_expected(load::IntakePlan& intake, const TrafficOptions& options) {
-    intake.allowed = TRY(doing(load::parse_allowance(options.allow), "--allow {}", options.allow));
+    intake.allowed =
+        TRY(doing(load::parse_allowance(options.allow.empty() ? "wire" : options.allow),
+                  "--allow {}", options.allow));
     std::vector<traffic::AnswerRule> rules;
     for (const std::string& text : options.expected_answers) {
         const auto rule = TRY(doing(parse_rule(text), "--expect-answer {}", text));
@@ -236,10 +238,10 @@ void add_shape(CLI::App& command, TrafficOptions& options) {
         ->check(CLI::IsMember({"answers", "frames"}));
     command.add_option(
         "--allow", options.allow,
-        fmt::format("what the path may change: wire (nothing), router (mac,ttl), nat (router and "
-                    "addresses and ports), or of mac, vlan, ttl[=HOPS], dscp, ecn, flow-label, id, "
-                    "df, source, destination, source-port, destination-port ({})",
-                    options.allow));
+        "what the path may change: wire (nothing), router (mac,ttl), nat (router and "
+        "addresses and ports), or of mac, vlan, ttl[=HOPS], dscp, ecn, flow-label, id, "
+        "df, source, destination, source-port, destination-port (wire); with --replay "
+        "the words of verify's --allow");
     command
         .add_option("--expect-answer", options.expected_answers,
                     "what right DNS answers say, a rule as respond's --rule (default: any NOERROR)")

@@ -44,8 +44,8 @@ struct TrafficOptions {
     std::string outer_destination_mac;
     std::vector<std::uint16_t> outer_source_ports = {49'152};
     std::vector<std::string> checksums;
-    std::string expect = "answers";
-    std::string allow = "wire";
+    std::string expect;  // "answers" or "frames"; empty: answers
+    std::string allow;   // empty: nothing ("wire")
     std::vector<std::string> expected_answers;
     double timeout_s = 5;
     std::uint64_t seed = 1;
