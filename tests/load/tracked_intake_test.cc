@@ -308,6 +308,8 @@ BOOST_AUTO_TEST_CASE(answers_are_held_against_what_was_asked) {
             BOOST_TEST(wrong == (*fault.field == 0 ? 0 : planted));
             BOOST_TEST(named == (*fault.field == 0 ? 0 : planted));
             BOOST_TEST(intake.totals().streams[0].unique == 100u);
+            // In the class that asked: an answer of another type is not missing there as well.
+            BOOST_TEST(totals_of(intake, fault.traffic).unique == 100u);
         }
     }
 }
