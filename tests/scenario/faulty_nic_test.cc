@@ -72,6 +72,29 @@ const std::vector<Planted>& planted() {
               }},
          1,
          {"now and then"}},
+        {"frames of IPv6 above 1000 bytes are lost",
+         {.out =
+              [](UserFrame& frame, std::uint64_t) {
+                  return frame.size() <= 1000 || frame[12] != 0x86 || frame[13] != 0xdd;
+              }},
+         1,
+         {"never came", "IPv6"}},
+        {"frames above 1400 bytes lose 2 bytes on receipt",
+         {.in =
+              [](UserFrame& frame, std::uint64_t) {
+                  frame.resize(frame.size() > 1400 ? frame.size() - 2 : frame.size());
+                  return true;
+              }},
+         1,
+         {"from wire0 to nic0", "the last 2 bytes are missing", "more than"}},
+        {"a bit of every 50th frame is turned over on receipt",
+         {.in =
+              [](UserFrame& frame, std::uint64_t number) {
+                  frame.back() ^= number % 50 == 49 ? 1 : 0;
+                  return true;
+              }},
+         1,
+         {"now and then"}},
         // Checksums that are left to it.
         {"every second checksum is that of the frame before",
          {.checksum =
@@ -129,6 +152,75 @@ const std::vector<Planted>& planted() {
          {.leaves_unfinished = [](const UserWork& work) { return work.frames % 5 == 4; }},
          1,
          {"PSEUDO", "In time, "}},
+        {"the last byte of odd lengths is left out",
+         {.checksum = [](const UserWork& work, std::uint16_t right) -> std::uint16_t {
+             const bool odd = work.frame.size() % 2 == 1;
+             return odd ? plus(right, static_cast<std::uint16_t>(work.frame.back() << 8)) : right;
+         }},
+         1,
+         {"ODD_LAST_DROPPED"}},
+        {"the checksum of TCP over IPv6 is left 0",
+         {.checksum = [](const UserWork& work, std::uint16_t right) -> std::uint16_t {
+             return work.ipv6() && work.tcp() ? 0 : right;
+         }},
+         1,
+         {"FIELD_ZERO", "ipv6"}},
+        {"the complement of the pseudo-header's sum is written",
+         {.checksum = [](const UserWork& work, std::uint16_t) -> std::uint16_t {
+             return static_cast<std::uint16_t>(~work.held);
+         }},
+         1,
+         {"PSEUDO_INV"}},
+        {"the pseudo-header is summed twice",
+         {.checksum = [](const UserWork& work, std::uint16_t right) -> std::uint16_t {
+             return plus(right, static_cast<std::uint16_t>(~work.held));
+         }},
+         1,
+         {"DOUBLE"}},
+        {"all checksums are 1 too much",
+         {.checksum = [](const UserWork&, std::uint16_t right) { return plus(right, 1); }},
+         1,
+         {"CARRY"}},
+        {"two bits of all checksums are turned over",
+         {.checksum = [](const UserWork&, std::uint16_t right) -> std::uint16_t {
+             return right ^ 0x0810;
+         }},
+         1,
+         {"BITS(0x0810)"}},
+        {"checksums of tagged TCP have their bytes swapped",
+         {.checksum = [](const UserWork& work, std::uint16_t right) -> std::uint16_t {
+             return work.tagged() && work.tcp()
+                        ? static_cast<std::uint16_t>(right << 8 | right >> 8)
+                        : right;
+         }},
+         1,
+         {"SWAP", "VLAN", "tcp"}},
+        {"checksums of UDP are inverted",
+         {.checksum = [](const UserWork& work, std::uint16_t right) -> std::uint16_t {
+             return static_cast<std::uint16_t>(work.tcp() ? right : ~right);
+         }},
+         1,
+         {"COMPLEMENT", "transport udp"}},
+        {"checksums of UDP are always 0xffff",
+         {.checksum = [](const UserWork& work, std::uint16_t right) -> std::uint16_t {
+             return work.tcp() ? right : 0xffff;
+         }},
+         1,
+         {"CONSTANT(0xffff)", "transport udp"}},
+        {"every 7th checksum is left 0",
+         {.checksum = [](const UserWork& work, std::uint16_t right) -> std::uint16_t {
+             return work.checksums % 7 == 6 ? 0 : right;
+         }},
+         1,
+         {"FIELD_ZERO", "every 7th of"}},
+        {"IPv6 is left unfinished",
+         {.leaves_unfinished = [](const UserWork& work) { return work.ipv6(); }},
+         1,
+         {"PSEUDO", "ipv6"}},
+        {"frames above 1000 bytes are left unfinished",
+         {.leaves_unfinished = [](const UserWork& work) { return work.frame.size() > 1000; }},
+         1,
+         {"PSEUDO", "more than 1000 bytes"}},
         // Super-frames.
         {"super-frames are lost",
          {.loses = [](const UserWork& work) { return work.super_frame; }},
@@ -152,6 +244,41 @@ const std::vector<Planted>& planted() {
               [](std::vector<UserFrame>& segments) { segments.push_back(segments.back()); }},
          1,
          {"DOUBLED"}},
+        {"the first segment leaves twice",
+         {.segments =
+              [](std::vector<UserFrame>& segments) {
+                  segments.insert(segments.begin(), segments.front());
+              }},
+         1,
+         {"DOUBLED"}},
+        {"the last segment is lost",
+         {.segments = [](std::vector<UserFrame>& segments) { segments.pop_back(); }},
+         1,
+         {"MISSING", "segmentation"}},
+        {"segments beyond the 16th are lost",
+         {.segments =
+              [](std::vector<UserFrame>& segments) {
+                  segments.resize(std::min<std::size_t>(segments.size(), 16));
+              }},
+         1,
+         {"MISSING", "more than 16 segments"}},
+        {"the last two segments change places",
+         {.segments =
+              [](std::vector<UserFrame>& segments) {
+                  if (segments.size() > 1) {
+                      std::swap(segments[segments.size() - 1], segments[segments.size() - 2]);
+                  }
+              }},
+         1,
+         {"MISORDERED"}},
+        {"super-frames of IPv6 are lost",
+         {.loses = [](const UserWork& work) { return work.super_frame && work.ipv6(); }},
+         1,
+         {"MISSING", "ipv6"}},
+        {"tagged super-frames are lost",
+         {.loses = [](const UserWork& work) { return work.super_frame && work.tagged(); }},
+         1,
+         {"MISSING", "VLAN"}},
         {"every segment has PSH",
          {.segments =
               [](std::vector<UserFrame>& segments) {
@@ -257,5 +384,6 @@ BOOST_AUTO_TEST_CASE(few) {
 }
 
 BOOST_AUTO_TEST_CASE(all) {
+    BOOST_TEST(planted().size() > 40U);
     check_each(false);
 }

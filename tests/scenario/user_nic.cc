@@ -156,10 +156,16 @@ void UserNic::send(UserFrame frame) {
 
 // The field holds the pseudo-header's sum.
 void UserNic::complete(UserFrame& frame, std::size_t start, std::size_t offset, bool super_frame) {
-    const UserWork work{frame, super_frame, checksums_, super_frames_, frames_, last_};
     if (start + offset + 2 > frame.size()) {
         return;
     }
+    const UserWork work{frame,
+                        super_frame,
+                        checksums_,
+                        super_frames_,
+                        frames_,
+                        last_,
+                        static_cast<std::uint16_t>(get16(frame, start + offset))};
     if (fault_.leaves_unfinished && fault_.leaves_unfinished(work)) {
         ++acted_;
         return;

@@ -20,6 +20,7 @@ struct UserWork {
     std::uint64_t super_frames = 0;  // cut before
     std::uint64_t frames = 0;        // taken from the kernel before
     std::uint16_t last = 0;          // the right checksum that was completed last
+    std::uint16_t held = 0;          // by the checksum field: the pseudo-header's sum
 
     bool tagged() const { return frame.size() > 14 && frame[12] == 0x81 && frame[13] == 0; }
     bool ipv6() const;
