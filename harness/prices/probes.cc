@@ -319,6 +319,22 @@ const std::vector<Probe>& all_probes() {
          .text = "lookups by glibc of a service by its short name",
          .has = {kResolver},
          .run = run_short_name},
+        {.id = "sender.udp-segment",
+         .text = "a node's sender through its tunnel with UDP_SEGMENT, as QUIC",
+         .has = {kTunnel},
+         .run = run_segment_sender},
+        {.id = "sender.zero-copy",
+         .text = "a node's sender through its tunnel with MSG_ZEROCOPY",
+         .has = {kTunnel},
+         .run = run_zero_copy_sender},
+        {.id = "sender.ktls",
+         .text = "a node's sender through its tunnel with the kernel's TLS",
+         .has = {kTunnel},
+         .run = run_tls_sender},
+        {.id = "sender.af-xdp",
+         .text = "a node's AF_XDP socket on its tunnel",
+         .has = {kTunnel},
+         .run = run_xdp_sender},
     };
     return probes;
 }

@@ -67,5 +67,9 @@ Result<Tried> run_long_lived(scenario::Context& context, const Cures& cures);
 Result<Tried> run_ipv6_only(scenario::Context& context, const Cures& cures);
 Result<Tried> run_short_name(scenario::Context& context, const Cures& cures);
 Result<Tried> run_taken_workers(scenario::Context& context, const Cures& cures);
+Result<Tried> run_segment_sender(scenario::Context& context, const Cures& cures);
+Result<Tried> run_zero_copy_sender(scenario::Context& context, const Cures& cures);
+Result<Tried> run_tls_sender(scenario::Context& context, const Cures& cures);
+Result<Tried> run_xdp_sender(scenario::Context& context, const Cures& cures);
 
 }  // namespace pathproof::prices
