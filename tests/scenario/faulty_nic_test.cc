@@ -78,7 +78,7 @@ const std::vector<Planted>& planted() {
                   return frame.size() <= 1000 || frame[12] != 0x86 || frame[13] != 0xdd;
               }},
          1,
-         {"never came", "IPv6"}},
+         {"never came", "network ipv6", "bytes of data"}},
         {"frames above 1400 bytes lose 2 bytes on receipt",
          {.in =
               [](UserFrame& frame, std::uint64_t) {

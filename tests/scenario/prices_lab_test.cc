@@ -112,6 +112,8 @@ BOOST_AUTO_TEST_CASE(all_of_the_table_shows_the_known_side_effects_and_is_kept) 
     effect(prices, "no-aaaa/ipv6-only-name", "breaks");
     effect(prices, "trailing-dot/short-name", "breaks");
     effect(prices, "tx-checksum-off/vxlan-checksum", "cures");
+    effect(prices, "tx-checksum-off/sender.zero-copy", "does not touch");
+    effect(prices, "tx-checksum-off/sender.af-xdp", "does not touch");
     effect(prices, "single-request/dns-race.of-hosts", "cures");
     effect(prices, "bridge-nf/bridge-unnat", "cures");
     effect(prices, "timestamps-2/snat-timestamps.few-ports", "cures");
