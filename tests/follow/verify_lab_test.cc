@@ -90,13 +90,17 @@ class Path {
 
     const Namespace& router() const { return router_; }
 
+    // In immediate mode with -U tcpdump keeps nothing back that would be lost when it is stopped, but can
+    // sleep through a SIGTERM until the next frame.
     // Makes traffic, captures it on both sides and gives verify's JSON and exit code.
     json verify(const std::string& allow, int& exit_code) {
         std::filesystem::remove(folder_ / "ready");
         const std::string script = fmt::format(
             "cd {0}\n"
-            "ip netns exec {1} tcpdump -Z root -B 16384 -U -w in.pcap -i ra 2>in.log & in=$!\n"
-            "ip netns exec {1} tcpdump -Z root -B 16384 -U -w out.pcap -i rb 2>out.log & out=$!\n"
+            "dump() {{ exec ip netns exec {1} tcpdump --immediate-mode -Z root -B 16384 -U \"$@\"; "
+            "}}\n"
+            "dump -w in.pcap -i ra 2>in.log & in=$!\n"
+            "dump -w out.pcap -i rb 2>out.log & out=$!\n"
             "taskset -c 0 ip netns exec {2} python3 traffic.py serve ready & serve=$!\n"
             "for i in $(seq 200); do\n"
             "  [ -e ready ] && grep -q listening in.log && grep -q listening out.log && break\n"
@@ -104,7 +108,7 @@ class Path {
             "done\n"
             "ip netns exec {3} ping -q -c 5 -i 0.02 203.0.113.2\n"
             "taskset -c 0 ip netns exec {3} timeout 20 python3 traffic.py ask 203.0.113.2\n"
-            "sleep 0.5; kill $in $out $serve; wait $in $out",
+            "sleep 0.5; kill -KILL $in; sleep 0.2; kill -KILL $out; kill $serve; wait $in $out",
             folder_ / "", router_.name(), b_.name(), a_.name());
         const auto ran = process::run_program({"/bin/sh", "-c", script});
         BOOST_REQUIRE_MESSAGE(ran, ran.error().message);
