@@ -122,7 +122,7 @@ function logTicks(minimum: number, maximum: number, most: number): number[] {
     ticks.push(decade, 2 * decade, 5 * decade);
   }
   const within = ticks.filter((tick) => tick >= minimum && tick <= maximum);
-  return within.length <= most ? within : within.filter((tick) => /^1(e|0*$|$)/.test(String(tick)) || /^0\.0*1$/.test(String(tick)));
+  return within.length <= most ? within : within.filter((tick) => Number.isInteger(Math.log10(tick)));
 }
 
 const kLeft = 46;
@@ -134,7 +134,7 @@ export interface CurvesProps {
 }
 
 // Curves with bands for the intervals; each has its own dash and marker beside its colour.
-export function CurveChart({ title, curves, x: xAxis, y: yAxis, marks = [], height = 210 }: CurvesProps) {
+export function CurveChart({ title, curves, x: across, y: up, marks = [], height = 210 }: CurvesProps) {
   const markHeight = 18 * (marks?.length ?? 0);
   const label = `${title}. ` + curves.map((curve) => `${curve.label}: ` +
     curve.points.map((point) => `${number(point.y)} at ${number(point.x)}`).join(", ")).join(". ");
@@ -143,12 +143,12 @@ export function CurveChart({ title, curves, x: xAxis, y: yAxis, marks = [], heig
       {(width) => {
         const bottom = height - kBottom;
         const range: [number, number] = [kLeft, width - 10];
-        const x = xAxis.scale === "log" ? scaleLog([xAxis.minimum!, xAxis.maximum], range).clamp(true)
-          : xAxis.scale === "symlog" ? scaleSymlog([xAxis.minimum ?? 0, xAxis.maximum], range).clamp(true)
-          : scaleLinear([xAxis.minimum ?? 0, xAxis.maximum], range).nice(5).clamp(true);
-        const y = scaleLinear([yAxis.minimum ?? 0, yAxis.maximum], [bottom, kTop]).clamp(true);
-        const xTicks = xAxis.scale === "linear" ? x.ticks(Math.max(2, Math.floor(width / 90)))
-          : logTicks(Math.max(xAxis.minimum ?? 0, 1), xAxis.maximum, Math.floor(width / 34));
+        const x = across.scale === "log" ? scaleLog([across.minimum!, across.maximum], range).clamp(true)
+          : across.scale === "symlog" ? scaleSymlog([across.minimum ?? 0, across.maximum], range).clamp(true)
+          : scaleLinear([across.minimum ?? 0, across.maximum], range).nice(5).clamp(true);
+        const y = scaleLinear([up.minimum ?? 0, up.maximum], [bottom, kTop]).clamp(true);
+        const xTicks = across.scale === "linear" ? x.ticks(Math.max(2, Math.floor(width / 90)))
+          : logTicks(Math.max(across.minimum ?? 0, 1), across.maximum, Math.floor(width / 34));
         const path = line<{ x: number; y: number }>((point) => x(point.x), (point) => y(point.y));
         const band = area<Curve["points"][number]>((point) => x(point.x), (point) => y(point.interval!.low),
           (point) => y(point.interval!.high));
@@ -162,8 +162,8 @@ export function CurveChart({ title, curves, x: xAxis, y: yAxis, marks = [], heig
               <g><line class="grid" x1={x(tick)} x2={x(tick)} y1={kTop} y2={bottom} />
                 <text class="tick" x={x(tick)} y={bottom + 15} text-anchor="middle">{number(tick)}</text></g>
             ))}
-            <text class="axis" x={(kLeft + width) / 2} y={bottom + 33} text-anchor="middle">{fit(xAxis.title, width - kLeft)}</text>
-            <text class="axis" transform={`translate(10 ${(kTop + bottom) / 2}) rotate(-90)`} text-anchor="middle">{yAxis.title}</text>
+            <text class="axis" x={(kLeft + width) / 2} y={bottom + 33} text-anchor="middle">{fit(across.title, width - kLeft)}</text>
+            <text class="axis" transform={`translate(10 ${(kTop + bottom) / 2}) rotate(-90)`} text-anchor="middle">{up.title}</text>
             {curves.map((curve, i) => (
               <g class={`look${i % 5}`}>
                 <path class="band" d={band(curve.points.filter((point) => point.interval)) ?? ""} />
@@ -211,11 +211,17 @@ export function Legend({ labels }: { labels: string[] }) {
 
 const isCurves = (chart: Chart) => (chart.curves?.length ?? 0) > 0;
 
-function xMaximum(charts: Chart[]): number {
-  return Math.max(1, ...charts.flatMap((chart) => [
+// A scale that fits the data: logarithmic where the values span more than a factor of four, as log(1 + x) where some of
+// them lie below 1.
+function xAxis(charts: Chart[]): Axis {
+  const values = charts.flatMap((chart) => [
     ...(chart.curves ?? []).flatMap((curve) => curve.points.map((point) => point.x)),
-    ...(chart.marks ?? []).map((mark) => mark.high),
-  ]));
+    ...(chart.marks ?? []).flatMap((mark) => [mark.low, mark.high]),
+  ]);
+  const maximum = Math.max(1, ...values);
+  const minimum = Math.min(maximum, ...values);
+  const scale = minimum < 1 ? "symlog" : maximum / minimum > 4 ? "log" : "linear";
+  return { title: charts[0].x_label ?? "", scale, maximum, minimum: scale === "log" ? minimum : 0 };
 }
 
 function yMaximum(charts: Chart[]): number {
@@ -228,7 +234,7 @@ function curveFigure(chart: Chart, title: string, among: Chart[], height: number
     <figure class="chart">
       <figcaption><Text>{title}</Text></figcaption>
       <CurveChart title={chart.title} curves={chart.curves!} marks={chart.marks} height={height}
-        x={{ title: chart.x_label ?? "", scale: "symlog", maximum: xMaximum(among) }}
+        x={{ ...xAxis(among), title: chart.x_label ?? "" }}
         y={{ title: chart.unit, scale: "linear", maximum: yMaximum(among) }} />
       <Legend labels={chart.curves!.map((curve) => curve.label)} />
     </figure>
@@ -252,9 +258,9 @@ export function Charts({ charts }: { charts: Chart[] }) {
       {bars.some((chart) => chart.bars.some((bar) => bar.interval)) && <p class="note">Whiskers and small figures: the 95 % interval.</p>}
       {multiples.length > 0 && (
         <div class="multiples">
-          {shared && <p class="lead"><b>{shared[0].toUpperCase() + shared.slice(1)}</b>, one chart for each way. Across: {multiples[0].x_label}, as log(1 + x). Bands: the 95 % interval.</p>}
+          {shared && <p class="lead"><b>{shared[0].toUpperCase() + shared.slice(1)}</b>, one chart for each way. Across: {multiples[0].x_label}. Bands: the 95 % interval.</p>}
           <div class="many">
-            {multiples.map((chart) => curveFigure(chart, shared ? chart.title.split(": ")[0] : chart.title, multiples, multiples.length > 1 ? 190 : 230))}
+            {multiples.map((chart) => curveFigure(chart, shared ? chart.title.split(": ")[0] : chart.title, shared ? multiples : [chart], multiples.length > 1 ? 190 : 230))}
           </div>
         </div>
       )}

@@ -62,7 +62,7 @@ export function Ladder({ proof }: { proof: Proof }) {
     const wireWidth = (width - kTimeWidth - entryWidth) / 2;
     let top = kHead;
     const rows = moments.map((moment) => {
-      const lines = wrapped(moment.text, (moment.lane === 2 ? entryWidth - 24 : wireWidth - 14) * 1.1);
+      const lines = wrapped(moment.text, moment.lane === 2 ? entryWidth - 40 : wireWidth - 14);
       const row = { moment, lines, top, line: top + lines.length * kLine + 4 };
       top += lines.length * kLine + kPad;
       return row;

@@ -81,6 +81,14 @@ export interface HostWatch {
   host: string; log: Fact["status"]; lines: number; lost: number; messages: KernelMessage[]; taint_before: number | null;
   taint_after: number | null; temperatures: Reading[];
 }
+export interface Preflight {
+  checks: { outcome: "ok" | "doubt" | "BAD" | "fix" | "-"; of: string; what: string; found: string }[];
+  ports: {
+    host: string; name: string; device: string; driver: string; firmware: string; mac: string; addresses: string[];
+    link_mbps: number; mtu: number; numa_node: number; pcie: string;
+  }[];
+  cables: { port: string; device: string; proof: string; found: string }[];
+}
 export interface PriceRow { id: string; text: string }
 export interface PriceCell {
   id: string; cure: string; probe: string; effect: string; without: string; with: string; reason: string;
@@ -102,7 +110,7 @@ export interface Report {
     received?: string; condition?: string;
   };
   ended_at?: string; issued_at?: string; amends?: { id: string; sha256: string; reason: string }; items?: Item[];
-  meanwhile?: HostWatch[]; findings?: Finding[];
+  meanwhile?: HostWatch[]; preflight?: Preflight; findings?: Finding[];
   options?: { command: string; [option: string]: unknown }; prices?: Prices;
 }
 
@@ -136,7 +144,7 @@ const kVerdictLooks: Record<string, [Tone, string]> = {
   "REPRODUCED": ["bad", "✕"], "DEFECT FOUND": ["bad", "✕"], "NOT REPRODUCED": ["good", "✓"],
   "NO DEFECT FOUND": ["good", "✓"], "EXPOSED": ["warn", "!"], "INCONCLUSIVE": ["warn", "?"], "NOT RUN": ["mute", "–"],
   "QUALIFIED": ["good", "✓"], "CONDITIONALLY QUALIFIED": ["warn", "!"], "NOT QUALIFIED": ["bad", "✕"],
-  "INCOMPLETE": ["mute", "?"],
+  "INCOMPLETE": ["mute", "?"], "MEASURED": ["mute", "·"],
 };
 
 // Of a scenario or of a run.
@@ -150,9 +158,9 @@ export const allCells = (scenario: Scenario) => [...scenario.cells, ...scenario.
 export const cellId = (scenario: Scenario, cell: Cell) => `${scenario.id}/${cell.id}`;
 export const findingId = (scenario: Scenario, cell: Cell) => `${scenario.id}/${cell.id}/${cell.cause}`;
 
-// Something went wrong, or could not be told: the page shows it open.
+// Something went wrong, could not be told, or is a measurement and nothing else: the page shows it open.
 export function needsAttention(scenario: Scenario): boolean {
-  return ["REPRODUCED", "DEFECT FOUND", "INCONCLUSIVE"].includes(scenario.verdict) ||
+  return ["REPRODUCED", "DEFECT FOUND", "INCONCLUSIVE", "MEASURED"].includes(scenario.verdict) ||
     scenario.unexplained > 0 ||
     scenario.cells.some(fails);
 }

@@ -95,7 +95,7 @@ function Body({ scenario }: { scenario: Scenario }) {
   return (
     <>
       <Head scenario={scenario} />
-      <div class="columns">
+      <div class={scenario.charts.filter((chart) => chart.curves?.length).length > 1 ? "columns wide" : "columns"}>
         <div>
           <Charts charts={scenario.charts} />
           <BeforeAfter scenario={scenario} />

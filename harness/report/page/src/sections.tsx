@@ -5,6 +5,7 @@ import { CoverageReasons } from "./coverage";
 import { Environment } from "./environment";
 import { Meanwhile } from "./meanwhile";
 import { orderedScenarios, type Report } from "./model";
+import { Lab } from "./preflight";
 import { PricesSection } from "./prices";
 import { ScenarioSection } from "./scenario";
 
@@ -22,7 +23,7 @@ function Words({ report }: { report: Report }) {
   const verdicts = new Set(report.scenarios.map((scenario) => scenario.verdict));
   const truths = ["DEFECT FOUND", "NO DEFECT FOUND"].filter((word) => verdicts.has(word)).length;
   const words: string[] = [];
-  if (report.scenarios.length > truths) {
+  if (["REPRODUCED", "NOT REPRODUCED", "EXPOSED"].some((word) => verdicts.has(word))) {
     words.push("A scenario sets up a known failure on purpose and looks whether this system shows it: REPRODUCED means that it does.");
   }
   if (verdicts.has("EXPOSED")) {
@@ -51,6 +52,10 @@ export const kSections: PageSection[] = [
   {
     id: "certificate", title: "What was tested", inSummary: true,
     render: (report) => <Certificate report={report} />,
+  },
+  {
+    id: "lab", title: "The lab, as it was checked before the run",
+    render: (report) => report.preflight && <Lab report={report} />,
   },
   {
     id: "scenarios", title: "Scenarios",
