@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -101,6 +102,22 @@ struct Parties {
     std::string condition;               // of the item: "new", "reworked"
     bool operator==(const Parties&) const = default;
 };
+
+// One of them: an option of the command line ("plan-id": --plan-id), and a key of [report] in a lab file
+// ("plan_id").
+struct PartyField {
+    const char* option;
+    const char* key;
+    std::string Parties::*value;
+    const char* help;
+};
+std::span<const PartyField> party_fields();
+
+// What is said, and what is not said as `otherwise` has it.
+Parties merged(Parties said, const Parties& otherwise);
+
+// Whether a text is a day, as 2026-11-23.
+bool is_day(const std::string& text);
 
 // The report that this one takes the place of.
 struct Amendment {

@@ -15,7 +15,8 @@ struct KeyFinding {
         kOpen,         // no cure was shown, and nobody accepts it
         kNew,          // likewise, and the baseline of the run does not know it
         kConditional,  // a cure was shown in this run
-        kAccepted,     // each failing cell is known to the baseline of the run
+        kKnown,        // the baseline of the run knows each failing cell
+        kAccepted,     // likewise, and each is accepted by somebody whom it names
     };
     std::string scenario;
     Area area = Area::kKernelPath;
@@ -25,9 +26,9 @@ struct KeyFinding {
     std::string cure;   // the setting, and what was seen after it; empty: none
     std::string price;  // what else the cure does; empty: nothing is known of it
 };
-const char* name(KeyFinding::State state);  // "open", "new", "conditional", "accepted"
+const char* name(KeyFinding::State state);  // "open", "new", "conditional", "known", "accepted"
 
-// All failures of a run, those that need somebody first: open and new, conditional, accepted.
+// All failures of a run, those that need somebody first: open and new, conditional, known, accepted.
 std::vector<KeyFinding> key_findings(const std::vector<ScenarioResult>& scenarios);
 
 }  // namespace pathproof::verdict
