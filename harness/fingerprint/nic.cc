@@ -1,10 +1,8 @@
 #include "harness/fingerprint/nic.h"
 
 #include <fmt/ranges.h>
-#include <libmnl/libmnl.h>
 #include <linux/ethtool.h>
 #include <linux/ethtool_netlink.h>
-#include <linux/genetlink.h>
 #include <linux/sockios.h>
 #include <net/if.h>
 #include <netinet/in.h>
@@ -22,73 +20,21 @@
 #include <optional>
 
 #include "dataplane/base/file.h"
+#include "harness/fingerprint/genetlink.h"
 #include "harness/fingerprint/host.h"
-#include "harness/fingerprint/serials.h"
-#include "harness/process/netlink.h"
+#include "harness/fingerprint/optics.h"
 
 namespace pathproof::fingerprint {
 namespace {
 
 namespace fs = std::filesystem;
 using verdict::Fact;
+using verdict::Reading;
+
+constexpr const char* kEepromSource = "ETHTOOL_MSG_MODULE_EEPROM_GET";
 
 // The header of every request and answer has this number (ETHTOOL_A_*_HEADER).
 constexpr std::uint16_t kHeader = 1;
-
-using Attributes = std::map<std::uint16_t, const nlattr*>;
-
-int note_attribute(const nlattr* attribute, void* data) {
-    static_cast<Attributes*>(data)->insert({mnl_attr_get_type(attribute), attribute});
-    return MNL_CB_OK;
-}
-
-// Null: it is not there.
-const nlattr* attribute_of(const Attributes& from, std::uint16_t type) {
-    const auto found = from.find(type);
-    return found == from.end() ? nullptr : found->second;
-}
-
-// Nothing of one that is not there.
-Attributes nested(const nlattr* attribute) {
-    Attributes all;
-    if (attribute != nullptr) {
-        mnl_attr_parse_nested(attribute, note_attribute, &all);
-    }
-    return all;
-}
-
-int list_attribute(const nlattr* attribute, void* data) {
-    static_cast<std::vector<const nlattr*>*>(data)->push_back(attribute);
-    return MNL_CB_OK;
-}
-
-// Of one type, which may be there more than once; nothing of one that is not there.
-std::vector<const nlattr*> listed(const nlattr* attribute, std::uint16_t type) {
-    std::vector<const nlattr*> all;
-    if (attribute != nullptr) {
-        mnl_attr_parse_nested(attribute, list_attribute, &all);
-    }
-    std::erase_if(all, [&](const nlattr* each) { return mnl_attr_get_type(each) != type; });
-    return all;
-}
-
-// Of an unsigned number of any width; nothing: it is not there, or is none.
-std::optional<std::uint64_t> number(const Attributes& from, std::uint16_t type) {
-    const nlattr* found = attribute_of(from, type);
-    switch (found == nullptr ? 0 : mnl_attr_get_payload_len(found)) {
-        case sizeof(std::uint8_t): return mnl_attr_get_u8(found);
-        case sizeof(std::uint16_t): return mnl_attr_get_u16(found);
-        case sizeof(std::uint32_t): return mnl_attr_get_u32(found);
-        case sizeof(std::uint64_t): return mnl_attr_get_u64(found);
-        default: return std::nullopt;
-    }
-}
-
-// A string that the kernel ends with 0.
-std::string words(const nlattr* attribute) {
-    const auto* text = static_cast<const char*>(mnl_attr_get_payload(attribute));
-    return std::string(text, strnlen(text, mnl_attr_get_payload_len(attribute)));
-}
 
 // The names of the bits that are set. In a bitset with a mask those are set that have a value.
 std::string bits(const Attributes& from, std::uint16_t type) {
@@ -208,73 +154,47 @@ std::string tunnels(const Attributes& from) {
     return fmt::format("{}", fmt::join(tables, "; "));
 }
 
-// 128 bytes of the module's page 0, from its start or its middle.
-void ask_for_eeprom(nlmsghdr* request, std::uint32_t offset) {
-    constexpr std::uint32_t kBytes = 128;
-    constexpr std::uint8_t kBus = 0x50;
-    mnl_attr_put_u32(request, ETHTOOL_A_MODULE_EEPROM_OFFSET, offset);
-    mnl_attr_put_u32(request, ETHTOOL_A_MODULE_EEPROM_LENGTH, kBytes);
-    mnl_attr_put_u8(request, ETHTOOL_A_MODULE_EEPROM_PAGE, 0);
+constexpr std::uint32_t kHalfPage = 128;
+constexpr std::uint8_t kModuleAddress = 0x50;
+
+// 128 bytes of a page of the module, from its start or its middle.
+struct HalfPage {
+    std::uint32_t offset = 0;
+    std::uint8_t page = 0;
+    std::uint8_t address = kModuleAddress;
+};
+
+void ask_for_eeprom(nlmsghdr* request, const HalfPage& which) {
+    mnl_attr_put_u32(request, ETHTOOL_A_MODULE_EEPROM_OFFSET, which.offset);
+    mnl_attr_put_u32(request, ETHTOOL_A_MODULE_EEPROM_LENGTH, kHalfPage);
+    mnl_attr_put_u8(request, ETHTOOL_A_MODULE_EEPROM_PAGE, which.page);
     mnl_attr_put_u8(request, ETHTOOL_A_MODULE_EEPROM_BANK, 0);
-    mnl_attr_put_u8(request, ETHTOOL_A_MODULE_EEPROM_I2C_ADDRESS, kBus);
+    mnl_attr_put_u8(request, ETHTOOL_A_MODULE_EEPROM_I2C_ADDRESS, which.address);
 }
 
 class Ethtool {
   public:
-    Ethtool() : socket_(process::NetlinkSocket::open(NETLINK_GENERIC)) {
-        if (!socket_) {
-            error_ = EMFILE;  // what else keeps one from a socket
-            return;
-        }
-        // Attributes of CTRL_CMD_GETFAMILY are found in place, without a header of ethtool's.
-        nlmsghdr* request = begin(GENL_ID_CTRL, CTRL_CMD_GETFAMILY, 1);
-        mnl_attr_put_strz(request, CTRL_ATTR_FAMILY_NAME, ETHTOOL_GENL_NAME);
-        error_ = exchange(request, [&](const Attributes& from) {
-            family_ = static_cast<std::uint16_t>(number(from, CTRL_ATTR_FAMILY_ID).value_or(0));
-        });
-    }
-
-    // 0, and `take` was given the answer; else an errno.
+    // 0, and `take` was given the answer; else an errno. `flags`: ETHTOOL_FLAG_STATS.
     int get(const std::string& device, std::uint8_t command,
             const std::function<void(nlmsghdr*)>& more,
-            const std::function<void(const Attributes&)>& take) {
-        if (family_ == 0) {
-            return error_ != 0 ? error_ : EOPNOTSUPP;
-        }
-        nlmsghdr* request = begin(family_, command, ETHTOOL_GENL_VERSION);
-        nlattr* header = mnl_attr_nest_start(request, kHeader);
-        mnl_attr_put_strz(request, ETHTOOL_A_HEADER_DEV_NAME, device.c_str());
-        mnl_attr_nest_end(request, header);
-        if (more) {
-            more(request);
-        }
-        return exchange(request, take);
+            const std::function<void(const Attributes&)>& take, std::uint32_t flags = 0) {
+        const auto put = [&](nlmsghdr* request) {
+            nlattr* header = mnl_attr_nest_start(request, kHeader);
+            mnl_attr_put_strz(request, ETHTOOL_A_HEADER_DEV_NAME, device.c_str());
+            if (flags != 0) {
+                mnl_attr_put_u32(request, ETHTOOL_A_HEADER_FLAGS, flags);
+            }
+            mnl_attr_nest_end(request, header);
+            if (more) {
+                more(request);
+            }
+        };
+        return family_.ask(command, put,
+                           [&](const Attributes& from, const nlmsghdr&) { take(from); });
     }
 
   private:
-    nlmsghdr* begin(std::uint16_t family, std::uint8_t command, std::uint8_t version) {
-        nlmsghdr* request = mnl_nlmsg_put_header(room_.data());
-        request->nlmsg_type = family;
-        request->nlmsg_flags = NLM_F_REQUEST | NLM_F_ACK;
-        auto* head =
-            static_cast<genlmsghdr*>(mnl_nlmsg_put_extra_header(request, sizeof(genlmsghdr)));
-        head->cmd = command;
-        head->version = version;
-        return request;
-    }
-
-    int exchange(nlmsghdr* request, const std::function<void(const Attributes&)>& take) {
-        return socket_->exchange(*request, [&](const nlmsghdr& message) {
-            Attributes from;
-            mnl_attr_parse(&message, sizeof(genlmsghdr), note_attribute, &from);
-            take(from);
-        });
-    }
-
-    Result<process::NetlinkSocket> socket_;
-    std::array<char, 1024> room_{};  // of a request
-    std::uint16_t family_ = 0;
-    int error_ = 0;
+    GenericFamily family_{ETHTOOL_GENL_NAME, ETHTOOL_GENL_VERSION};
 };
 
 struct Question {
@@ -296,24 +216,39 @@ constexpr std::array kQuestions{
              tunnels},
 };
 
+// Appends a half page; 0, or an errno.
+int read_half_page(Ethtool& ethtool, const std::string& device, const HalfPage& which,
+                   std::vector<std::uint8_t>& bytes) {
+    return ethtool.get(
+        device, ETHTOOL_MSG_MODULE_EEPROM_GET,
+        [&](nlmsghdr* request) { ask_for_eeprom(request, which); },
+        [&](const Attributes& from) {
+            if (const nlattr* data = attribute_of(from, ETHTOOL_A_MODULE_EEPROM_DATA)) {
+                const auto* begin = static_cast<const std::uint8_t*>(mnl_attr_get_payload(data));
+                bytes.insert(bytes.end(), begin, begin + mnl_attr_get_payload_len(data));
+            }
+        });
+}
+
+// The lower half of page 0 and what follows it.
+struct ModuleMemory {
+    std::vector<std::uint8_t> bytes;
+    int error = 0;  // the first errno
+};
+
+ModuleMemory read_module(Ethtool& ethtool, const std::string& device) {
+    ModuleMemory memory;
+    for (const std::uint32_t offset : {0u, kHalfPage}) {
+        const int failed = read_half_page(ethtool, device, {.offset = offset}, memory.bytes);
+        memory.error = memory.error == 0 ? failed : memory.error;
+    }
+    return memory;
+}
+
 Fact module_fact(Ethtool& ethtool, const std::string& device, const char* name,
                  std::string (*text)(std::span<const std::uint8_t>)) {
-    std::vector<std::uint8_t> bytes;
-    int error = 0;
-    for (const std::uint32_t offset : {0u, 128u}) {
-        const int failed = ethtool.get(
-            device, ETHTOOL_MSG_MODULE_EEPROM_GET,
-            [&](nlmsghdr* request) { ask_for_eeprom(request, offset); },
-            [&](const Attributes& from) {
-                if (const nlattr* data = attribute_of(from, ETHTOOL_A_MODULE_EEPROM_DATA)) {
-                    const auto* begin =
-                        static_cast<const std::uint8_t*>(mnl_attr_get_payload(data));
-                    bytes.insert(bytes.end(), begin, begin + mnl_attr_get_payload_len(data));
-                }
-            });
-        error = error == 0 ? failed : error;
-    }
-    return fact_of(name, "ETHTOOL_MSG_MODULE_EEPROM_GET", error, text(bytes));
+    const ModuleMemory memory = read_module(ethtool, device);
+    return fact_of(name, kEepromSource, memory.error, text(memory.bytes));
 }
 
 // The netlink of it is younger than the kernels that are still in use.
@@ -374,47 +309,73 @@ Fact interrupts_fact(const std::string& device) {
                    fmt::format("{}", fmt::join(all, ", ")));
 }
 
-constexpr std::size_t kNameBytes = 16;
-struct ModuleLayout {
-    std::uint8_t identifier;
-    const char* kind;
-    std::size_t vendor, part, revision, revision_bytes, serial;
-};
+// Sums of the lanes, which the kernel tells before those of each lane; nothing: not counted.
+std::optional<double> total_of(const Attributes& from, std::uint16_t type) {
+    const nlattr* found = attribute_of(from, type);
+    std::uint64_t first = 0;
+    if (found == nullptr || mnl_attr_get_payload_len(found) < sizeof first) {
+        return std::nullopt;
+    }
+    std::memcpy(&first, mnl_attr_get_payload(found), sizeof first);
+    return static_cast<double>(first);
+}
 
-// SFF-8024, table 4-1, names the identifiers. Nothing: of a kind that is not known, or too short.
-std::optional<ModuleLayout> layout_of(std::span<const std::uint8_t> eeprom) {
-    constexpr std::array kLayouts{
-        ModuleLayout{0x03, "SFP", 20, 40, 56, 4, 68},
-        ModuleLayout{0x0c, "QSFP", 148, 168, 184, 2, 196},
-        ModuleLayout{0x0d, "QSFP+", 148, 168, 184, 2, 196},
-        ModuleLayout{0x11, "QSFP28", 148, 168, 184, 2, 196},
-        ModuleLayout{0x18, "QSFP-DD", 129, 148, 164, 2, 166},
-        ModuleLayout{0x19, "OSFP", 129, 148, 164, 2, 166},
-        ModuleLayout{0x1e, "QSFP+ with CMIS", 129, 148, 164, 2, 166},
-    };
-    const auto* layout =
-        eeprom.empty() ? kLayouts.end()
-                       : std::ranges::find(kLayouts, eeprom.front(), &ModuleLayout::identifier);
-    return layout == kLayouts.end() || eeprom.size() < layout->serial + kNameBytes
-               ? std::nullopt
-               : std::optional(*layout);
+void add_fec_readings(Ethtool& ethtool, const std::string& device, std::vector<Reading>& all) {
+    ethtool.get(
+        device, ETHTOOL_MSG_FEC_GET, nullptr,
+        [&](const Attributes& from) {
+            const Attributes counts = nested(attribute_of(from, ETHTOOL_A_FEC_STATS));
+            for (const auto& [name, type] :
+                 {std::pair{"FEC corrected blocks", ETHTOOL_A_FEC_STAT_CORRECTED},
+                  std::pair{"FEC uncorrectable blocks", ETHTOOL_A_FEC_STAT_UNCORR},
+                  std::pair{"FEC corrected bits", ETHTOOL_A_FEC_STAT_CORR_BITS}}) {
+                if (const auto total = total_of(counts, type)) {
+                    all.push_back({.name = name,
+                                   .unit = "",
+                                   .begin = total,
+                                   .end = std::nullopt,
+                                   .source = "ETHTOOL_MSG_FEC_GET"});
+                }
+            }
+        },
+        ETHTOOL_FLAG_STATS);
 }
 
 }  // namespace
 
-std::string module_text(std::span<const std::uint8_t> eeprom) {
-    const auto layout = layout_of(eeprom);
-    return !layout ? ""
-                   : fmt::format(
-                         "{}, {} {} rev {}", layout->kind,
-                         printable_text(eeprom.subspan(layout->vendor, kNameBytes)),
-                         printable_text(eeprom.subspan(layout->part, kNameBytes)),
-                         printable_text(eeprom.subspan(layout->revision, layout->revision_bytes)));
+std::vector<Reading> read_link_readings(const std::string& device) {
+    std::vector<Reading> all;
+    Ethtool ethtool;
+    const ModuleMemory memory = read_module(ethtool, device);
+    std::vector<std::uint8_t> monitors;
+    if (const auto which = monitor_page(memory.bytes)) {
+        read_half_page(ethtool, device,
+                       {.offset = which->offset, .page = which->page, .address = which->address},
+                       monitors);
+    }
+    for (const ModuleMonitor& monitor : module_monitors(memory.bytes, monitors)) {
+        all.push_back({.name = monitor.name,
+                       .unit = monitor.unit,
+                       .begin = monitor.value,
+                       .end = std::nullopt,
+                       .source = kEepromSource});
+    }
+    add_fec_readings(ethtool, device, all);
+    return all;
 }
 
-std::string module_serial(std::span<const std::uint8_t> eeprom) {
-    const auto layout = layout_of(eeprom);
-    return layout ? printable_text(eeprom.subspan(layout->serial, kNameBytes)) : "";
+std::vector<Fact> read_module_facts(const std::string& device, Serials serials) {
+    Ethtool ethtool;
+    const ModuleMemory memory = read_module(ethtool, device);
+    std::vector<Fact> facts;
+    for (const auto& [name, value] : module_identity(memory.bytes)) {
+        facts.push_back(fact_of(name, kEepromSource, 0, value));
+    }
+    if (serials == Serials::kAsked) {
+        facts.push_back(
+            fact_of("serial number", kEepromSource, memory.error, module_serial(memory.bytes)));
+    }
+    return facts;
 }
 
 Fact read_module_serial(const std::string& device) {

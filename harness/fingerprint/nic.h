@@ -4,10 +4,10 @@
 #pragma once
 
 #include <cstdint>
-#include <span>
 #include <string>
 #include <vector>
 
+#include "harness/message/fields.h"
 #include "harness/verdict/result.h"
 
 namespace pathproof::fingerprint {
@@ -16,11 +16,14 @@ namespace pathproof::fingerprint {
 // what needs a right that we have not is denied. Without serial numbers.
 std::vector<verdict::Fact> read_nic(const std::string& device);
 
-// The lower half of page 0 and the first half of what follows, of a plugged module: SFF-8472 (SFP),
-// SFF-8636 (QSFP), CMIS. Empty: of a kind that is not known, or too short.
-std::string module_text(std::span<const std::uint8_t> eeprom);
-// Its vendor's serial number, likewise.
-std::string module_serial(std::span<const std::uint8_t> eeprom);
+enum class Serials : std::uint8_t { kLeftOut, kAsked };
+ENUM_VALUES(Serials, 2)
+
+// The plugged module or cable: kind, maker, part number, revision, cable length. Nothing is plugged, or
+// the driver tells nothing of it: empty.
+std::vector<verdict::Fact> read_module_facts(const std::string& device, Serials serials);
+// What the module measures (optics.h) and what forward error correction counted, as of now.
+std::vector<verdict::Reading> read_link_readings(const std::string& device);
 verdict::Fact read_module_serial(const std::string& device);
 
 }  // namespace pathproof::fingerprint

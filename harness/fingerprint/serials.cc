@@ -35,22 +35,41 @@ std::string printable_text(Bytes bytes) {
     return text;
 }
 
-std::string vpd_serial(Bytes vpd) {
+namespace {
+
+constexpr std::uint8_t kVpdName = 0x82;      // large resources: the product's name
+constexpr std::uint8_t kVpdReadOnly = 0x90;  // and the read-only fields
+
+// The data of the first large resource with that tag; empty: there is none, or this is no such data.
+Bytes vpd_resource(Bytes vpd, std::uint8_t tag) {
     constexpr std::uint8_t kLarge = 0x80;
-    constexpr std::uint8_t kReadOnly = 0x90;
     constexpr std::size_t kHead = 3;
     // A small resource (its end tag) comes last.
     while (vpd.size() >= kHead && (vpd[0] & kLarge) != 0) {
         const std::size_t length = vpd[1] | std::size_t{vpd[2]} << 8;
         if (length > vpd.size() - kHead) {
-            return "";
+            return {};
         }
-        if (vpd[0] == kReadOnly) {
-            return keyword(vpd.subspan(kHead, length), 'S', 'N');
+        if (vpd[0] == tag) {
+            return vpd.subspan(kHead, length);
         }
         vpd = vpd.subspan(kHead + length);
     }
-    return "";
+    return {};
+}
+
+}  // namespace
+
+std::string vpd_field(Bytes vpd, char first, char second) {
+    return keyword(vpd_resource(vpd, kVpdReadOnly), first, second);
+}
+
+std::string vpd_name(Bytes vpd) {
+    return printable_text(vpd_resource(vpd, kVpdName));
+}
+
+std::string vpd_serial(Bytes vpd) {
+    return vpd_field(vpd, 'S', 'N');
 }
 
 std::string device_serial_number(Bytes config) {

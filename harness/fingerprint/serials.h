@@ -10,6 +10,11 @@ namespace pathproof::fingerprint {
 // What can be printed, blanks in place of other bytes, without blanks at the end.
 std::string printable_text(std::span<const std::uint8_t> bytes);
 
+// A field of the read-only part of vital product data: "PN" the part number, "EC" the engineering change
+// level; and the product's name.
+std::string vpd_field(std::span<const std::uint8_t> vpd, char first, char second);
+std::string vpd_name(std::span<const std::uint8_t> vpd);
+
 // "SN" of the read-only part of vital product data (PCI Local Bus 3.0, appendix I; sysfs: vpd). Empty:
 // it has none, or is no such data.
 std::string vpd_serial(std::span<const std::uint8_t> vpd);

@@ -10,6 +10,7 @@
 
 #include "harness/fingerprint/host.h"
 #include "harness/fingerprint/nic.h"
+#include "harness/fingerprint/optics.h"
 #include "harness/fingerprint/serials.h"
 
 using namespace pathproof::fingerprint;
