@@ -18,6 +18,11 @@
 #include "harness/agent/hello.h"
 #include "harness/agent/offload_features.h"
 
+namespace pathproof::fingerprint {
+enum class Serials : std::uint8_t;
+struct HostMoment;
+}  // namespace pathproof::fingerprint
+
 namespace pathproof::frame {
 struct Endpoint;
 }  // namespace pathproof::frame
@@ -38,6 +43,9 @@ struct SshHost;
 namespace pathproof::verdict {
 struct Fact;
 struct FactGroup;
+struct HostWatch;
+struct Item;
+struct Reading;
 }  // namespace pathproof::verdict
 
 namespace pathproof::fate {
@@ -122,6 +130,12 @@ class Client {
     // How it is set (fingerprint/nic.h), and what its host is (fingerprint/host.h).
     Result<std::vector<verdict::Fact>> nic_facts(const std::string& device);
     Result<std::vector<verdict::FactGroup>> host_facts();
+    // A device as a certificate names it, and its readings alone (fingerprint/item.h).
+    Result<verdict::Item> item(const std::string& device, fingerprint::Serials serials);
+    Result<std::vector<verdict::Reading>> item_readings(const std::string& device);
+    // The host now, and what it did since (fingerprint/kernel_log.h).
+    Result<fingerprint::HostMoment> moment();
+    Result<verdict::HostWatch> watch_since(const fingerprint::HostMoment& moment);
     // Of the host and these devices of it.
     Result<std::vector<verdict::Fact>> serials(const std::vector<std::string>& devices);
     // "prog 12 (xdp_drop)"; empty: no XDP program is attached.
