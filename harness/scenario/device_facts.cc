@@ -6,6 +6,7 @@
 #include <iterator>
 
 #include "harness/agent/device_info.h"
+#include "harness/fingerprint/nic.h"
 #include "harness/profile/compare.h"
 
 namespace pathproof::scenario {
@@ -59,6 +60,16 @@ Result<verdict::FactGroup> device_facts(agent::Client& agent, const std::string&
                       "ETHTOOL_GFEATURES"));
     }
     return group;
+}
+
+Status know_device(Measured& measured, agent::Client& agent, const std::string& device,
+                   const std::string& title) {
+    auto facts = TRY(device_facts(agent, device, title));
+    measured.know(std::move(facts));
+    auto item = TRY(agent.item(device, fingerprint::Serials::kLeftOut));
+    item.title = title;
+    measured.know_item(std::move(item));
+    return {};
 }
 
 Result<std::vector<verdict::FactGroup>> host_facts(agent::Client& agent) {

@@ -7,6 +7,7 @@
 #include "harness/agent/client.h"
 #include "harness/lab/veth_lab.h"
 #include "harness/profile/profile.h"
+#include "harness/scenario/measured.h"
 #include "harness/tester/client.h"
 #include "harness/verdict/result.h"
 
@@ -15,6 +16,10 @@ namespace pathproof::scenario {
 // Driver, bus, link, how it is set (rings, channels, ...) and every offload feature ("on", "off", "on [fixed]") as the agent reads them.
 Result<verdict::FactGroup> device_facts(agent::Client& agent, const std::string& device,
                                         const std::string& title);
+
+// Notes a device of the DUT in what the run keeps: its facts under that title, and the item that it is.
+Status know_device(Measured& measured, agent::Client& agent, const std::string& device,
+                   const std::string& title);
 
 // Kernel, board and CPU of the agent's host, where that is not this machine.
 Result<std::vector<verdict::FactGroup>> host_facts(agent::Client& agent);

@@ -67,6 +67,44 @@ void Measured::know(verdict::FactGroup device) {
     }
 }
 
+void Measured::know_item(verdict::Item item) {
+    const std::lock_guard lock(mutex_);
+    for (verdict::Item& known : items_) {
+        if (known.title == item.title) {
+            return;
+        }
+        if (known.title.empty() && known.device == item.device) {
+            known.title = item.title;
+            return;
+        }
+    }
+    items_.push_back(std::move(item));
+}
+
+void Measured::end_item(const verdict::Item& ended, const std::vector<verdict::Reading>& now) {
+    const std::lock_guard lock(mutex_);
+    for (verdict::Item& item : items_) {
+        if (item.title == ended.title && item.device == ended.device) {
+            verdict::end_readings(item.readings, now);
+        }
+    }
+}
+
+void Measured::know_host(verdict::HostWatch host) {
+    const std::lock_guard lock(mutex_);
+    hosts_.push_back(std::move(host));
+}
+
+std::vector<verdict::Item> Measured::items() const {
+    const std::lock_guard lock(mutex_);
+    return items_;
+}
+
+std::vector<verdict::HostWatch> Measured::hosts() const {
+    const std::lock_guard lock(mutex_);
+    return hosts_;
+}
+
 void Measured::know_dpdk(const std::string& version) {
     const std::lock_guard lock(mutex_);
     dpdk_version_ = version;

@@ -31,6 +31,15 @@ class Measured {
 
     // Facts of a device of the DUT or a port (once: a repetition knows it again), and the DPDK that the testers run on.
     void know(verdict::FactGroup device);
+    // A device under test, once: by its title, or by its name where the run has read it before (without a title),
+    // which then gets the title.
+    void know_item(verdict::Item item);
+    // What its readings are as it is given up, or as the run ends.
+    void end_item(const verdict::Item& item, const std::vector<verdict::Reading>& now);
+    // A host that comes and goes with a scenario.
+    void know_host(verdict::HostWatch host);
+    std::vector<verdict::Item> items() const;
+    std::vector<verdict::HostWatch> hosts() const;
     void know_dpdk(const std::string& version);
     std::vector<verdict::FactGroup> devices() const;
     std::string dpdk_version() const;
@@ -43,6 +52,8 @@ class Measured {
     std::chrono::steady_clock::time_point last_end_;
     std::map<std::string, double> seconds_;  // by the cell's id
     std::vector<verdict::FactGroup> devices_;
+    std::vector<verdict::Item> items_;
+    std::vector<verdict::HostWatch> hosts_;
     std::string dpdk_version_;
 };
 

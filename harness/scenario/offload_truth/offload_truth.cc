@@ -20,6 +20,7 @@
 #include "dataplane/judge/explain.h"
 #include "dataplane/port/device_name.h"
 #include "dataplane/port/port_request.h"
+#include "harness/fingerprint/kernel_log.h"
 #include "harness/lab/topology.h"
 #include "harness/scenario/calibration_result.h"
 #include "harness/scenario/device_facts.h"
@@ -395,13 +396,20 @@ void add_stall_cells(const TruthRun& run, std::vector<Cell>& cells) {
     cells.push_back(std::move(cell));
 }
 
+// A guest by its name, a namespace by its own; another machine is the DUT, whatever its user calls it.
+std::string place_in_reports(const TruthDevice& device) {
+    if (device.host.empty()) {
+        return device.netns;
+    }
+    return device.label.empty() ? "the DUT" : device.host;
+}
+
 Result<TruthRun> judge_device(Context& context, TruthBench& bench, const Plan& plan,
                               const PathFacts& path, verdict::ScenarioResult& result) {
     TruthRun run{.driver = bench.info().driver,
                  .kernel = kernel_release(bench.dut().hello()),
                  .set = &plan.set};
-    const std::string& where =
-        bench.device().host.empty() ? bench.device().netns : bench.device().host;
+    const std::string where = place_in_reports(bench.device());
     run.device = fmt::format("{} ({}{}{})", bench.device().name, run.driver,
                              where.empty() ? "" : " in ", where);
     TRY(add_knowledge(context, bench.device().finish, run));
@@ -457,11 +465,10 @@ Result<TruthRun> judge_device(Context& context, TruthBench& bench, const Plan& p
 }
 
 Status describe(Context& context, TruthBench& bench) {
-    auto facts = TRY(device_facts(
-        bench.dut(), bench.device().name,
-        fmt::format("DUT device {}{}{} of the offload truth table", bench.device().name,
-                    bench.device().label.empty() ? "" : " of ", bench.device().host)));
-    context.measured.know(std::move(facts));
+    const TruthDevice& device = bench.device();
+    TRY(know_device(context.measured, bench.dut(), device.name,
+                    fmt::format("DUT device {}{} of the offload truth table", device.name,
+                                device.label.empty() ? "" : " of " + device.host)));
     context.measured.know(
         port_facts({bench.tester_port()}, "Tester port of the offload truth table"));
     return {};
@@ -518,6 +525,29 @@ TruthDevice device_of(const lab::MadeDut& dut, const std::string& name) {
             .label = name};
 }
 
+// Notes what a DUT that the lab made did while it was there: from its boot on, as nobody else has it.
+void end_dut(Context& context, const lab::MadeDut& dut) {
+    const std::string& host = dut.device.host;
+    std::vector<verdict::Item> items = context.measured.items();
+    std::erase_if(items, [&](const verdict::Item& item) {
+        return item.title.find(" of " + host + " ") == std::string::npos;
+    });
+    for (const verdict::Item& item : items) {
+        if (const auto now = dut.agent->item_readings(item.device)) {
+            context.measured.end_item(item, *now);
+        }
+    }
+    auto watch =
+        host.empty()
+            ? Result<verdict::HostWatch>(fail(ErrorCode::kNotFound, "no kernel of its own"))
+            : dut.agent->watch_since({});
+    if (watch) {
+        watch->host = host;
+        fingerprint::mark_against(*watch, items, true);
+        context.measured.know_host(std::move(*watch));
+    }
+}
+
 // One DUT, from its start to its end. What kept it from being judged is a cell.
 Result<DutResult> run_on_dut(Context& context, const std::string& name) {
     DutResult one{.name = name, .result = {.id = "offload-truth"}};
@@ -536,6 +566,7 @@ Result<DutResult> run_on_dut(Context& context, const std::string& name) {
                 context.measured.know(std::move(group));
             }
         }
+        end_dut(context, *dut);
     }
     if (!judged && !context.journal.is_open()) {
         return pass_on(judged.error());

@@ -535,8 +535,7 @@ Status NatBench::describe() {
         }
     }
     for (const std::string& device : {names().dut_client_devices[0], names().dut_server_device}) {
-        auto group = TRY(device_facts(*dut_, device, "DUT device " + device + " (NAT box)"));
-        context_.measured.know(std::move(group));
+        TRY(know_device(context_.measured, *dut_, device, "DUT device " + device + " (NAT box)"));
     }
     context_.measured.know(port_facts(tester_->ports(), "Tester ports of the NAT box lab"));
     return {};

@@ -54,9 +54,8 @@ class PathBench : public NatPathBench<TimestampCell, TimestampValues> {
         TRY(NatPathBench::open());
         const lab::NatPathNames& names = hosts_.names();
         for (const std::string& device : {names.dut_client_device, names.dut_server_device}) {
-            auto facts =
-                TRY(device_facts(*hosts_.dut, device, "DUT device " + device + " (NAT path)"));
-            context_.measured.know(std::move(facts));
+            TRY(know_device(context_.measured, *hosts_.dut, device,
+                            "DUT device " + device + " (NAT path)"));
         }
         return {};
     }

@@ -284,9 +284,8 @@ Status OverlayBench::describe() {
         context_.measured.know(role_facts(facts, "What the overlay is made of"));
     }
     for (const std::string& device : {names().underlay, names().vxlan}) {
-        auto group = TRY(device_facts(*node_a_, device,
-                                      "DUT device " + device + " (node A; node B has its twin)"));
-        context_.measured.know(std::move(group));
+        TRY(know_device(context_.measured, *node_a_, device,
+                        "DUT device " + device + " (node A; node B has its twin)"));
     }
     if (context_.profile) {
         auto group = TRY(profile_facts(*node_a_, names().underlay, *context_.profile));
