@@ -76,7 +76,13 @@ bool is_over(const Known& known, const std::string& today) {
 }
 
 std::string words(const Known& known) {
-    return known.link.empty() ? known.reason : fmt::format("{} ({})", known.reason, known.link);
+    std::string text =
+        known.link.empty() ? known.reason : fmt::format("{} ({})", known.reason, known.link);
+    if (!known.approver.empty()) {
+        text += fmt::format("; accepted by {}{}", known.approver,
+                            known.until.empty() ? "" : " until " + known.until);
+    }
+    return text;
 }
 
 std::string in_line(const Baseline& baseline, const Known& known, const std::string& said) {
@@ -131,11 +137,12 @@ std::string toml_text(const std::string& text) {
 }
 
 Known read_known(profile::TomlReader& reader, const toml::table& table) {
-    reader.allow_only(table,
-                      {"id", "reason", "link", "verdict", "until", "kernel", "driver", "nic"});
+    reader.allow_only(
+        table, {"id", "reason", "link", "approver", "verdict", "until", "kernel", "driver", "nic"});
     Known known{.id = reader.required_text(table, "id"),
                 .reason = reader.required_text(table, "reason"),
                 .link = reader.optional_text(table, "link"),
+                .approver = reader.optional_text(table, "approver"),
                 .verdict = reader.optional_text(table, "verdict"),
                 .until = table.contains("until") ? reader.date(table, "until") : "",
                 .kernel = reader.optional_text(table, "kernel"),
@@ -216,6 +223,10 @@ Expectation apply(const Baseline& baseline, const std::string& today, RunResult&
             return;
         }
         cell.known = words(*known);
+        cell.waiver = Waiver{.reason = known->reason,
+                             .link = known->link,
+                             .approver = known->approver,
+                             .until = known->until};
         result.known.push_back(fmt::format("{}: {}", id, cell.known));
     });
     for (const Known& known : baseline.known) {
@@ -279,8 +290,8 @@ std::string baseline_of(const RunResult& run) {
     std::string text = fmt::format(
         "# Failures that are expected, of the run of {} with pathproof {}. Each needs a reason, "
         "and\n"
-        "# a date until which it may stand: until = 2027-01-31. See also: link, kernel, driver, "
-        "nic.\n",
+        "# a date until which it may stand: until = 2027-01-31. See also: link, approver, kernel, "
+        "driver, nic.\n",
         run.started_at, run.version);
     each_cell(run, [&](const std::string& scenario, const Cell& cell) {
         if (verdict::fails(cell.verdict)) {

@@ -16,11 +16,12 @@ struct Known {
     std::string id;  // "vxlan-checksum/vx-tx-on.*/stale-port"; without a cause: whatever the cause
     std::string reason;
     std::string link;
-    std::string verdict;  // "fail", "unstable"; empty: either
-    std::string until;    // "2027-01-31", the last day; empty: for good
-    std::string kernel;   // of /proc/sys/kernel/osrelease
-    std::string driver;   // of a device under test
-    std::string nic;      // its bus address or firmware
+    std::string approver;  // who accepts the failure; empty: it is known, and nobody does
+    std::string verdict;   // "fail", "unstable"; empty: either
+    std::string until;     // "2027-01-31", the last day; empty: for good
+    std::string kernel;    // of /proc/sys/kernel/osrelease
+    std::string driver;    // of a device under test
+    std::string nic;       // its bus address or firmware
     int line = 0;
 };
 

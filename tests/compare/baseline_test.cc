@@ -70,6 +70,22 @@ BOOST_AUTO_TEST_CASE(known_failures_do_not_fail_a_run_and_are_marked) {
     BOOST_TEST(result.scenarios[0].cells[2].known == "");
 }
 
+BOOST_AUTO_TEST_CASE(a_waiver_names_who_accepts_the_failure_and_until_when) {
+    const TempFolder folder;
+    RunResult result = run();
+    apply(baseline(folder, known("vxlan-checksum/on.*/stale-port",
+                                 "link = \"https://x/1\"\napprover = \"B. Approver\"\n"
+                                 "until = 2099-01-31")),
+          kToday, result);
+    const Cell& cell = result.scenarios[0].cells[0];
+    BOOST_TEST(cell.known == "kernel bug (https://x/1); accepted by B. Approver until 2099-01-31");
+    BOOST_TEST((cell.waiver == Waiver{.reason = "kernel bug",
+                                      .link = "https://x/1",
+                                      .approver = "B. Approver",
+                                      .until = "2099-01-31"}));
+    BOOST_TEST(!result.scenarios[0].cells[2].waiver.has_value());
+}
+
 BOOST_AUTO_TEST_CASE(a_new_failure_or_another_cause_fails_it) {
     const TempFolder folder;
     RunResult result = run();
