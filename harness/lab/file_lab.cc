@@ -29,6 +29,7 @@ class FileLab final : public Lab {
           host_(std::make_unique<DutAgent>(std::move(host))) {}
 
     const std::string& name() const override { return file_.name; }
+    verdict::Parties parties() const override { return file_.report; }
     std::string lacks(Role role) const override {
         if (role == Role::kDevice) {
             return "";

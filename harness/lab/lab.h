@@ -104,6 +104,8 @@ class Lab {
                                                    Journal& /*journal*/) {
         return fail(ErrorCode::kNotSupported, "{}", lacks(Role::kPods));
     }
+    // Who has what tested on it, as far as its file says.
+    virtual verdict::Parties parties() const { return {}; }
     // What a run on it may and may not say; empty: as its devices are.
     virtual std::string evidence_note() const { return ""; }
 

@@ -177,6 +177,7 @@ class Reader {
     std::optional<Prefix> clients(const toml::table& table);
     std::vector<IpAddress> servers(const toml::table& table);
     std::optional<frame::Endpoint> service(const toml::table& root);
+    verdict::Parties report(const toml::table& root);
     DutDevice device(const toml::table& table, const std::vector<TesterPort>& ports);
     Dut dut(const toml::table& table, const std::vector<TesterPort>& ports);
     std::vector<std::string> modules(const toml::table& root);
@@ -423,14 +424,41 @@ std::optional<frame::Endpoint> Reader::service(const toml::table& root) {
     return *endpoint;
 }
 
+verdict::Parties Reader::report(const toml::table& root) {
+    verdict::Parties parties;
+    if (!root.contains("report")) {
+        return parties;
+    }
+    const toml::table* section = table(root, "report");
+    std::set<std::string_view> keys;
+    for (const verdict::PartyField& field : verdict::party_fields()) {
+        keys.insert(field.key);
+        if (section != nullptr && section->contains(field.key)) {
+            parties.*field.value = text(*section, "[report]", field.key);
+        }
+    }
+    for (const auto& [key, value] : section == nullptr ? toml::table() : *section) {
+        if (!keys.contains(key.str())) {
+            wrong(key.source(), "unknown key '{}' in [report]; allowed are {}", key.str(),
+                  fmt::join(keys, ", "));
+        }
+    }
+    if (!parties.received.empty() && !verdict::is_day(parties.received)) {
+        wrong(section->get("received")->source(), "'received' is a day, as \"2026-11-23\"");
+    }
+    return parties;
+}
+
 LabFile Reader::lab(const toml::table& root) {
-    only(root, "a lab file", {"name", "hugepages_mib", "modules", "service", "tester", "dut"});
+    only(root, "a lab file",
+         {"name", "hugepages_mib", "modules", "service", "report", "tester", "dut"});
     LabFile lab;
     lab.name = text(root, "the lab file", "name");
     lab.hugepages_mib =
         static_cast<std::uint32_t>(number(root, "hugepages_mib", 0, kMostHugepagesMib).value_or(0));
     lab.modules = modules(root);
     lab.service = service(root);
+    lab.report = report(root);
     if (const toml::table* tester = table(root, "tester")) {
         only(*tester, "[tester]", {"netns", "port"});
         if (tester->contains("netns")) {

@@ -8,6 +8,10 @@
 //
 //   service = "198.51.100.10:53"               # optional: the Service that clients ask
 //
+//   [report]                                   # optional: who had what tested, for the report; options of
+//   laboratory = "Lab 7"                       # the command line of the same names go before it. Also: place,
+//   operator = "A. Operator"                   # customer, plan_id, plan_revision, received, condition
+//
 //   [tester]
 //   netns = "tester"                           # optional: where its kernel devices are
 //
@@ -56,6 +60,7 @@
 #include "dataplane/frame/address.h"
 #include "harness/lab/user_driver.h"
 #include "harness/process/ssh.h"
+#include "harness/verdict/certificate.h"
 
 namespace pathproof::lab {
 
@@ -115,6 +120,7 @@ struct LabFile {
     std::uint32_t hugepages_mib = 0;   // 0: none are reserved
     std::vector<std::string> modules;  // that may be loaded where the tester is
     std::optional<frame::Endpoint> service;
+    verdict::Parties report;   // as far as the file says
     std::string tester_netns;  // empty: ours
     std::vector<TesterPort> ports;
     Dut dut;

@@ -54,7 +54,14 @@ const Wrong kWrong[] = {
     {"name = \"rack 3\"", "name = \"rack 3", "x.toml:1:", "not TOML"},
     {"hugepages_mib = 1024", "hugepages = 1024", "x.toml:2:1: ",
      "unknown key 'hugepages' in a lab file; allowed are name, hugepages_mib, modules, service, "
-     "tester, dut"},
+     "report, tester, dut"},
+    {"hugepages_mib = 1024", "report = 3", "x.toml:2:10: ", "there must be a table [report]"},
+    {"[[tester.port]]", "[report]\nlab = \"x\"\n[[tester.port]]", "x.toml:5:1: ",
+     "unknown key 'lab' in [report]; allowed are condition, customer, laboratory, operator, place, "
+     "plan_id, plan_revision, received"},
+    {"[[tester.port]]", "[report]\nplace = 7\n[[tester.port]]", "x.toml:5:9: ", "must be a text"},
+    {"[[tester.port]]", "[report]\nreceived = \"soon\"\n[[tester.port]]",
+     "x.toml:5:12: ", "is a day"},
     {"hugepages_mib = 1024", "modules = \"vfio\"", "x.toml:2:11: ", "must be a list"},
     {"hugepages_mib = 1024", "modules = [\"../x\"]", "x.toml:2:12: ", "names of kernel modules"},
     {"pci = \"0000:3b:00.0\"", "pci = \"0000:3b:00.0\"\ndriver = \"igb_uio\"",
@@ -146,6 +153,22 @@ BOOST_AUTO_TEST_CASE(a_good_file_is_understood) {
     BOOST_TEST(lab->dut.program == "/opt/pathproof");
     BOOST_REQUIRE(lab->dut.devices.size() == 1U);
     BOOST_TEST(lab->dut.devices[0].port == "client0");
+}
+
+BOOST_AUTO_TEST_CASE(who_has_what_tested_stands_in_the_file) {
+    const auto lab =
+        parse_lab_file(with("[[tester.port]]",
+                            "[report]\nlaboratory = \"Lab 7\"\noperator = \"A. Operator\"\n"
+                            "received = \"2026-11-23\"\nplan_id = \"NIC\"\n[[tester.port]]"),
+                       "x.toml");
+    BOOST_REQUIRE_MESSAGE(lab, lab.error().message);
+    BOOST_TEST(lab->report.laboratory == "Lab 7");
+    BOOST_TEST(lab->report.plan_id == "NIC");
+    const verdict::Parties said{.operator_name = "E. Else"};
+    const verdict::Parties both = verdict::merged(said, lab->report);
+    BOOST_TEST(both.operator_name == "E. Else");
+    BOOST_TEST(both.received == "2026-11-23");
+    BOOST_TEST(both.place.empty());
 }
 
 BOOST_AUTO_TEST_CASE(queues_lcores_and_the_node_of_a_port_are_read) {
