@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "harness/report/certificate.h"
+
 namespace pathproof::report {
 
 using namespace verdict;
@@ -84,7 +86,9 @@ std::string meaning(const RunResult& run) {
 }
 
 Badge headline_of(const RunResult& run) {
-    const bool is_repro = run.options.command == "repro" && !run.scenarios.empty();
+    // Beside what a kernel complained of, the run's own verdict counts.
+    const bool is_repro = run.options.command == "repro" && !run.scenarios.empty() &&
+                          run.scenarios.back().id != kKernelLog;
     return is_repro && run.verdict != RunVerdict::kIncomplete
                ? badge_of(run.scenarios.front().verdict)
                : badge_of(run.verdict);

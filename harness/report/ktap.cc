@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "harness/report/certificate.h"
 #include "harness/report/outcome.h"
 #include "harness/report/text.h"
 
@@ -109,8 +110,14 @@ std::string summary_markdown(const RunResult& run, int exit_code) {
     text += conditions.empty()
                 ? ""
                 : "\n| condition of | its failures end with |\n|---|---|\n" + conditions;
-    return text + fmt::format("\nEvidence class: {}. Repeat: {}\n", field(run.evidence_class),
-                              field(run.repeat_command));
+    text += "\n| certificate | |\n|---|---|\n";
+    for (const auto& [name, value] : certificate_rows(run)) {
+        text += fmt::format("| {} | {} |\n", field(name), field(value));
+    }
+    return text + fmt::format(
+                      "\nThis report relates only to the items tested. Evidence class: {}. "
+                      "Repeat: {}\n",
+                      field(run.evidence_class), field(run.repeat_command));
 }
 
 }  // namespace pathproof::report

@@ -64,25 +64,15 @@ std::string areas_html(const RunResult& run) {
                                          each_html(areas, row_of)));
 }
 
-std::string definition_html(const std::string& name, const std::string& value) {
-    return value.empty() ? ""
-                         : fmt::format("<div><dt>{}</dt><dd>{}</dd></div>", escape_markup(name),
-                                       escape_markup(value));
+std::string definition_html(const std::pair<std::string, std::string>& row) {
+    return fmt::format("<div><dt>{}</dt><dd>{}</dd></div>", escape_markup(row.first),
+                       escape_markup(row.second));
 }
 
 std::string certificate_html(const RunResult& run) {
     return section_html(
         "What was tested",
-        R"(<dl class="meta">)" + definition_html("Report", run.id) +
-            definition_html("Laboratory", run.parties.laboratory) +
-            definition_html("Place", run.parties.place) +
-            definition_html("Customer", run.parties.customer) +
-            definition_html("Operator", run.parties.operator_name) +
-            definition_html("Begun", run.started_at) +
-            definition_html("Kernel", fact_of(run, "Kernel", "release")) +
-            definition_html("Lab", run.lab) + definition_html("Profile", run.profile) +
-            definition_html("Tested with", "pathproof " + run.version) +
-            definition_html("Seed", std::to_string(run.seed)) +
+        R"(<dl class="meta">)" + each_html(certificate_rows(run), definition_html) +
             "</dl><p>This report relates only to the items tested. Cells and figures are results "
             "of measurement; causes, cures and prices are conclusions from them.</p>");
 }

@@ -11,6 +11,9 @@
 #include "dataplane/base/file.h"
 #include "dataplane/base/new_file.h"
 #include "harness/process/json_text.h"
+#include "harness/process/sha256.h"
+#include "harness/report/approval.h"
+#include "harness/report/files.h"
 #include "harness/report/html.h"
 #include "harness/report/json.h"
 #include "harness/report/junit.h"
@@ -21,7 +24,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::string_view kUnfinished = "unfinished-";
-constexpr std::array kFiles = {"report.json", "report.html", "junit.xml"};
+constexpr std::array kFiles = kReportFiles;
 
 fs::file_type type_of(const fs::path& path) {
     std::error_code none;
@@ -98,6 +101,23 @@ std::vector<std::string> strip_lost(verdict::RunResult& run, const fs::path& fol
     return lost;
 }
 
+// Ties the evidence to the report.
+Status hash_evidence(verdict::RunResult& run, const fs::path& folder) {
+    Status done;
+    const auto hash = [&](std::vector<verdict::EvidenceFile>& files) {
+        for (verdict::EvidenceFile& file : files) {
+            auto sha256 = process::sha256_of_file(folder / file.path);
+            done = done && !sha256 ? Status(pass_on(sha256.error())) : done;
+            file.sha256 = sha256.value_or("");
+        }
+    };
+    for (verdict::ScenarioResult& scenario : run.scenarios) {
+        hash(scenario.evidence);
+        std::ranges::for_each(all_cells(scenario), hash, &verdict::Cell::evidence);
+    }
+    return done;
+}
+
 // Whether there is a report of a run that came to its end.
 bool has_complete_report(const fs::path& folder) {
     const auto text = read_file(folder / kFiles.front());
@@ -144,6 +164,10 @@ Status put_in_place(const fs::path& folder, const fs::path& target) {
         }
     }
     if (!wrong) {
+        // The approval of the earlier report is none of this one.
+        for (const char* approval : {kApprovalFile, kSignatureFile}) {
+            fs::remove(target / approval, wrong);
+        }
         return {};
     }
     if (std::error_code none; !fs::exists(target / "evidence", none)) {
@@ -199,7 +223,8 @@ Result<Written> write_report(const verdict::RunResult& run, const std::string& o
     if (run.verdict == verdict::RunVerdict::kIncomplete && has_complete_report(out_dir)) {
         written.folder += "/incomplete";
     }
-    Status done = check_consistency(kept);
+    Status done = hash_evidence(kept, folder);
+    done = done ? check_consistency(kept) : done;
     done = done ? write_and_check(folder,
                                   {json_text(kept), html_page(kept), junit_xml(kept, exit_code)})
                 : done;

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include "harness/report/badge.h"
+#include "harness/report/certificate.h"
 #include "harness/report/coverage.h"
 #include "harness/report/prices.h"
 #include "harness/report/report.h"
@@ -65,6 +66,20 @@ std::string of_scenario(const ScenarioResult& scenario, Colour colour) {
     return text;
 }
 
+std::string certificate_text(const RunResult& run) {
+    constexpr std::size_t kIndent = 23;  // "  Takes the place of   "
+    std::string text = "\n";
+    for (const auto& [name, value] : certificate_rows(run)) {
+        // A long name has a line of its own.
+        const bool fits = name.size() + 4 < kIndent;
+        text += fmt::format(
+            "  {}{}{}\n", wrap(name, kWidth, 2),
+            fits ? std::string(kIndent - 2 - name.size(), ' ') : "\n" + std::string(kIndent, ' '),
+            wrap(value, kWidth, kIndent));
+    }
+    return text;
+}
+
 // A line an area, where the run speaks of more than one.
 std::string areas_text(const RunResult& run) {
     const auto areas = judge_areas(run.scenarios);
@@ -95,6 +110,7 @@ std::string summary(const RunResult& run, Colour colour) {
         text += of_scenario(scenario, colour);
     }
     text += run.prices ? prices_text(*run.prices) : "";
+    text += certificate_text(run);
     // Not wrapped: it is there to be copied.
     return text + "\n" + "repeat   " + wrap(run.repeat_command, std::string::npos, kLabel) + "\n";
 }

@@ -9,6 +9,7 @@
 #include <functional>
 
 #include "samples.h"
+#include "written.h"
 
 using namespace pathproof;
 using namespace pathproof::report;
@@ -17,50 +18,8 @@ namespace fs = std::filesystem;
 
 namespace {
 
-struct Folder {
-    std::string path = fs::temp_directory_path() / "pp-report-XXXXXX";
-    Folder() {
-        BOOST_REQUIRE(mkdtemp(path.data()) != nullptr);
-        chmod(path.c_str(), 0755);
-    }
-    ~Folder() { fs::remove_all(path); }
-    std::string at(const std::string& name) const { return path + "/" + name; }
-};
-
-std::string contents(const std::string& path) {
-    std::ostringstream text;
-    text << std::ifstream(path).rdbuf();
-    return text.str();
-}
-
-void put(const std::string& path, const std::string& text) {
-    fs::create_directories(fs::path(path).parent_path());
-    fs::create_directories(fs::path(path).parent_path());
-    std::ofstream(path) << text;
-}
-
 std::ptrdiff_t entries(const std::string& path) {
     return std::distance(fs::directory_iterator(path), fs::directory_iterator());
-}
-
-// The run of the sample as if it had just been measured into `out`: with what it lists.
-verdict::RunResult measured(const std::string& out) {
-    verdict::RunResult run = sample();
-    const Status ready = prepare_output(out);
-    BOOST_REQUIRE_MESSAGE(ready, (ready ? "" : ready.error().message));
-    for (verdict::ScenarioResult& scenario : run.scenarios) {
-        for (auto* cells : {&scenario.cells, &scenario.controls}) {
-            for (const verdict::Cell& cell : *cells) {
-                for (const verdict::EvidenceFile& file : cell.evidence) {
-                    put(unfinished_folder(out) + "/" + file.path, "evidence");
-                }
-            }
-        }
-        for (const verdict::EvidenceFile& file : scenario.evidence) {
-            put(unfinished_folder(out) + "/" + file.path, "evidence");
-        }
-    }
-    return run;
 }
 
 // Root may write everywhere: what an ordinary user may not is tried as one.

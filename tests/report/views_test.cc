@@ -1,5 +1,5 @@
-// One run, told seven ways: exit code, report.json, junit.xml, KTAP, Markdown, netdev CI's JSON and
-// the page agree.
+// One run, told eight ways: exit code, report.json, junit.xml, KTAP, Markdown, netdev CI's JSON, OCP's
+// lines and the page agree.
 #include <boost/test/unit_test.hpp>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -11,6 +11,7 @@
 #include "harness/report/junit.h"
 #include "harness/report/ktap.h"
 #include "harness/report/netdev.h"
+#include "harness/report/ocp.h"
 #include "harness/report/outcome.h"
 #include "samples.h"
 
@@ -66,6 +67,37 @@ RunResult drawn(std::mt19937& random) {
     }
     std::tie(run.verdict, run.reasons) = judge_run(run.scenarios);
     return run;
+}
+
+// The artifacts of a run, streamed as it would be.
+std::map<std::string, std::size_t> ocp_counts(const RunResult& run, int exit_code) {
+    std::map<std::string, std::size_t> counts;
+    OcpStream stream([&](std::string_view line) -> Status {
+        const auto artifact = nlohmann::json::parse(line);
+        const auto step = artifact.value("testStepArtifact", nlohmann::json::object());
+        const auto of_run = artifact.value("testRunArtifact", nlohmann::json::object());
+        ++counts[step.contains("diagnosis") ? step["diagnosis"]["type"].get<std::string>()
+                 : step.contains("error")   ? "error"
+                                            : "other"];
+        if (of_run.contains("testRunEnd")) {
+            ++counts["end " + of_run["testRunEnd"]["result"].get<std::string>()];
+        }
+        return {};
+    });
+    // A baseline's knowledge comes with the end alone.
+    RunResult before = run;
+    for (ScenarioResult& scenario : before.scenarios) {
+        for (Cell& cell : all_cells(scenario)) {
+            cell.known.clear();
+        }
+    }
+    stream.begin(before);
+    for (const ScenarioResult& scenario : before.scenarios) {
+        stream.begin_scenario(scenario.id);
+        stream.end_scenario(scenario);
+    }
+    stream.end(run, exit_code);
+    return counts;
 }
 
 std::size_t matches(const std::string& text, const std::string& pattern) {
@@ -133,6 +165,14 @@ BOOST_AUTO_TEST_CASE(all_views_of_a_run_agree) {
         BOOST_TEST(words["fail"] == counts.failures + counts.errors);
         BOOST_TEST(words["skip"] == counts.skipped);
         BOOST_TEST(words["pass"] + words["fail"] + words["skip"] == counts.tests);
+
+        auto ocp = ocp_counts(*back, exit_code);
+        BOOST_TEST(ocp["PASS"] == passed + (exit_code == 0 ? 1 : 0));
+        BOOST_TEST(ocp["FAIL"] == counts.failures + (exit_code == 1 ? 1 : 0));
+        BOOST_TEST(ocp["error"] == counts.errors + (exit_code == 3 ? 1 : 0));
+        BOOST_TEST(ocp["UNKNOWN"] == counts.skipped);
+        BOOST_TEST(ocp["end PASS"] == (exit_code == 0 ? 1u : 0u));
+        BOOST_TEST(ocp["end FAIL"] == (exit_code == 1 ? 1u : 0u));
 
         // What was executed and what of it failed, in the page and in the data.
         std::size_t failed = 0;
