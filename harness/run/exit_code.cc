@@ -18,11 +18,19 @@ int repro_exit_code(verdict::ScenarioVerdict verdict) {
     return 3;
 }
 
+// A scenario beside the one that was asked for: kernels of what is tested reported faults of their own.
+bool has_kernel_fault(const verdict::RunResult& result) {
+    return std::ranges::any_of(
+        result.scenarios.begin() + 1, result.scenarios.end(), [](const auto& scenario) {
+            return scenario.verdict == verdict::ScenarioVerdict::kDefectFound;
+        });
+}
+
 // 0: nothing wrong; 1: a defect, named or not and whatever else could not be measured, or driver and
 // profile disagree; 3: not measured.
 int device_exit_code(const verdict::RunResult& result) {
     const verdict::ScenarioResult& scenario = result.scenarios.front();
-    if (scenario.verdict == verdict::ScenarioVerdict::kDefectFound) {
+    if (scenario.verdict == verdict::ScenarioVerdict::kDefectFound || has_kernel_fault(result)) {
         return 1;
     }
     if (result.verdict == verdict::RunVerdict::kIncomplete) {
@@ -42,9 +50,10 @@ int device_exit_code(const verdict::RunResult& result) {
 int exit_code_of(const verdict::RunResult& result) {
     if (result.options.command == "repro") {
         // A headline that says INCOMPLETE is not "reproduced as asked", whatever its scenario shows.
-        return result.verdict == verdict::RunVerdict::kIncomplete
-                   ? 3
-                   : repro_exit_code(result.scenarios.front().verdict);
+        if (result.verdict == verdict::RunVerdict::kIncomplete) {
+            return 3;
+        }
+        return has_kernel_fault(result) ? 1 : repro_exit_code(result.scenarios.front().verdict);
     }
     if (result.options.command == "offload check") {
         return device_exit_code(result);

@@ -8,7 +8,7 @@
 #include <tuple>
 
 #include "dataplane/base/clock.h"
-#include "dataplane/base/file.h"
+#include "dataplane/base/new_file.h"
 #include "dataplane/base/version.h"
 #include "dataplane/port/device_name.h"
 #include "harness/fingerprint/host.h"
@@ -18,6 +18,7 @@
 #include "harness/prices/run.h"
 #include "harness/process/log.h"
 #include "harness/process/netns.h"
+#include "harness/process/uuid.h"
 #include "harness/report/report.h"
 #include "harness/scenario/device_facts.h"
 #include "harness/scenario/service_path/snat_timestamps.h"
@@ -77,13 +78,6 @@ std::vector<verdict::FactGroup> serial_facts(const lab::Lab& place) {
     return groups;
 }
 
-// A random UUID (RFC 9562, version 4), as the kernel makes it; empty where /proc has none.
-std::string new_uuid() {
-    std::string text = read_file("/proc/sys/kernel/random/uuid").value_or("");
-    text.resize(std::min(text.size(), text.find_last_not_of('\n') + 1));
-    return text;
-}
-
 // A command line with the guest that it was run in.
 std::string typed_in_guest(const std::string& command) {
     constexpr std::string_view kProgram = "pathproof ";
@@ -96,7 +90,7 @@ std::string typed_in_guest(const std::string& command) {
 }  // namespace
 
 Record::Record(const SessionOptions& options) : options_(options) {
-    result_.id = new_uuid();
+    result_.id = process::new_uuid();
     result_.parties = options.parties;
     result_.command = typed_in_guest(options.command);
     result_.options = options.asked;
@@ -116,12 +110,34 @@ Record::Record(const SessionOptions& options) : options_(options) {
     }
 }
 
+void Record::begin_watch() {
+    const auto serials =
+        options_.asked.serials ? fingerprint::Serials::kAsked : fingerprint::Serials::kLeftOut;
+    RunWatch watch(*options_.place, serials, measured_);
+    const std::lock_guard lock(mutex_);
+    watch_.emplace(std::move(watch));
+    if (options_.observer) {
+        verdict::RunResult head = result_;
+        head.items = measured_.items();
+        options_.observer->begin(head);
+    }
+}
+
+void Record::end_watch() {
+    auto hosts = watch_->end();
+    const std::lock_guard lock(mutex_);
+    hosts_ = std::move(hosts);
+}
+
 void Record::add(verdict::ScenarioResult scenario) {
     const std::lock_guard lock(mutex_);
     repetitions_.push_back(std::move(scenario));
     if (repetitions_.size() == options_.asked.repeat) {
         result_.scenarios.push_back(combined(std::move(repetitions_)));
         repetitions_.clear();
+        if (options_.observer) {
+            options_.observer->end_scenario(result_.scenarios.back());
+        }
     }
     measured_.end();
 }
@@ -169,10 +185,13 @@ verdict::RunResult Record::finish(const std::string& interruption) {
     if (!open.empty()) {
         result.scenarios.push_back(combined(std::move(open)));
     }
+    result.ended_at = utc_now();
+    result.issued_at = result.ended_at;
     result.seconds =
         std::chrono::duration<double>(std::chrono::steady_clock::now() - began_).count();
     scenario::tell_side_effects(result.scenarios);
     attach_prices(result);
+    add_watch(result);
     std::tie(result.verdict, result.reasons) = verdict::judge_run(result.scenarios);
     list_left_out(result.reasons);
     if (!interruption.empty()) {
@@ -182,6 +201,30 @@ verdict::RunResult Record::finish(const std::string& interruption) {
     }
     add_environment(result);
     return result;
+}
+
+// Adds the items, what the hosts did, and a scenario of the faults that their kernels reported of what is tested.
+void Record::add_watch(verdict::RunResult& result) {
+    result.items = measured_.items();
+    for (verdict::Item& item : result.items) {
+        item.title = item.title.empty() ? "DUT device " + item.device : item.title;
+    }
+    if (hosts_) {
+        result.meanwhile = *hosts_;
+    } else if (watch_) {
+        result.meanwhile = watch_->end_here();
+    }
+    auto faults = kernel_log_scenario(result.meanwhile);
+    if (!faults || result.scenarios.empty()) {
+        return;
+    }
+    const std::string name = "evidence/kernel-log.txt";
+    if (!options_.out_dir.empty() &&
+        replace_file(report::unfinished_folder(options_.out_dir) + "/" + name,
+                     kernel_log_text(result.meanwhile))) {
+        faults->evidence.push_back({name, "what the kernels logged meanwhile, with its traces"});
+    }
+    result.scenarios.push_back(std::move(*faults));
 }
 
 void Record::add_environment(verdict::RunResult& result) {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "harness/run/session.h"
+#include "harness/run/watch.h"
 #include "harness/scenario/measured.h"
 #include "harness/verdict/prices.h"
 
@@ -20,6 +21,10 @@ class Record {
 
     scenario::Measured& measured() { return measured_; }
     const std::string& started_at() const { return result_.started_at; }
+
+    // Watches hosts and devices from now on; ends that while the lab's agents are there.
+    void begin_watch();
+    void end_watch();
 
     // Adds one repetition of a scenario; the last one makes a result of them.
     void add(verdict::ScenarioResult scenario);
@@ -38,6 +43,7 @@ class Record {
 
   private:
     void add_environment(verdict::RunResult& result);
+    void add_watch(verdict::RunResult& result);
     void attach_prices(verdict::RunResult& result) const;
     void list_left_out(std::vector<std::string>& reasons) const;
     verdict::ScenarioResult combined(std::vector<verdict::ScenarioResult> all) const;
@@ -48,6 +54,8 @@ class Record {
     verdict::RunResult result_;
     std::vector<verdict::ScenarioResult> repetitions_;  // of the scenario in progress
     scenario::Measured measured_;
+    std::optional<RunWatch> watch_;
+    std::optional<std::vector<verdict::HostWatch>> hosts_;  // once the watch has ended
 };
 
 }  // namespace pathproof::run

@@ -4,8 +4,11 @@
 #include <string>
 #include <utility>
 
+#include "harness/process/log.h"
+#include "harness/run/certificate_options.h"
 #include "harness/run/exit_code.h"
 #include "harness/run/expected.h"
+#include "harness/run/ocp_file.h"
 #include "harness/run/publish.h"
 #include "harness/run/session.h"
 
@@ -23,17 +26,31 @@ Result<int> run_to_end(Result<SessionOptions> asked, const Options& options, con
     }
     const auto expected = TRY(Expected::read(options.baseline, strict));
     auto session = TRY(std::move(asked));
-    if constexpr (requires { options.parties; }) {
-        session.parties = options.parties;
+    std::string bundle;
+    if constexpr (requires { options.certificate; }) {
+        bundle = options.certificate.bundle;
+        session.parties = verdict::merged(options.certificate.parties, session.place->parties());
+        TRY(check_bundle(bundle, options.out));
     }
     session.wait = std::chrono::seconds(options.wait_s);
+    const auto ocp = options.views.ocp.empty() ? nullptr : TRY(OcpFile::open(options.views.ocp));
+    session.observer = ocp;
     auto result = TRY(run_session(session));
-    const int code = options.views.write(result, expected.judge(result, exit_code_of(result)));
-    return publish(result, options.out, code, [&](const std::string& report) {
-        if (!options.views.print(result, code)) {
-            print(result, report);
+    int code = options.views.write(result, expected.judge(result, exit_code_of(result)));
+    if (ocp) {
+        if (const Status written = ocp->end(result, code); !written) {
+            process::log(written.error().message);
+            code = 3;
         }
-    });
+    }
+    return publish(
+        result, options.out, code,
+        [&](const std::string& report) {
+            if (!options.views.print(result, code)) {
+                print(result, report);
+            }
+        },
+        bundle);
 }
 
 }  // namespace pathproof::run

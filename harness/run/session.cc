@@ -171,6 +171,9 @@ class Session {
   private:
     void run_repetitions(const scenario::Scenario& scenario) {
         const std::uint32_t repeat = options_.asked.repeat;
+        if (options_.observer && journal_.is_open()) {
+            options_.observer->begin_scenario(scenario.id);
+        }
         settings_.cells = scenario::patterns_for(scenario.id, options_.asked.cells);
         for (std::uint32_t number = 1; number <= repeat && journal_.is_open(); ++number) {
             begin_repetition(scenario, number);
@@ -261,6 +264,9 @@ Result<verdict::RunResult> run_session(const SessionOptions& options) {
     const lab::SignalGuard guard(
         journal.get(),
         [&](int signal, const std::string& machine) {
+            if (seeded.observer) {
+                seeded.observer->interrupt(fmt::format("interrupted by {}", strsignal(signal)));
+            }
             keep_partial_report(record, seeded.out_dir, signal, machines(*seeded.place, machine));
         },
         [&] { progress.silence(); });
@@ -268,8 +274,10 @@ Result<verdict::RunResult> run_session(const SessionOptions& options) {
         process::log(sentence);
     }
     Session session(seeded, *journal, record, progress);
+    record.begin_watch();
     session.run_scenarios();
     session.price_cures();
+    record.end_watch();
     return session.put_back();
 }
 

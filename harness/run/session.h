@@ -18,6 +18,18 @@
 
 namespace pathproof::run {
 
+// Hears of a run as it goes on. Calls come one at a time, the last one perhaps from the signal guard's thread.
+class RunObserver {
+  public:
+    virtual ~RunObserver() = default;
+    // The run is certain; of the result its head and the items that the lab names are there.
+    virtual void begin(const verdict::RunResult& head) = 0;
+    virtual void begin_scenario(const std::string& id) = 0;
+    // With all its repetitions. What waits for the whole run, as what its baseline knows, is not in it yet.
+    virtual void end_scenario(const verdict::ScenarioResult& scenario) = 0;
+    virtual void interrupt(const std::string& sentence) = 0;
+};
+
 struct SessionOptions {
     verdict::RunOptions asked;                  // by the command
     std::string command;                        // as typed
@@ -28,8 +40,9 @@ struct SessionOptions {
     std::string out_dir;
     std::uint64_t seed = 0;  // 0: drawn
     bool use_hugepages = true;
-    verdict::Parties parties = {};  // as the report names them
-    std::chrono::seconds wait{0};   // for the end of another run that has the lab
+    verdict::Parties parties = {};                    // as the report names them
+    std::shared_ptr<RunObserver> observer = nullptr;  // null: nobody listens
+    std::chrono::seconds wait{0};                     // for the end of another run that has the lab
     scenario::Calibrate calibrate = scenario::Calibrate::kNo;    // for offload-truth
     truth::MatrixSize least_matrix = truth::MatrixSize::kQuick;  // for offload-truth
     std::optional<scenario::TruthDevice> device = std::nullopt;  // in place of the lab's own

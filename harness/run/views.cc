@@ -14,12 +14,12 @@
 namespace pathproof::run {
 
 Status Views::check() const {
-    const auto on_stdout = {json, ktap, summary_md == "-", netdev_json == "-"};
+    const auto on_stdout = {json, ktap, summary_md == "-", netdev_json == "-", ocp == "-"};
     return std::ranges::count(on_stdout, true) < 2
                ? Status()
                : fail(ErrorCode::kBadInput,
-                      "standard output takes one of --json, --ktap, --summary-md - and "
-                      "--netdev-json -: name files for the others");
+                      "standard output takes one of --json, --ktap, --summary-md -, "
+                      "--netdev-json - and --ocp -: name files for the others");
 }
 
 int Views::write(const verdict::RunResult& result, int exit_code) const {
@@ -47,6 +47,8 @@ bool Views::print(const verdict::RunResult& result, int exit_code) const {
         fmt::print("{}", report::summary_markdown(result, exit_code));
     } else if (netdev_json == "-") {
         fmt::print("{}", report::netdev_json(result, exit_code, netdev));
+    } else if (ocp == "-") {
+        return true;  // it is there already
     } else {
         return false;
     }

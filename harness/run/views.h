@@ -1,4 +1,4 @@
-// The forms of a result beside its report: --json, --ktap, --summary-md, --netdev-json.
+// The forms of a result beside its report: --json, --ktap, --summary-md, --netdev-json, --ocp.
 #pragma once
 
 #include <string>
@@ -15,6 +15,7 @@ struct Views {
     bool ktap = false;  // on standard output
     std::string summary_md;
     std::string netdev_json;
+    std::string ocp;
     report::NetdevNames netdev;
 
     // kBadInput: standard output was to be given more than one of them.

@@ -6,6 +6,7 @@
 #include "harness/run/expected.h"
 #include "harness/run/request.h"
 #include "harness/run/views.h"
+#include "harness/run/watch.h"
 
 namespace pathproof::run {
 namespace {
@@ -60,6 +61,40 @@ BOOST_AUTO_TEST_CASE(offload_check_fails_where_a_row_has_a_finding) {
     BOOST_TEST(exit_code_of(result) == 1);
     result.verdict = verdict::RunVerdict::kIncomplete;
     BOOST_TEST(exit_code_of(result) == 3);
+}
+
+BOOST_AUTO_TEST_CASE(a_kernel_that_complains_of_a_device_under_test_fails_the_run) {
+    using verdict::KernelMessage;
+    const auto message = [](const char* subject, bool against) {
+        return KernelMessage{.seconds = 12.5,
+                             .kind = KernelMessage::Kind::kWarning,
+                             .text = "WARNING: of it",
+                             .subject = subject,
+                             .against = against};
+    };
+    std::vector<verdict::HostWatch> hosts = {
+        {.host = "this machine", .messages = {message("ext4", false)}}};
+    BOOST_TEST(!kernel_log_scenario(hosts).has_value());
+    hosts.push_back({.host = "the DUT", .messages = {message("ice", true), message("ice", true)}});
+    const auto faults = kernel_log_scenario(hosts);
+    BOOST_REQUIRE(faults.has_value());
+    BOOST_REQUIRE(faults->cells.size() == 1u);
+    BOOST_TEST(verdict::finding_id(faults->id, faults->cells.front()) ==
+               "kernel-log/the-DUT.warning.ice/kernel-warning");
+    BOOST_TEST(faults->cells.front().reason ==
+               "the kernel of the DUT logged after 12.5 s: WARNING: of it");
+    BOOST_TEST((faults->area == verdict::Area::kDevice));
+    BOOST_TEST((verdict::judge_run({*faults}).first == verdict::RunVerdict::kNotQualified));
+    for (const char* command : {"repro", "offload check"}) {
+        verdict::RunResult result = result_of(
+            command, std::string(command) == "repro" ? verdict::ScenarioVerdict::kReproduced
+                                                     : verdict::ScenarioVerdict::kNoDefectFound);
+        BOOST_TEST(exit_code_of(result) == 0);
+        result.scenarios.push_back(*faults);
+        BOOST_TEST(exit_code_of(result) == 1);
+    }
+    hosts.back().messages = {message("net/core/dev.c", true)};
+    BOOST_TEST((kernel_log_scenario(hosts)->area == verdict::Area::kKernelPath));
 }
 
 BOOST_AUTO_TEST_CASE(a_strict_run_fails_by_a_failure_whose_cure_was_shown) {

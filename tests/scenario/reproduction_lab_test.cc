@@ -62,12 +62,56 @@ void check_cells(const json& scenario, const std::set<std::string>& failing,
 
 }  // namespace
 
+namespace {
+
+// What was tested and what the host did meanwhile is in every report; nothing is invented of a veth device.
+void check_certificate(const json& report) {
+    BOOST_TEST(report["parties"]["operator"] == "A. Operator");
+    BOOST_REQUIRE(report["items"].size() == 2u);
+    for (const json& item : report["items"]) {
+        BOOST_TEST(item["driver"][0]["value"] == (item["device"] == "vx" ? "vxlan" : "veth"));
+        BOOST_TEST(item["firmware"].empty());
+        BOOST_TEST(item["readings"].empty());
+        for (const json& fact : item["identity"]) {
+            BOOST_TEST((fact["value"].is_null() == (fact["status"] != "read")), fact);
+        }
+    }
+    BOOST_REQUIRE(report["meanwhile"].size() == 1u);
+    const json& host = report["meanwhile"][0];
+    BOOST_TEST(host["host"] == "this machine");
+    BOOST_TEST(host["log"] == "read");
+    BOOST_TEST(host["taint_before"].is_number());
+    BOOST_TEST(report["ended_at"] >= report["started_at"]);
+}
+
+// As many diagnoses as cells, streamed in order.
+void check_stream(const std::string& path, const json& report) {
+    std::ifstream lines(path);
+    std::size_t diagnoses = 0;
+    json last;
+    for (std::string line; std::getline(lines, line);) {
+        last = json::parse(line);
+        diagnoses += last.value("testStepArtifact", json::object()).contains("diagnosis") ? 1 : 0;
+    }
+    const json& scenario = report["scenarios"][0];
+    BOOST_TEST(diagnoses == scenario["cells"].size() + scenario["controls"].size() + 1);
+    BOOST_TEST(last["testRunArtifact"]["testRunEnd"]["result"] == "PASS");
+}
+
+}  // namespace
+
 BOOST_AUTO_TEST_CASE(vxlan_checksum_finds_names_and_cures_the_stale_outer_checksum) {
     const MachineState before = MachineState::read();
     const Scratch out;
-    const auto run = pathproof_run({"repro", "vxlan-checksum", "--out", out.path()});
+    const std::string stream = out.path() + "/run.jsonl";
+    const auto run =
+        pathproof_run({"repro", "vxlan-checksum", "--out", out.path() + "/report", "--ocp", stream,
+                       "--operator", "A. Operator", "--bundle", out.path() + "/report.tar.zst"});
     BOOST_TEST(run.exit_status == 0);
-    const json report = report_of(out.path());
+    const json report = report_of(out.path() + "/report");
+    check_certificate(report);
+    check_stream(stream, report);
+    BOOST_TEST(std::filesystem::file_size(out.path() + "/report.tar.zst") > 1000u);
     const json& scenario = scenario_named(report, "vxlan-checksum");
     BOOST_TEST(scenario["verdict"] == "REPRODUCED");
     BOOST_TEST(report["evidence_class"] == "virtual");
