@@ -23,6 +23,7 @@ void add_commands(CLI::App& app, Command& chosen) {
     add_profile(app, chosen);
     app.add_subcommand("bench", "Measure pathproof beside the usual tools, in this run");
     add_compare(app, chosen);
+    add_report(app, chosen);
     add_rerun(app, chosen);
     add_baseline(app, chosen);
     add_restore(app, chosen);

@@ -36,6 +36,7 @@ void add_profile(CLI::App& app, Command& chosen);
 void add_lab(CLI::App& app, Command& chosen);
 void add_baseline(CLI::App& app, Command& chosen);
 void add_compare(CLI::App& app, Command& chosen);
+void add_report(CLI::App& app, Command& chosen);
 void add_rerun(CLI::App& app, Command& chosen);
 void add_restore(CLI::App& app, Command& chosen);
 void add_guest(CLI::App& app, Command& chosen);

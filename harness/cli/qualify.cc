@@ -19,7 +19,7 @@ struct QualifyOptions : verdict::RunOptions {
     std::string out;
     std::string baseline;
     bool strict = false;
-    verdict::Parties parties;
+    run::CertificateOptions certificate;
     std::string bisect;  // "SCENARIO/CELL"
     run::Views views;
     std::uint32_t wait_s = 0;
@@ -126,15 +126,9 @@ void add_qualify(CLI::App& app, Command& chosen) {
                       "exit code 1 for every failure, also for one whose cure was shown (for CI; a "
                       "baseline's known failures do not count)");
     add_view_options(*command, options->views);
-    const auto party = [&](const char* option, std::string& value, const char* what) {
-        command->add_option(option, value, what)->type_name("TEXT")->group("Report");
-    };
-    party("--laboratory", options->parties.laboratory, "laboratory that tests, for the report");
-    party("--place", options->parties.place, "where it was tested");
-    party("--customer", options->parties.customer, "who has it tested");
-    party("--operator", options->parties.operator_name, "who operated it");
+    add_certificate_options(*command, options->certificate);
     for (const char* other :
-         {"--only", "--baseline", "--strict", "--ktap", "--summary-md", "--netdev-json"}) {
+         {"--only", "--baseline", "--strict", "--ktap", "--summary-md", "--netdev-json", "--ocp"}) {
         bisect->excludes(command->get_option(other));
     }
     command->add_option("--seed", options->seed, "repeats a run's random choices (0: draw one)");

@@ -16,6 +16,7 @@ struct ReproOptions : verdict::RunOptions {
     std::string scenario;
     std::string out;
     std::string baseline;
+    run::CertificateOptions certificate;
     run::Views views;
     std::uint32_t wait_s = 0;
     std::uint64_t seed = 0;
@@ -47,6 +48,7 @@ void add_repro(CLI::App& app, Command& chosen) {
     add_lab_option(*command, options->lab);
     command->add_option("--out", options->out,
                         "folder for a report and its evidence (none by default)");
+    add_certificate_options(*command, options->certificate);
     add_wait_option(*command, options->wait_s);
     add_baseline_option(*command, options->baseline);
     command->add_option("--seed", options->seed, "repeats a run's random choices (0: draw one)");

@@ -108,11 +108,39 @@ void add_baseline_option(CLI::App& command, std::string& file) {
         ->type_name("FILE");
 }
 
+void add_party_options(CLI::App& command, verdict::Parties& parties) {
+    for (const verdict::PartyField& field : verdict::party_fields()) {
+        CLI::Option* option =
+            command.add_option(std::string("--") + field.option, parties.*field.value, field.help)
+                ->type_name("TEXT")
+                ->group("Report");
+        if (field.value == &verdict::Parties::received) {
+            option->type_name("DAY")->check([](const std::string& day) {
+                return verdict::is_day(day) ? std::string() : "it is no day, as 2026-11-23";
+            });
+        }
+    }
+}
+
+void add_certificate_options(CLI::App& command, run::CertificateOptions& options) {
+    add_party_options(command, options.parties);
+    command
+        .add_option("--bundle", options.bundle,
+                    "pack report, evidence and their SHA-256 into this .tar.zst as well")
+        ->type_name("FILE")
+        ->group("Report");
+}
+
 void add_view_options(CLI::App& command, run::Views& views) {
     command.add_flag("--ktap", views.ktap, "print KTAP, as the kernel's selftests do");
     command
         .add_option("--summary-md", views.summary_md,
                     "write a summary in Markdown, for the page of a CI job (-: standard output)")
+        ->type_name("FILE");
+    command
+        .add_option("--ocp", views.ocp,
+                    "write OCP Test & Validation 2.0, a JSON line for each artifact, while the run "
+                    "goes on (-: standard output)")
         ->type_name("FILE");
     CLI::Option* netdev =
         command

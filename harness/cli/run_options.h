@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <string>
 
+#include "harness/run/certificate_options.h"
 #include "harness/run/views.h"
 #include "harness/verdict/options.h"
 
@@ -25,7 +26,10 @@ void add_run_options(CLI::App& command, verdict::RunOptions& asked);
 void add_wait_option(CLI::App& command, std::uint32_t& seconds);
 // --baseline
 void add_baseline_option(CLI::App& command, std::string& file);
-// --ktap, --summary-md and --netdev-json; --json is not in every command.
+// --laboratory, --operator, ... of a report, and --bundle.
+void add_party_options(CLI::App& command, verdict::Parties& parties);
+void add_certificate_options(CLI::App& command, run::CertificateOptions& options);
+// --ktap, --summary-md, --netdev-json and --ocp; --json is not in every command.
 void add_view_options(CLI::App& command, run::Views& views);
 
 }  // namespace pathproof::cli

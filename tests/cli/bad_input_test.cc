@@ -321,6 +321,17 @@ BOOST_AUTO_TEST_CASE(reports_and_baselines_that_are_not_there_are_named) {
     refused("compare /nowhere /etc", "there is no report '/nowhere'");
     refused("compare /etc /nowhere", "folder /etc has no report.json");
     refused("compare /etc/passwd /nowhere", "/etc/passwd is no JSON");
+    refused("report sign /nowhere --key /etc/passwd --approver x", "there is no report '/nowhere'");
+    refused("report verify /nowhere --signers /etc/passwd", "there is no report '/nowhere'");
+    refused("report amend /nowhere --out /tmp/x --reason x", "there is no report '/nowhere'");
+    refused("report bundle /nowhere /tmp/x.tar.zst", "there is no report '/nowhere'");
+    refused("report sign /etc --key /nowhere --approver x", "--key");
+    refused("qualify --received soon", "it is no day, as 2026-11-23");
+    refused("qualify --bundle /nowhere/x.tar.zst", "/nowhere");
+    refused("repro dns-race --bundle /tmp/x.tar.zst", "name its folder with --out");
+    refused("qualify --ocp /nowhere/x.jsonl", "cannot write /nowhere/x.jsonl");
+    refused("qualify --ocp /dev/null", "/dev/null is not a regular file");
+    refused("qualify --ocp - --ktap", "standard output takes one of");
     refused("baseline write /nowhere", "there is no report '/nowhere'");
     refused("baseline check /nowhere", "cannot read the baseline /nowhere");
     for (const char* run : {"qualify", "repro dns-race", "offload check lo",
