@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <iterator>
 
+#include "harness/report/certificate.h"
 #include "harness/report/coverage.h"
 #include "harness/report/html.h"
 #include "harness/report/prices.h"
