@@ -13,7 +13,6 @@ bool speaks_against(const Cell& cell, Cell::Role role) {
 struct FailingCells {
     std::size_t all = 0;
     std::size_t known = 0;
-    std::size_t accepted = 0;
     std::size_t fresh = 0;
 };
 
@@ -23,7 +22,6 @@ FailingCells count_failing(const ScenarioResult& scenario) {
         if (speaks_against(cell, role)) {
             ++count.all;
             count.known += cell.known.empty() ? 0 : 1;
-            count.accepted += cell.waiver && !cell.waiver->approver.empty() ? 1 : 0;
             count.fresh += cell.fresh ? 1 : 0;
         }
     };
@@ -38,8 +36,7 @@ FailingCells count_failing(const ScenarioResult& scenario) {
 
 KeyFinding::State state_of(const ScenarioResult& scenario, const FailingCells& failing) {
     if (failing.all != 0 && failing.known == failing.all) {
-        return failing.accepted == failing.all ? KeyFinding::State::kAccepted
-                                               : KeyFinding::State::kKnown;
+        return KeyFinding::State::kAccepted;
     }
     if (failing.fresh != 0) {
         return KeyFinding::State::kNew;
@@ -54,8 +51,7 @@ int rank_of(KeyFinding::State state) {
         case KeyFinding::State::kNew:
         case KeyFinding::State::kOpen: return 0;
         case KeyFinding::State::kConditional: return 1;
-        case KeyFinding::State::kKnown: return 2;
-        case KeyFinding::State::kAccepted: return 3;
+        case KeyFinding::State::kAccepted: return 2;
     }
     return 0;
 }
@@ -67,7 +63,6 @@ const char* name(KeyFinding::State state) {
         case KeyFinding::State::kOpen: return "open";
         case KeyFinding::State::kNew: return "new";
         case KeyFinding::State::kConditional: return "conditional";
-        case KeyFinding::State::kKnown: return "known";
         case KeyFinding::State::kAccepted: return "accepted";
     }
     return "open";

@@ -15,8 +15,7 @@ struct KeyFinding {
         kOpen,         // no cure was shown, and nobody accepts it
         kNew,          // likewise, and the baseline of the run does not know it
         kConditional,  // a cure was shown in this run
-        kKnown,        // the baseline of the run knows each failing cell
-        kAccepted,     // likewise, and each is accepted by somebody whom it names
+        kAccepted,     // the baseline of the run knows each failing cell; its waivers say by whom
     };
     std::string scenario;
     Area area = Area::kKernelPath;
@@ -26,9 +25,9 @@ struct KeyFinding {
     std::string cure;   // the setting, and what was seen after it; empty: none
     std::string price;  // what else the cure does; empty: nothing is known of it
 };
-const char* name(KeyFinding::State state);  // "open", "new", "conditional", "known", "accepted"
+const char* name(KeyFinding::State state);  // "open", "new", "conditional", "accepted"
 
-// All failures of a run, those that need somebody first: open and new, conditional, known, accepted.
+// All failures of a run, those that need somebody first: open and new, conditional, accepted.
 std::vector<KeyFinding> key_findings(const std::vector<ScenarioResult>& scenarios);
 
 }  // namespace pathproof::verdict
