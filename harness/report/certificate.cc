@@ -248,6 +248,7 @@ std::vector<std::pair<std::string, std::string>> certificate_rows(const RunResul
     rows.emplace_back("Kernel", fact_of(run, "Kernel", "release"));
     rows.emplace_back("CPU", fact_of(run, "CPU", "model"));
     rows.emplace_back("Lab", run.lab + ": " + run.evidence_class + " evidence");
+    rows.emplace_back("Profile", run.profile);
     const std::string dpdk = fact_of(run, "Software", "DPDK");
     rows.emplace_back("Tested with",
                       "pathproof " + run.version + (dpdk.empty() ? "" : ", " + dpdk));

@@ -65,15 +65,17 @@ std::string areas_html(const RunResult& run) {
                                          each_html(areas, row_of)));
 }
 
-std::string definition_html(const std::pair<std::string, std::string>& row) {
-    return fmt::format("<div><dt>{}</dt><dd>{}</dd></div>", escape_markup(row.first),
-                       escape_markup(row.second));
+std::string definition_html(const std::string& name, const std::string& value) {
+    return value.empty() ? ""
+                         : fmt::format("<div><dt>{}</dt><dd>{}</dd></div>", escape_markup(name),
+                                       escape_markup(value));
 }
 
 std::string certificate_html(const RunResult& run) {
+    const auto row_html = [](const auto& row) { return definition_html(row.first, row.second); };
     return section_html(
         "What was tested",
-        R"(<dl class="meta">)" + each_html(certificate_rows(run), definition_html) +
+        R"(<dl class="meta">)" + each_html(certificate_rows(run), row_html) +
             "</dl><p>This report relates only to the items tested. Cells and figures are results "
             "of measurement; causes, cures and prices are conclusions from them.</p>");
 }
