@@ -139,7 +139,7 @@ std::vector<Fact> identity_of(const std::string& folder, const DriverInfo& drive
     const std::vector<std::uint8_t> vpd =
         folder.empty() ? std::vector<std::uint8_t>() : bytes_of(folder + "/vpd");
     const PciNames names = folder.empty() ? PciNames() : names_of(folder);
-    const std::string config = folder + "/config";
+    const std::string config = (folder.empty() ? std::string("sysfs") : folder) + "/config";
     std::vector<Fact> facts{
         first_fact("maker",
                    {{"pci.ids", names.vendor},
@@ -191,7 +191,7 @@ std::string tree_of(const std::string& module, bool is_loadable) {
 
 std::vector<Fact> driver_facts(const std::string& device, const DriverInfo& driver) {
     const std::string module = module_of(device, driver.name);
-    const std::string folder = "/sys/module/" + module;
+    const std::string folder = "/sys/module" + (module.empty() ? std::string() : "/" + module);
     std::error_code none;
     const bool is_loadable = !module.empty() && fs::exists(folder + "/initstate", none);
     std::vector<std::pair<std::string, std::string>> info;
