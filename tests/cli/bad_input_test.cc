@@ -286,7 +286,9 @@ BOOST_AUTO_TEST_CASE(options_that_would_change_nothing_are_refused) {
     for (const std::string command :
          {"repro dns-race --json --ktap", "offload check --software-nic --json --ktap",
           "qualify --ktap --summary-md -", "qualify --summary-md - --netdev-json -"}) {
-        refused(command, "standard output takes one of --json, --ktap, --summary-md - and");
+        refused(command,
+                "standard output takes one of --json, --ktap, --summary-md -, "
+                "--netdev-json - and --ocp -");
     }
     for (const std::string view : {"--baseline", "--ktap", "--summary-md", "--netdev-json"}) {
         refused("qualify --bisect dns-race " + view + (view == "--ktap" ? "" : " x"),
