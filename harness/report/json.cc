@@ -228,7 +228,11 @@ void fields(auto& archive, EvidenceFile& all) {
     archive.optional("sha256", !all.sha256.empty(), all.sha256);
 }
 
-FIELDS(Measure, value, unit, interval, label, note)
+void fields(auto& archive, Measure& all) {
+    archive("value", all.value, "unit", all.unit, "interval", all.interval, "label", all.label,
+            "note", all.note);
+    archive.optional("trials", !all.trials.empty(), all.trials);
+}
 
 void fields(auto& archive, Runs& all) {
     archive("n", all.n, "failed", all.failed);

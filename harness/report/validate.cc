@@ -84,6 +84,9 @@ Status check_cell(const std::string& scenario, const Cell& cell) {
         }
         const std::string what = fmt::format("measure '{}' of {}", measure.name, where);
         TRY(check_interval(what, measure.value.number(), measure.interval));
+        for (const double trial : measure.trials) {
+            TRY(check_number("a trial of " + what, trial));
+        }
     }
     return {};
 }

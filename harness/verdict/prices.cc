@@ -116,13 +116,15 @@ Median median_of(std::vector<double> values) {
 Cost conclude_cost(const std::string& cure, const std::string& load, const CostFigure& figure,
                    const std::vector<double>& without, const std::vector<double>& with,
                    const std::string& lacks) {
-    const auto measure = [&](const char* which, const Median& median, bool there) {
+    const auto measure = [&](const char* which, const std::vector<double>& rounds, bool there) {
+        const Median median = median_of(rounds);
         return Measure{.name = which,
                        .label = figure.label,
                        .value = there ? Value(median.value) : Value(),
                        .unit = figure.unit,
                        .interval = there ? median.interval : std::nullopt,
-                       .note = ""};
+                       .note = "",
+                       .trials = rounds};
     };
     std::vector<double> more;
     for (std::size_t i = 0; i < std::min(without.size(), with.size()); ++i) {
@@ -132,9 +134,9 @@ Cost conclude_cost(const std::string& cure, const std::string& load, const CostF
     Cost cost{.cure = cure,
               .load = load,
               .figure = figure.name,
-              .without = measure("without", median_of(without), enough),
-              .with = measure("with", median_of(with), enough),
-              .more = measure("more", median_of(more), enough)};
+              .without = measure("without", without, enough),
+              .with = measure("with", with, enough),
+              .more = measure("more", more, enough)};
     if (!enough) {
         cost.more.note = !lacks.empty() ? lacks
                                         : fmt::format("{} of {} rounds came to a result",

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <set>
 
@@ -75,12 +76,36 @@ std::size_t choose(const Tried& seen) {
                                     seen.cells.begin());
 }
 
+// The value of a figure in each repetition that came to a verdict, or its own trials there.
+std::vector<double> trials_of(const Measure& figure, const std::vector<const Cell*>& cells) {
+    std::vector<double> trials;
+    for (const Cell* cell : cells) {
+        if (cell == nullptr || (cell->verdict != CellVerdict::kPass && !fails(cell->verdict))) {
+            continue;
+        }
+        const auto there = std::ranges::find(cell->measures, figure.name, &Measure::name);
+        if (there == cell->measures.end() || !there->value.is_number() ||
+            there->unit != figure.unit) {
+            continue;
+        }
+        if (!there->trials.empty()) {
+            trials.insert(trials.end(), there->trials.begin(), there->trials.end());
+        } else if (std::isfinite(there->value.number())) {
+            trials.push_back(there->value.number());
+        }
+    }
+    return trials;
+}
+
 Cell combined_cell(const Repetitions& all, const std::string& id) {
     Tried seen = tried(all, id);
     const std::size_t kept = choose(seen);
     Cell cell = *seen.cells[kept];
     seen.runs.kept = kept + 1;
     cell.runs = seen.runs;
+    for (Measure& figure : cell.measures) {
+        figure.trials = trials_of(figure, seen.cells);
+    }
     if (cell.verdict == CellVerdict::kFail && seen.runs.failed < seen.runs.n) {
         cell.verdict = CellVerdict::kUnstable;
         cell.reason = fmt::format("It failed in {} of {} repetitions; in repetition {}: {}",

@@ -16,7 +16,8 @@ std::uint64_t seed_of_repetition(std::uint64_t seed, std::size_t number);
 //
 // A cell that passes in all is PASS, in none FAIL, else UNSTABLE; one that came to no verdict in a
 // repetition is ERROR or INCONCLUSIVE. Its reason, figures and evidence are those of the first
-// repetition that failed by the most frequent cause (or came to no verdict, or, else, passed).
+// repetition that failed by the most frequent cause (or came to no verdict, or, else, passed). The trials
+// of its figures are their values in all repetitions that came to a verdict.
 //
 // The scenario came to what the worst repetition came to: INCONCLUSIVE, also where a control fails
 // in any; reproduced or a defect found; exposed; neither. Its cure counts as shown only if each

@@ -64,6 +64,9 @@ struct Measure {
     std::string unit;                  // "%", "ms", "packets", "" for words
     std::optional<Interval> interval;  // in the unit of the value (see share() in interval.h)
     std::string note;
+    // Values of the single trials behind it, in the order of their measurement and in its unit: repetitions of
+    // its cell, or rounds. Empty: it was measured once. `compare` tests differences with them.
+    std::vector<double> trials = {};
 };
 
 struct EvidenceFile {

@@ -47,6 +47,27 @@ BOOST_AUTO_TEST_CASE(one_repetition_is_given_as_it_is) {
     BOOST_TEST(!result.cells[0].runs);
 }
 
+BOOST_AUTO_TEST_CASE(the_trials_of_a_figure_are_its_values_in_all_repetitions_with_a_verdict) {
+    const auto with = [](CellVerdict verdict, Value value) {
+        Cell cell = one_cell("a", verdict);
+        cell.measures = {{.name = "ms", .label = "latency", .value = value, .unit = "ms"}};
+        return once(cell);
+    };
+    Cell twice = one_cell("a", CellVerdict::kPass);
+    twice.measures = {
+        {.name = "ms", .label = "latency", .value = 8.0, .unit = "ms", .trials = {7.5, 8.5}}};
+    Cell other_unit = one_cell("a", CellVerdict::kPass);
+    other_unit.measures = {{.name = "ms", .label = "latency", .value = 8.0, .unit = "us"}};
+    const ScenarioResult result =
+        combine({with(CellVerdict::kPass, 3.0), with(CellVerdict::kFail, 5.0),
+                 with(CellVerdict::kInconclusive, 900.0), with(CellVerdict::kPass, Value()),
+                 once(other_unit), once(twice)},
+                1);
+    const std::vector<double> wanted = {3.0, 5.0, 7.5, 8.5};
+    BOOST_TEST(result.cells[0].measures[0].trials == wanted, boost::test_tools::per_element());
+    BOOST_TEST(combine({with(CellVerdict::kPass, 3.0)}, 1).cells[0].measures[0].trials.empty());
+}
+
 BOOST_AUTO_TEST_CASE(a_cell_is_unstable_unless_it_fails_never_or_always) {
     const auto verdict_of = [](std::vector<ScenarioResult> all) {
         return combine(std::move(all), 1).cells[0];
