@@ -3,9 +3,12 @@
 #pragma once
 
 #include <cstddef>
+#include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "harness/verdict/prices.h"
 #include "harness/verdict/result.h"
 
 namespace pathproof::compare {
@@ -40,20 +43,54 @@ struct Changed {
 
 // Something that is not the same in both runs.
 struct Difference {
-    std::string where;  // "Kernel", "DUT device vx", "Run"; of a figure the id of its cell
-    std::string what;   // "release", "pairs that raced"
+    std::string where;  // "Kernel", "DUT device vx", "Run"
+    std::string what;   // "release", "seed"
     std::string before;
     std::string now;
 };
+
+// How far the trials of a figure lie from those of the other run (shift.h).
+struct Shift {
+    double p = 1;
+    double adjusted_p = 1;  // for the number of figures that are tested together
+    double median = 0;      // of the trials of this run, in the unit of the figure
+    double difference = 0;  // now - before, likewise
+    std::optional<verdict::Interval> interval = std::nullopt;  // 95 %
+    double noise_floor = 0;  // what runs of one system differ by; 0: not known
+    // The smallest difference that would have been found with 95 % probability.
+    std::optional<double> detectable = std::nullopt;
+};
+
+// A figure of cells of both runs.
+struct Figure {
+    std::string cell;         // "dns-race/same-tuple.two-cpus"
+    std::string name, label;  // "raced_share", "pairs that raced"
+    std::string unit = {};
+    std::string before = {};  // "98.4 % [98.1-98.7]", "98.4 % [8 trials]"
+    std::string now = {};
+    std::optional<Shift> shift = std::nullopt;  // nothing: judged by its intervals
+};
+
+// What figures differ by between runs of one and the same system, by "CELL/FIGURE", in their units: the largest difference of all
+// pairs of such runs.
+struct Noise {
+    std::map<std::string, double> floors = {};
+    std::size_t pairs = 0;
+};
+Noise noise_of(const std::vector<const verdict::RunResult*>& runs);
 
 struct Comparison {
     std::vector<Changed> changed;
     // Of the machines or the command: candidates for what changed, the likeliest first.
     std::vector<Difference> differences;
-    std::vector<Difference> figures;  // of cells of both runs whose intervals do not touch
+    // Those that changed: their trials differ, or, where there are none, their intervals do not touch.
+    std::vector<Figure> figures;
+    std::vector<Figure> unchanged;  // those whose trials were tested, and which did not change
     std::size_t same_cells = 0;
     std::size_t failing_in_both = 0;   // of them, by the same cause
-    std::size_t within_noise = 0;      // figures with intervals that touch
+    std::size_t tested = 0;            // figures for whose number p values are adjusted
+    std::size_t too_few_trials = 0;    // figures that no outcome could have made significant
+    std::size_t within_noise = 0;      // figures that were judged and did not change
     std::size_t without_interval = 0;  // figures that differ and cannot be judged
 
     std::size_t count(Change change) const;
@@ -68,7 +105,9 @@ std::string not_comparable(const verdict::RunResult& before, const verdict::RunR
 std::vector<Difference> differences(const verdict::RunResult& before,
                                     const verdict::RunResult& now);
 
-Comparison compare(const verdict::RunResult& before, const verdict::RunResult& now);
+// `noise`: of runs of one and the same system; a figure changed only if it differs by more.
+Comparison compare(const verdict::RunResult& before, const verdict::RunResult& now,
+                   const Noise& noise = {});
 
 // 0: no worse, 1: worse, 3: this run could not come to a verdict where the other had one.
 int exit_code(const Comparison& comparison);

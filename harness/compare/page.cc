@@ -38,15 +38,23 @@ std::string changes_html(const Comparison& comparison) {
     return html + "</ul>";
 }
 
-std::string row_html(const Difference& each) {
+std::string difference_html(const Difference& each) {
     return fmt::format("<tr><td>{}</td><td>{}</td><td>{}</td><td>{}</td></tr>",
                        escape_markup(each.where), escape_markup(each.what),
                        escape_markup(each.before), escape_markup(each.now));
 }
 
+std::string figure_html(const Figure& each) {
+    return fmt::format("<tr><td>{}</td><td>{}</td><td>{}</td><td>{}</td><td>{}</td></tr>",
+                       escape_markup(each.cell), escape_markup(each.label),
+                       escape_markup(each.before), escape_markup(each.now),
+                       each.shift ? escape_markup(shift_text(each)) : "intervals do not touch");
+}
+
 // Nothing where there are no rows.
+template <typename Row>
 std::string section_html(const std::string& title, const std::vector<std::string>& heads,
-                         const std::vector<Difference>& rows) {
+                         const std::vector<Row>& rows, std::string (*row_html)(const Row&)) {
     return rows.empty()
                ? ""
                : fmt::format(R"(<section class="block"><h3>{}</h3>{}</section>)", title,
@@ -68,9 +76,9 @@ std::string run_html(const Compared& now) {
         verdict_text(comparison), plural(comparison.same_cells, "cell"), comparison.failing_in_both,
         changes_html(comparison),
         section_html("What is not the same", {"of", "what", "before", "now"},
-                     comparison.differences),
-        section_html("Figures whose intervals do not touch", {"cell", "figure", "before", "now"},
-                     comparison.figures),
+                     comparison.differences, difference_html),
+        section_html("Figures that changed", {"cell", "figure", "before", "now", "by"},
+                     comparison.figures, figure_html),
         comparison.within_noise, comparison.without_interval);
 }
 

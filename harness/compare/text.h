@@ -19,6 +19,9 @@ struct Compared {
 // "no worse", "2 new failures": what a title says.
 std::string verdict_text(const Comparison& comparison);
 
+// "difference +0.3 ms [+0.2 to +0.4], p 0.0012": of a figure whose trials were tested; p is the adjusted one.
+std::string shift_text(const Figure& figure);
+
 // Lines of at most 100 columns, ends with a line end.
 std::string text(const Report& before, const Compared& now);
 

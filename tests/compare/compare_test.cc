@@ -235,7 +235,7 @@ BOOST_AUTO_TEST_CASE(how_often_a_cell_fails_is_a_figure_with_an_interval) {
     cell_of(was, "cell-9").runs = Runs{200, 10, 1};
     cell_of(is, "cell-9").runs = Runs{200, 90, 1};
     BOOST_REQUIRE(compare::compare(was, is).figures.size() == 1u);
-    BOOST_TEST(compare::compare(was, is).figures[0].what == "repetitions that failed");
+    BOOST_TEST(compare::compare(was, is).figures[0].label == "repetitions that failed");
     cell_of(is, "cell-9").runs = Runs{200, 14, 1};
     BOOST_TEST(compare::compare(was, is).figures.empty());
 }
@@ -319,7 +319,7 @@ BOOST_AUTO_TEST_CASE(a_figure_changed_only_where_the_intervals_do_not_touch) {
     cell_of(now, "cell-2").measures[1].value = 7;  // without an interval
     const Comparison found = compare::compare(run(), now);
     BOOST_REQUIRE(found.figures.size() == 1u);
-    BOOST_TEST(found.figures[0].where == "matrix/cell-1");
+    BOOST_TEST(found.figures[0].cell == "matrix/cell-1");
     BOOST_TEST(found.within_noise == 27u);
     BOOST_TEST(found.without_interval == 1u);
 }
