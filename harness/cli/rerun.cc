@@ -7,10 +7,9 @@
 #include <algorithm>
 #include <filesystem>
 
-#include "dataplane/base/version.h"
 #include "harness/cli/commands.h"
 #include "harness/cli/compare.h"
-#include "harness/fingerprint/host.h"
+#include "harness/cli/run_options.h"
 #include "harness/run/exit_code.h"
 #include "harness/run/publish.h"
 #include "harness/run/request.h"
@@ -24,6 +23,7 @@ struct RerunOptions {
     std::string report;
     std::vector<std::string> ids;
     std::string out = "rerun";
+    run::HistoryChoice history;
     ComparisonViews views;
 };
 
@@ -172,22 +172,8 @@ Result<verdict::RunOptions> asked_again(const compare::Report& report,
 
 // Kernel, versions, settings and the device, as far as they can be read before a run.
 void tell_differences(const compare::Report& report, const run::SessionOptions& session) {
-    verdict::RunResult was{.environment = report.run.environment};
-    verdict::RunResult is{
-        .environment = fingerprint::read_environment({.pathproof_version = version(), .root = ""})};
-    const auto lacks = [](const verdict::RunResult& other) {
-        return [&](const verdict::FactGroup& group) {
-            return std::ranges::find(other.environment, group.title, &verdict::FactGroup::title) ==
-                   other.environment.end();
-        };
-    };
-    std::erase_if(was.environment, lacks(is));
-    std::erase_if(is.environment, lacks(was));
-    for (const compare::Difference& each : compare::differences(was, is)) {
-        if (each.what != "DPDK") {  // which is asked of the tester once it runs
-            tell_gone(
-                fmt::format("{}: {}: {} -> {}", each.where, each.what, each.before, each.now));
-        }
+    for (const compare::Difference& each : differences_from_here(report)) {
+        tell_gone(fmt::format("{}: {}: {} -> {}", each.where, each.what, each.before, each.now));
     }
     if (!session.evidence_note.empty() && session.evidence_note != report.run.evidence_note) {
         tell_gone(fmt::format("device: {} -> {}", report.run.evidence_note, session.evidence_note));
@@ -198,12 +184,14 @@ Result<int> run_rerun(const RerunOptions& options) {
     auto before = TRY(compare::read_report(options.report));
     TRY(check_repeatable(before));
     TRY(check_folder(options.out, before));
+    TRY(options.history.check());
     const auto expected = TRY(run::Expected::read(options.views.baseline));
     const auto asked = TRY(asked_again(before, options.ids));
     auto session = TRY(run::session_of(asked, before.run.seed, options.out));
     session.command =
         fmt::format("pathproof rerun {}{}{} --out {}", options.report,
                     options.ids.empty() ? "" : " ", fmt::join(options.ids, " "), options.out);
+    session.history = options.history;
     tell_differences(before, session);
     auto result = TRY(run::run_session(session));
     static_cast<void>(expected.judge(result, 0));
@@ -212,12 +200,14 @@ Result<int> run_rerun(const RerunOptions& options) {
         return std::ranges::find(asked.scenarios, scenario.id) == asked.scenarios.end();
     });
     int compared = 3;
-    const int ended = run::publish(result, options.out, run_code, [&](const std::string& page) {
-        const fs::path folder = page.empty() ? fs::path(options.out) : fs::path(page).parent_path();
-        const auto code = compare_reports({before, {(folder / "report.json").string(), result}},
-                                          expected, options.views);
-        compared = code ? *code : complain(code.error());
-    });
+    const int ended =
+        run::publish(result, options.out, run_code, options.history, [&](const std::string& page) {
+            const fs::path folder =
+                page.empty() ? fs::path(options.out) : fs::path(page).parent_path();
+            const auto code = compare_reports({before, {(folder / "report.json").string(), result}},
+                                              expected, options.views);
+            compared = code ? *code : complain(code.error());
+        });
     return ended == 3 && run_code != 3 ? 3 : compared;
 }
 
@@ -236,6 +226,7 @@ void add_rerun(CLI::App& app, Command& chosen) {
                         "'dns-race/same-tuple.two-cpus' (default: all)");
     command->add_option("--out", options->out, "folder of the new report; never that of REPORT")
         ->capture_default_str();
+    add_history_options(*command, options->history);
     add_comparison_options(*command, options->views);
 }
 

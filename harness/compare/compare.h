@@ -105,6 +105,10 @@ std::string not_comparable(const verdict::RunResult& before, const verdict::RunR
 std::vector<Difference> differences(const verdict::RunResult& before,
                                     const verdict::RunResult& now);
 
+// An environment without what differs between any two runs on one machine (free memory, entries in use), and without the names that a
+// run makes up.
+std::vector<verdict::FactGroup> lasting_facts(const std::vector<verdict::FactGroup>& environment);
+
 // `noise`: of runs of one and the same system; a figure changed only if it differs by more.
 Comparison compare(const verdict::RunResult& before, const verdict::RunResult& now,
                    const Noise& noise = {});

@@ -103,6 +103,21 @@ std::size_t rank(const Difference& difference) {
 
 }  // namespace
 
+std::vector<FactGroup> lasting_facts(const std::vector<FactGroup>& environment) {
+    std::vector<FactGroup> lasting;
+    for (const FactGroup& group : environment) {
+        FactGroup& kept = lasting.emplace_back();
+        kept.title = without_run_ids(group.title);
+        for (const Fact& fact : group.facts) {
+            if (!is_volatile(fact)) {
+                kept.facts.push_back(fact);
+                kept.facts.back().value = without_run_ids(fact.value);
+            }
+        }
+    }
+    return lasting;
+}
+
 std::vector<Difference> differences(const RunResult& before, const RunResult& now) {
     const Subjects was = subjects_of(before);
     const Subjects is = subjects_of(now);
