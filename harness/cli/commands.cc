@@ -26,6 +26,7 @@ void add_commands(CLI::App& app, Command& chosen) {
     add_report(app, chosen);
     add_rerun(app, chosen);
     add_baseline(app, chosen);
+    add_history(app, chosen);
     add_restore(app, chosen);
     add_guest(app, chosen);
     add_k8s(app, chosen);

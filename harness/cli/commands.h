@@ -35,6 +35,7 @@ void add_offload(CLI::App& app, Command& chosen);
 void add_profile(CLI::App& app, Command& chosen);
 void add_lab(CLI::App& app, Command& chosen);
 void add_baseline(CLI::App& app, Command& chosen);
+void add_history(CLI::App& app, Command& chosen);
 void add_compare(CLI::App& app, Command& chosen);
 void add_report(CLI::App& app, Command& chosen);
 void add_rerun(CLI::App& app, Command& chosen);

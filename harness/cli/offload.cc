@@ -130,6 +130,7 @@ void add_check(CLI::App& app, Command& chosen) {
     command->add_option("--netns", options->netns, "Network namespace (see 'ip netns')");
     command->add_option("--profile", options->profile, "What is expected (default: what fits)");
     command->add_option("--out", options->out, "Folder for a report and its evidence");
+    add_history_options(*command, options->history);
     add_baseline_option(*command, options->baseline);
     command->add_option("--seed", options->seed, "Repeats a run's frames")->capture_default_str();
     command->add_option("--frames", options->frames, "Of each row of the matrix (DPDK ports)")

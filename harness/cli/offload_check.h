@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "dataplane/base/result.h"
+#include "harness/run/history.h"
 #include "harness/run/views.h"
 #include "harness/verdict/options.h"
 
@@ -28,6 +29,7 @@ struct OffloadCheckOptions : verdict::RunOptions {
     // Of every check, as are netns, profile and quick (all pairs in place of all triples).
     std::string out;
     std::string baseline;  // file of expected failures; empty: none
+    run::HistoryChoice history;
     run::Views views;
     std::uint32_t wait_s = 0;  // of DEV alone
     std::uint64_t seed = 1;

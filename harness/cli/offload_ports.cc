@@ -244,11 +244,12 @@ bool is_port_check(const OffloadCheckOptions& options) {
 Result<int> run_port_check(const OffloadCheckOptions& options) {
     TRY(check_options(options));
     TRY(options.views.check());
+    TRY(options.history.check());
     const auto expected = TRY(run::Expected::read(options.baseline));
     auto run = TRY(run_on_ports(options));
     const int exit_code =
         options.views.write(run, expected.judge(run, verdict::exit_code(run.verdict)));
-    return run::publish(run, options.out, exit_code, [&](const std::string&) {
+    return run::publish(run, options.out, exit_code, options.history, [&](const std::string&) {
         if (!options.views.print(run, exit_code)) {
             print_run(run);
         }

@@ -22,6 +22,7 @@ struct QualifyOptions : verdict::RunOptions {
     run::CertificateOptions certificate;
     std::string bisect;  // "SCENARIO/CELL"
     run::Views views;
+    run::HistoryChoice history;
     std::uint32_t wait_s = 0;
     std::uint64_t seed = 0;
 };
@@ -76,21 +77,26 @@ int run_bisect(QualifyOptions options) {
     if (!cell.empty() && (known == nullptr || known->cells != nullptr)) {
         options.cells = {options.bisect};
     }
-    const auto session = qualify_session(options);
+    if (const Status history = options.history.check(); !history) {
+        return skip(history.error());
+    }
+    auto session = qualify_session(options);
     if (!session) {
         return skip(session.error());
     }
+    session->history = options.history;
     const auto result = run::run_session(*session);
     if (!result) {
         return skip(result.error());
     }
     const int code = verdict::bisect_code(*result, scenario, cell);
-    const int written = run::publish(*result, options.out, code, [&](const std::string&) {
-        fmt::print("{}: {}\n", options.bisect,
-                   code == verdict::kBisectAbsent    ? "absent"
-                   : code == verdict::kBisectPresent ? "present"
-                                                     : nothing_said(*result, cell));
-    });
+    const int written =
+        run::publish(*result, options.out, code, options.history, [&](const std::string&) {
+            fmt::print("{}: {}\n", options.bisect,
+                       code == verdict::kBisectAbsent    ? "absent"
+                       : code == verdict::kBisectPresent ? "present"
+                                                         : nothing_said(*result, cell));
+        });
     return written == code ? code : verdict::kBisectSkip;
 }
 
@@ -121,6 +127,7 @@ void add_qualify(CLI::App& app, Command& chosen) {
         "afterwards run every cure on the probes of all scenarios: what else it cures, breaks and "
         "costs (at most 20 minutes); kept for later runs on this kernel");
     add_wait_option(*command, options->wait_s);
+    add_history_options(*command, options->history);
     add_baseline_option(*command, options->baseline);
     command->add_flag("--strict", options->strict,
                       "exit code 1 for every failure, also for one whose cure was shown (for CI; a "

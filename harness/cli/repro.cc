@@ -18,6 +18,7 @@ struct ReproOptions : verdict::RunOptions {
     std::string baseline;
     run::CertificateOptions certificate;
     run::Views views;
+    run::HistoryChoice history;
     std::uint32_t wait_s = 0;
     std::uint64_t seed = 0;
 };
@@ -50,6 +51,7 @@ void add_repro(CLI::App& app, Command& chosen) {
                         "folder for a report and its evidence (none by default)");
     add_certificate_options(*command, options->certificate);
     add_wait_option(*command, options->wait_s);
+    add_history_options(*command, options->history);
     add_baseline_option(*command, options->baseline);
     command->add_option("--seed", options->seed, "repeats a run's random choices (0: draw one)");
     add_run_options(*command, *options);

@@ -100,6 +100,18 @@ void add_wait_option(CLI::App& command, std::uint32_t& seconds) {
         ->check(CLI::Range(0, 86'400));
 }
 
+void add_history_options(CLI::App& command, run::HistoryChoice& history) {
+    CLI::Option* target =
+        command
+            .add_option("--history", history.target,
+                        "the history that this run is added to: a SQLite file, or "
+                        "postgresql://HOST/DATABASE (default: history.db in "
+                        "~/.local/state/pathproof; see 'pathproof history')")
+            ->type_name("FILE|URI");
+    command.add_flag("--no-history", history.is_off, "add this run to no history")
+        ->excludes(target);
+}
+
 void add_baseline_option(CLI::App& command, std::string& file) {
     command
         .add_option("--baseline", file,

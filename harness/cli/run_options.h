@@ -5,6 +5,7 @@
 #include <string>
 
 #include "harness/run/certificate_options.h"
+#include "harness/run/history.h"
 #include "harness/run/views.h"
 #include "harness/verdict/options.h"
 
@@ -24,6 +25,8 @@ void add_repeat_option(CLI::App& command, verdict::RunOptions& asked);
 void add_run_options(CLI::App& command, verdict::RunOptions& asked);
 // --wait SECONDS
 void add_wait_option(CLI::App& command, std::uint32_t& seconds);
+// --history and --no-history
+void add_history_options(CLI::App& command, run::HistoryChoice& history);
 // --baseline
 void add_baseline_option(CLI::App& command, std::string& file);
 // --laboratory, --operator, ... of a report, and --bundle.

@@ -1,13 +1,13 @@
 #include "harness/prices/kept.h"
 
 #include <algorithm>
-#include <cstdlib>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "dataplane/base/file.h"
 #include "dataplane/base/new_file.h"
 #include "harness/process/json_text.h"
+#include "harness/process/state_folder.h"
 #include "harness/report/json.h"
 
 namespace pathproof::prices {
@@ -19,12 +19,7 @@ constexpr std::size_t kMostTables = 16;  // the newest
 }  // namespace
 
 std::string kept_file() {
-    const char* state = std::getenv("XDG_STATE_HOME");
-    const char* home = std::getenv("HOME");
-    const std::string base = state != nullptr && *state == '/' ? state
-                             : home != nullptr && *home == '/' ? home + std::string("/.local/state")
-                                                               : "/var/lib";
-    return base + "/pathproof/prices.json";
+    return process::state_folder() + "/prices.json";
 }
 
 Result<std::vector<verdict::PriceTable>> read_kept(const std::string& text) {

@@ -35,6 +35,7 @@ Status check_bundle(const std::string& bundle, const std::string& out_dir) {
 }
 
 int publish(const verdict::RunResult& result, const std::string& out_dir, int exit_code,
+            const HistoryChoice& history,
             const std::function<void(const std::string& report)>& print,
             const std::string& bundle) {
     const auto written = out_dir.empty() ? Result<report::Written>(report::Written{})
@@ -42,6 +43,7 @@ int publish(const verdict::RunResult& result, const std::string& out_dir, int ex
     print(written && !out_dir.empty()
               ? std::filesystem::absolute(written->folder + "/report.html").string()
               : "");
+    remember_run(result, exit_code, history);
     if (!written) {
         process::log(written.error().message);
         return 3;

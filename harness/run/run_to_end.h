@@ -24,6 +24,7 @@ Result<int> run_to_end(Result<SessionOptions> asked, const Options& options, con
     if constexpr (requires { options.strict; }) {
         strict = options.strict;
     }
+    TRY(options.history.check());
     const auto expected = TRY(Expected::read(options.baseline, strict));
     auto session = TRY(std::move(asked));
     std::string bundle;
@@ -32,6 +33,7 @@ Result<int> run_to_end(Result<SessionOptions> asked, const Options& options, con
         session.parties = verdict::merged(options.certificate.parties, session.place->parties());
         TRY(check_bundle(bundle, options.out));
     }
+    session.history = options.history;
     session.wait = std::chrono::seconds(options.wait_s);
     const auto ocp = options.views.ocp.empty() ? nullptr : TRY(OcpFile::open(options.views.ocp));
     session.observer = ocp;
@@ -44,7 +46,7 @@ Result<int> run_to_end(Result<SessionOptions> asked, const Options& options, con
         }
     }
     return publish(
-        result, options.out, code,
+        result, options.out, code, session.history,
         [&](const std::string& report) {
             if (!options.views.print(result, code)) {
                 print(result, report);

@@ -69,14 +69,16 @@ SessionOptions with_seed(SessionOptions options) {
 }
 
 // Ctrl-C: the guard has put the machine back; what was measured is kept, marked INCOMPLETE.
-void keep_partial_report(Record& record, const std::string& out_dir, int signal,
+void keep_partial_report(Record& record, const SessionOptions& options, int signal,
                          const std::string& machine) {
     const std::string sentence = fmt::format("Interrupted ({})", strsignal(signal));
     process::log(fmt::format("interrupted by {}; {}", strsignal(signal), machine));
-    if (out_dir.empty()) {
+    const verdict::RunResult result = record.finish(sentence);
+    keep_for_history(result, 3, options.history);
+    if (options.out_dir.empty()) {
         return;
     }
-    const auto written = report::write_report(record.finish(sentence), out_dir, 3);
+    const auto written = report::write_report(result, options.out_dir, 3);
     process::log(written
                      ? fmt::format("the report in {} holds what was measured and says INCOMPLETE",
                                    written->folder)
@@ -267,7 +269,7 @@ Result<verdict::RunResult> run_session(const SessionOptions& options) {
             if (seeded.observer) {
                 seeded.observer->interrupt(fmt::format("interrupted by {}", strsignal(signal)));
             }
-            keep_partial_report(record, seeded.out_dir, signal, machines(*seeded.place, machine));
+            keep_partial_report(record, seeded, signal, machines(*seeded.place, machine));
         },
         [&] { progress.silence(); });
     for (const std::string& sentence : journal->recovered()) {

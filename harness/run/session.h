@@ -12,6 +12,7 @@
 #include "dataplane/port/port.h"
 #include "harness/lab/lab.h"
 #include "harness/profile/profile.h"
+#include "harness/run/history.h"
 #include "harness/scenario/scenario.h"
 #include "harness/truth/matrix_size.h"
 #include "harness/verdict/result.h"
@@ -40,7 +41,8 @@ struct SessionOptions {
     std::string out_dir;
     std::uint64_t seed = 0;  // 0: drawn
     bool use_hugepages = true;
-    verdict::Parties parties = {};                    // as the report names them
+    verdict::Parties parties = {};  // as the report names them
+    HistoryChoice history = {};
     std::shared_ptr<RunObserver> observer = nullptr;  // null: nobody listens
     std::chrono::seconds wait{0};                     // for the end of another run that has the lab
     scenario::Calibrate calibrate = scenario::Calibrate::kNo;    // for offload-truth
