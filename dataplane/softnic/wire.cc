@@ -19,6 +19,7 @@
 #include "dataplane/softnic/completion.h"
 #include "dataplane/softnic/packet_ring.h"
 #include "dataplane/softnic/port_loop.h"
+#include "dataplane/softnic/wrong_sources.h"
 
 namespace pathproof::softnic {
 namespace {
@@ -67,6 +68,7 @@ struct Burst {
     std::array<rte_mbuf*, kBurst> frames;
     std::array<judge::FrameVerdict, kBurst> verdicts;
     std::array<std::size_t, kBurst> kept_before;
+    std::array<std::uint32_t, kBurst> wrong_source;  // see WrongSources::of()
     std::uint16_t count = 0;
     std::int64_t time_ns = 0;
 };
@@ -132,6 +134,7 @@ class RunningWire final : public Wire {
     const std::span<port::Port> ports_;
     const WirePlan plan_;
     Keeper keeper_;
+    WrongSources wrong_sources_;
     std::array<Side, 2> sides_;
     Clock::time_point start_;
     std::int64_t ended_ns_ = 0;
@@ -195,6 +198,7 @@ std::uint16_t RunningWire::pass(Side& side) noexcept {
 
 void RunningWire::take_in(Side& side, rte_mbuf* frame, bool left_partial, Burst& burst) noexcept {
     side.tally.handed_partial += left_partial ? 1 : 0;
+    side.tally.bytes += rte_pktmbuf_pkt_len(frame);
     const bool tag_aside = (frame->ol_flags & RTE_MBUF_F_RX_VLAN_STRIPPED) != 0;
     const bool in_one_piece = (!tag_aside || rte_vlan_insert(&frame) == 0) &&
                               (frame->nb_segs == 1 || rte_pktmbuf_linearize(frame) == 0);
@@ -219,8 +223,10 @@ void RunningWire::take_in(Side& side, rte_mbuf* frame, bool left_partial, Burst&
             complete_partial_checksums(bytes, plan_.tunnel_ports, verdict);
     }
     burst.kept_before[burst.count] = keeper_.count();
+    burst.wrong_source[burst.count] = 0;
     if (verdict.any_bad()) {
         keeper_.keep(bytes, verdict, side.direction, burst.time_ns);
+        burst.wrong_source[burst.count] = WrongSources::of(bytes, verdict);
     }
     burst.frames[burst.count] = frame;
     burst.verdicts[burst.count] = verdict;
@@ -231,6 +237,9 @@ void RunningWire::send(Side& side, Burst& burst) noexcept {
     const std::uint16_t sent = send_patiently(*side.to, {burst.frames.data(), burst.count});
     for (std::uint16_t index = 0; index < sent; ++index) {
         count(side.tally, burst.verdicts[index]);
+        if (burst.wrong_source[index] != 0) [[unlikely]] {
+            wrong_sources_.add(side.direction, burst.wrong_source[index]);
+        }
     }
     side.tally.forwarded += sent;
     if (sent < burst.count) {
@@ -289,6 +298,8 @@ WireReport RunningWire::report() {
         }
     }
     report.kept = keeper_.take();
+    report.wrong_sources = wrong_sources_.all();
+    report.wrong_sources_left_out = wrong_sources_.left_out();
     report.seconds = static_cast<double>(ended_ns_) / 1e9;
     report.objections = objections_;
     report.partial = partial_;

@@ -45,6 +45,7 @@ struct WireFrame {
 
 struct WireTally {
     std::uint64_t received = 0;
+    std::uint64_t bytes = 0;  // of them, without FCS
     std::uint64_t forwarded = 0;
     // The far port would not take it: received = forwarded + not_forwarded.
     std::uint64_t not_forwarded = 0;
@@ -64,11 +65,22 @@ struct WireTally {
         checksums{};  // by layer and ChecksumState
 };
 
+// Frames whose outer UDP checksum is wrong for their source port, and right for another one.
+struct WrongSource {
+    Direction direction = Direction::kAToB;
+    std::uint16_t on_wire = 0;
+    std::uint16_t right_for = 0;
+    std::uint64_t frames = 0;
+    bool operator==(const WrongSource&) const = default;
+};
+
 struct WireReport {
     WireMode mode = WireMode::kHealthyNic;
-    std::array<WireTally, 2> directions{};  // by Direction
-    std::vector<WireFrame> kept;            // the first keep_bad_frames bad ones
-    std::vector<port::PortCounters> ports;  // deltas
+    std::array<WireTally, 2> directions{};     // by Direction
+    std::vector<WireFrame> kept;               // the first keep_bad_frames bad ones
+    std::vector<WrongSource> wrong_sources;    // of all frames with a wrong outer UDP checksum
+    std::uint64_t wrong_sources_left_out = 0;  // frames of more pairs than are counted
+    std::vector<port::PortCounters> ports;     // deltas
     // Frames that the wire's own ports dropped on receipt (missed, no mbuf).
     std::uint64_t tester_lost = 0;
     double seconds = 0;
