@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <optional>
+#include <set>
+#include <utility>
 
 #include "dataplane/frame/view.h"
 
@@ -127,6 +129,23 @@ class Join {
 };
 
 }  // namespace
+
+std::uint64_t stale_port_frames(std::span<const softnic::WrongSource> wrong,
+                                const std::vector<Entry>& nat_entries) {
+    // 0 and 65535 are one value to a sum (RFC 1071).
+    constexpr std::uint16_t kModulus = 0xffff;
+    std::set<std::pair<std::uint16_t, std::uint16_t>> translated;
+    for (const Entry& entry : nat_entries) {
+        translated.emplace(entry.reply.destination.port, entry.original.source.port % kModulus);
+    }
+    std::uint64_t frames = 0;
+    for (const softnic::WrongSource& one : wrong) {
+        const bool stale = one.on_wire != one.right_for &&
+                           translated.contains({one.on_wire, one.right_for % kModulus});
+        frames += stale ? one.frames : 0;
+    }
+    return frames;
+}
 
 ChecksumFindings join_checksums(std::span<const softnic::WireFrame> bad_frames,
                                 const std::vector<Entry>& nat_entries,

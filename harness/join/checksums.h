@@ -44,6 +44,11 @@ struct ChecksumFindings {
     bool left_partial_named = false;
 };
 
+// Frames of a wire that are right for the source port before NAT, by the conntrack entries of the hosts
+// that sent them: every frame counts, kept or not.
+std::uint64_t stale_port_frames(std::span<const softnic::WrongSource> wrong,
+                                const std::vector<netfilter::Entry>& nat_entries);
+
 // `nat_entries`: conntrack's entries of the hosts that sent the frames.
 ChecksumFindings join_checksums(std::span<const softnic::WireFrame> bad_frames,
                                 const std::vector<netfilter::Entry>& nat_entries,

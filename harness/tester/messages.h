@@ -85,10 +85,11 @@ ENUM_VALUES(Direction, 2)
 
 FIELDS(WirePlan, mode, tunnel_ports, keep_bad_frames)
 FIELDS(WireFrame, direction, time_ns, bytes, bad)
-FIELDS(WireTally, received, forwarded, not_forwarded, malformed, truncated, too_long,
+FIELDS(WireTally, received, bytes, forwarded, not_forwarded, malformed, truncated, too_long,
        handed_partial, completed, completed_by_value, bad_frames, checksums)
-FIELDS(WireReport, mode, directions, kept, ports, tester_lost, seconds, started_unix_ns, objections,
-       partial)
+FIELDS(WrongSource, direction, on_wire, right_for, frames)
+FIELDS(WireReport, mode, directions, kept, wrong_sources, wrong_sources_left_out, ports,
+       tester_lost, seconds, started_unix_ns, objections, partial)
 FIELDS(NicCounters, tx_handed_over, tx_refused, tx_frames, tx_super_frames, wire_dropped, rx_frames,
        rx_dropped, rx_csum_bad, rx_ip_csum_bad, rx_l4_csum_bad, rx_outer_ip_csum_bad,
        rx_outer_l4_csum_bad, refused_by)
