@@ -119,9 +119,9 @@ Result<SendReport> send_frames(const std::string& device, const std::vector<Offl
 
 namespace {
 
-Status send_from(const DatagramOptions& options, SendReport& report) {
+Result<Fd> datagram_socket(const DatagramOptions& options) {
     const int family = socket_family(options.destination.address);
-    const Fd socket = TRY(open_socket(family, SOCK_DGRAM, 0));
+    Fd socket = TRY(open_socket(family, SOCK_DGRAM, 0));
     TRY(set_datagram_options(socket.get(), options));
     const bool bound = options.source.port != 0 || !is_unspecified(options.source.address);
     if (bound) {
@@ -130,6 +130,71 @@ Status send_from(const DatagramOptions& options, SendReport& report) {
             return system_failure("bind to " + frame::to_string(options.source), errno);
         }
     }
+    return socket;
+}
+
+// The payloads in one call of the kernel, repeated where they are few: a call for each would cost more
+// than the datagram.
+class Batch {
+  public:
+    Batch(const DatagramOptions& options, SocketAddress& to) {
+        constexpr std::size_t kLeast = 32;
+        const std::size_t rounds = 1 + (kLeast - 1) / options.payloads.size();
+        for (std::size_t n = 0; n < rounds * options.payloads.size(); ++n) {
+            const auto& payload = options.payloads[n % options.payloads.size()];
+            // sendmmsg() only reads what it is given.
+            parts_.push_back({const_cast<std::uint8_t*>(payload.data()), payload.size()});
+        }
+        for (iovec& part : parts_) {
+            mmsghdr message{};
+            message.msg_hdr.msg_name = to.raw();
+            message.msg_hdr.msg_namelen = to.length;
+            message.msg_hdr.msg_iov = &part;
+            message.msg_hdr.msg_iovlen = 1;
+            messages_.push_back(message);
+        }
+    }
+
+    std::uint64_t send(int socket) {
+        const int sent =
+            sendmmsg(socket, messages_.data(), static_cast<unsigned>(messages_.size()), 0);
+        return sent > 0 ? static_cast<std::uint64_t>(sent) : 0;
+    }
+
+  private:
+    std::vector<iovec> parts_;
+    std::vector<mmsghdr> messages_;
+};
+
+Result<SendReport> send_lasting(const DatagramOptions& options) {
+    std::vector<Fd> sockets;
+    for (std::uint32_t i = 0; i < options.source_ports; ++i) {
+        DatagramOptions one = options;
+        one.payloads.clear();
+        one.source.port = options.source.port == 0
+                              ? std::uint16_t{0}
+                              : static_cast<std::uint16_t>(options.source.port + i);
+        Fd socket = TRY(datagram_socket(one));
+        sockets.push_back(std::move(socket));
+    }
+    SocketAddress to = to_socket_address(options.destination);
+    Batch batch(options, to);
+    SendReport report;
+    for (const Deadline deadline{options.lasting}; !deadline.passed();) {
+        std::uint64_t sent = 0;
+        for (const Fd& socket : sockets) {
+            sent += batch.send(socket.get());
+        }
+        report.sent += sent;
+        if (sent == 0) {
+            static_cast<void>(wait_for(sockets.front().get(), POLLOUT, deadline));
+        }
+    }
+    return report;
+}
+
+Status send_from(const DatagramOptions& options, SendReport& report) {
+    const Fd socket = TRY(datagram_socket(options));
     SocketAddress to = to_socket_address(options.destination);
     for (std::uint32_t i = 0; i < options.payloads.size(); ++i) {
         const auto& payload = options.payloads[i];
@@ -151,6 +216,18 @@ Status send_from(const DatagramOptions& options, SendReport& report) {
 }  // namespace
 
 Result<SendReport> send_datagrams(const DatagramOptions& options) {
+    constexpr std::chrono::milliseconds kLongest{60'000};
+    if (options.lasting.count() < 0 || options.lasting > kLongest ||
+        (options.lasting.count() > 0 && (options.payloads.empty() || options.source_ports == 0))) {
+        return fail(
+            ErrorCode::kBadInput,
+            "datagrams for {} ms from {} ports with {} payloads: up to {} ms, of at least one",
+            options.lasting.count(), options.source_ports, options.payloads.size(),
+            kLongest.count());
+    }
+    if (options.lasting.count() > 0) {
+        return send_lasting(options);
+    }
     SendReport report;
     DatagramOptions one = options;
     for (std::uint32_t i = 0; i < options.source_ports; ++i) {

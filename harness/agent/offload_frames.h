@@ -3,6 +3,7 @@
 // of the calling thread.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -106,8 +107,12 @@ struct DatagramOptions {
     std::uint16_t source_ports = 1;   // each payload from so many, the source's and those after it
     std::uint16_t segment_bytes = 0;  // not 0: UDP_SEGMENT, each payload is cut into datagrams
     UdpChecksum checksum = UdpChecksum::kOn;
+    // Not 0: the payloads are sent again and again for so long, as fast as the kernel takes them, the
+    // source ports in turn. What it refuses is then left out of the report. At most 60 s.
+    std::chrono::milliseconds lasting{0};
 };
-FIELDS(DatagramOptions, source, destination, payloads, source_ports, segment_bytes, checksum)
+FIELDS(DatagramOptions, source, destination, payloads, source_ports, segment_bytes, checksum,
+       lasting)
 Result<SendReport> send_datagrams(const DatagramOptions& options);
 
 }  // namespace pathproof::agent
