@@ -1,12 +1,15 @@
 #include "harness/scenario/vxlan/overlay_bench.h"
 
+#include <fmt/ranges.h>
 #include <netinet/in.h>
 
+#include <algorithm>
 #include <future>
 
 #include "dataplane/port/device_name.h"
 #include "harness/agent/device_info.h"
 #include "harness/agent/name_servers.h"
+#include "harness/agent/offload_frames.h"
 #include "harness/agent/path_events.h"
 #include "harness/ports/open.h"
 #include "harness/process/at_once.h"
@@ -66,7 +69,7 @@ Status keep(agent::Client& host, const std::string& device, const std::string& f
 
 }  // namespace
 
-Result<std::unique_ptr<OverlayBench>> OverlayBench::build(Context& context) {
+Result<std::unique_ptr<OverlayBench>> OverlayBench::build(Context& context, Carrier carrier) {
     std::unique_ptr<OverlayBench> bench(new OverlayBench(context));
     bench->lab_ = TRY(context.lab.overlay(context.journal));
     const lab::OverlayNames& names = bench->names();
@@ -77,19 +80,7 @@ Result<std::unique_ptr<OverlayBench>> OverlayBench::build(Context& context) {
                                 {&bench->pod_b_, Place::kPodB}}) {
         *agent = TRY(bench->lab_->agent(place));
     }
-    std::vector<port::PortRequest> ports{{"u0", port::af_packet_device(names.tester_port_a)},
-                                         {"u1", port::af_packet_device(names.tester_port_b)}};
-    std::vector<port::PortRequest> of_user;
-    if (const std::optional<lab::PortPlan> plan = bench->lab_->port_plan()) {
-        ports[0] = TRY(
-            ports::choose_port(names.tester_port_a, names.tester, plan->queues, &plan->addresses));
-        of_user.push_back(ports[0]);
-    }
-    bench->tester_ = TRY(ports::open_tester({.netns = names.tester,
-                                             .ports = ports,
-                                             .worker_cpus = {context.options.cpus.back()},
-                                             .hugepages = context.options.hugepages},
-                                            of_user, context.journal));
+    TRY(bench->open_wire(carrier));
     context.measured.know_dpdk(bench->tester_->dpdk_version());
 
     agent::DnsServerOptions dns;
@@ -99,6 +90,39 @@ Result<std::unique_ptr<OverlayBench>> OverlayBench::build(Context& context) {
     TRY(bench->pod_b_->start_dns_server(dns));
     TRY(bench->pod_b_->start_transfer_server({names.pod_b_address, kTransferPort}));
     return bench;
+}
+
+Status OverlayBench::open_wire(Carrier carrier) {
+    const bool fast = carrier == Carrier::kFast;
+    std::vector<port::PortRequest> ports{{"u0", port::af_packet_device(names().tester_port_a)},
+                                         {"u1", port::af_packet_device(names().tester_port_b)}};
+    std::vector<port::PortRequest> of_user;
+    const std::optional<lab::PortPlan> plan = lab_->port_plan();
+    if (fast) {
+        ports[1] = TRY(ports::choose_port("af_xdp:" + names().tester_port_b, names().tester));
+    }
+    if (plan) {
+        ports[0] = TRY(ports::choose_port(names().tester_port_a, names().tester, plan->queues,
+                                          &plan->addresses));
+        of_user.push_back(ports[0]);
+    } else if (fast) {
+        ports[0] = TRY(ports::choose_port("af_xdp:" + names().tester_port_a, names().tester));
+    }
+    tester_ = TRY(ports::open_tester({.netns = names().tester,
+                                      .ports = ports,
+                                      .worker_cpus = {context_.options.cpus.back()},
+                                      .hugepages = context_.options.hugepages},
+                                     of_user, context_.journal));
+    return {};
+}
+
+Status OverlayBench::set_super_frames(bool on) {
+    for (agent::Client* pod : {pod_a_.get(), pod_b_.get()}) {
+        TRY(pod->set_features("eth0", {{"tx-tcp-segmentation", on},
+                                       {"tx-generic-segmentation", on},
+                                       {"tx-udp-segmentation", on}}));
+    }
+    return {};
 }
 
 Status OverlayBench::set_feature(const std::string& device, const std::string& feature, bool on) {
@@ -277,6 +301,95 @@ Result<OverlayObservation> OverlayBench::observe(const OverlayPoint& point, cons
         facts.tunnel_packet = std::max(facts.tunnel_packet, tunnel.mtu + kVxlanOverIpv4);
     }
     return seen;
+}
+
+Status OverlayBench::send_load(std::optional<std::uint16_t> datagram_bytes,
+                               std::chrono::milliseconds lasting, bool gso, LoadPhase& phase) {
+    constexpr std::uint16_t kSink = 5002;  // nobody listens: the kernel counts what comes (NoPorts)
+    constexpr std::uint16_t kPorts = 16;
+    constexpr std::size_t kMostSegments = 40;
+    constexpr std::size_t kMostBytes = 60'000;
+    constexpr unsigned kStreams = 4;
+    constexpr std::uint64_t kBytesEachMillisecond = 50'000'000 / 1000 / kStreams;
+    const frame::IpAddress peer = names().pod_b_address;
+    if (datagram_bytes) {
+        const std::size_t segments =
+            gso ? std::min(kMostSegments, kMostBytes / *datagram_bytes) : std::size_t{1};
+        agent::DatagramOptions options{
+            .source = {}, .destination = {peer, kSink}, .source_ports = kPorts, .lasting = lasting};
+        options.source.address = names().pod_a_address;
+        options.payloads.emplace_back(segments * *datagram_bytes, std::uint8_t{0x5a});
+        options.segment_bytes = gso ? *datagram_bytes : std::uint16_t{0};
+        const auto sent = pod_a_->send_datagrams(options);
+        return sent ? Status() : pass_on(sent.error());
+    }
+    std::vector<std::future<Result<agent::ProbeResult>>> streams;
+    for (unsigned n = 0; n < kStreams; ++n) {
+        streams.push_back(std::async(std::launch::async, [&] {
+            return pod_a_->tcp_transfer(
+                {.server = {peer, kTransferPort},
+                 .bytes = kBytesEachMillisecond * static_cast<std::uint64_t>(lasting.count()),
+                 .timeout = kProbeTimeout});
+        }));
+    }
+    std::vector<Result<agent::ProbeResult>> ended;
+    for (auto& stream : streams) {
+        ended.push_back(stream.get());
+    }
+    for (const auto& one : ended) {
+        const agent::ProbeResult& seen = TRY(one);
+        ++phase.streams;
+        phase.streams_complete += seen.ok ? 1 : 0;
+        phase.stream_bytes += seen.received;
+        phase.stream_seconds = std::max(phase.stream_seconds, seen.milliseconds / 1e3);
+    }
+    return {};
+}
+
+Result<LoadPhase> OverlayBench::load(const LoadPoint& what,
+                                     std::optional<std::uint16_t> datagram_bytes,
+                                     std::chrono::milliseconds lasting,
+                                     std::vector<verdict::EvidenceFile>& evidence) {
+    LoadPhase phase{.name = datagram_bytes ? fmt::format("udp-{}", *datagram_bytes) : "tcp"};
+    for (agent::Client* node : {node_a_.get(), node_b_.get()}) {
+        TRY(node->start_events(
+            {.protocol = IPPROTO_UDP, .original_destination_port = names().vxlan_port}));
+    }
+    const auto before = TRY(pod_b_->counters());
+    TRY(tester_->start_wire(
+        {.mode = what.point.wire, .tunnel_ports = {names().vxlan_port}, .keep_bad_frames = 64}));
+    const Status sent = send_load(datagram_bytes, lasting, what.gso, phase);
+    const std::string name = what.id + "." + phase.name + ".pcapng";
+    const auto wire = TRY(tester_->stop_wire(evidence_path(context_.options.out_dir, name)));
+    TRY(sent);
+    const agent::CounterSet arrived = agent::delta(before, TRY(pod_b_->counters()));
+    phase.datagrams_arrived =
+        value_in(arrived, "Udp.NoPorts") + value_in(arrived, "Udp.InDatagrams");
+    phase.seconds = wire.seconds;
+    for (const softnic::WireTally& tally : wire.directions) {
+        phase.frames += tally.received - tally.truncated;
+        phase.bytes += tally.bytes;
+        phase.not_carried += tally.not_forwarded;
+        phase.bad_frames += tally.bad_frames;
+    }
+    phase.lost = wire.tester_lost;
+    phase.bad_outer_udp =
+        state_at(wire, {judge::Depth::kOuter, judge::Protocol::kUdp}, judge::ChecksumState::kBad);
+    if (wire.partial) {
+        phase.trouble = fmt::format("{}", fmt::join(wire.objections, "; "));
+    }
+    OverlayObservation seen;
+    TRY(take_flows(seen));
+    phase.flows = seen.facts.tunnel_flows;
+    phase.translated = seen.facts.translated;
+    phase.stale_port = join::stale_port_frames(wire.wrong_sources, seen.nat_entries);
+    phase.trouble = phase.trouble.empty() ? seen.facts.objection : phase.trouble;
+    if (!wire.kept.empty()) {
+        evidence.push_back({"evidence/" + name,
+                            "the first frames with a wrong checksum as they left "
+                            "the wire (pcapng; tcpdump, Wireshark)"});
+    }
+    return phase;
 }
 
 Status OverlayBench::describe() {

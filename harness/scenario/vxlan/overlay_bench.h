@@ -2,7 +2,9 @@
 // cell of the vxlan-checksum matrix is one `observe`.
 #pragma once
 
+#include <chrono>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -10,6 +12,7 @@
 #include "harness/drops/tracer.h"
 #include "harness/lab/veth_lab.h"
 #include "harness/scenario/scenario.h"
+#include "harness/scenario/vxlan/overlay_load.h"
 #include "harness/scenario/vxlan/vxlan_conclusion.h"
 #include "harness/tester/client.h"
 
@@ -26,13 +29,26 @@ struct OverlayObservation {
 
 class OverlayBench {
   public:
-    static Result<std::unique_ptr<OverlayBench>> build(Context& context);
+    // How the wire has its ports: packet sockets tell which checksums were left to the NIC, AF_XDP
+    // carries several times as much.
+    enum class Carrier { kTelling, kFast };
+    static Result<std::unique_ptr<OverlayBench>> build(Context& context,
+                                                       Carrier carrier = Carrier::kTelling);
 
     // Makes the tunnel anew and sets the toggles of `point`.
     Status set(const OverlayPoint& point);
     // Sends the four probes between the pods at once, over the wire of a point that is set. `id`:
     // of the cell.
     Result<OverlayObservation> observe(const OverlayPoint& point, const std::string& id);
+    // Sends from pod A to pod B as fast as it goes over the wire of a point that is set: datagrams with
+    // so many bytes from 16 ports, for `lasting`; nothing: four TCP streams of `lasting` times 50 MB/s.
+    Result<LoadPhase> load(const LoadPoint& what, std::optional<std::uint16_t> datagram_bytes,
+                           std::chrono::milliseconds lasting,
+                           std::vector<verdict::EvidenceFile>& evidence);
+    // Whether pods hand super-frames (TSO, GSO) to their device.
+    Status set_super_frames(bool on);
+    // Of the port on node A's cable; 0: its driver does not say.
+    std::uint32_t link_mbps() const { return tester_->ports().front().link_mbps; }
     // One feature of one device on both nodes.
     Status set_feature(const std::string& device, const std::string& feature, bool on);
     // Whether that feature is on, on both nodes alike.
@@ -51,6 +67,9 @@ class OverlayBench {
     std::array<agent::Client*, 4> hosts() const {
         return {node_a_.get(), node_b_.get(), pod_a_.get(), pod_b_.get()};
     }
+    Status open_wire(Carrier carrier);
+    Status send_load(std::optional<std::uint16_t> datagram_bytes, std::chrono::milliseconds lasting,
+                     bool gso, LoadPhase& phase);
     Status take_drops(OverlayFacts& facts);
     Status take_flows(OverlayObservation& seen);
 

@@ -11,6 +11,7 @@
 #include "harness/process/json_text.h"
 #include "harness/scenario/measures.h"
 #include "harness/scenario/vxlan/overlay_bench.h"
+#include "harness/scenario/vxlan/overlay_load.h"
 
 namespace pathproof::scenario {
 namespace {
@@ -19,6 +20,11 @@ using verdict::Cell;
 using verdict::CellVerdict;
 
 constexpr const char* kCureFeature = "tx-checksum-ip-generic";
+constexpr OptionRow kLoadSeconds{
+    "load-seconds",
+    "in place of the matrix: pods send UDP of three sizes and TCP as fast as they can, for so many "
+    "seconds each, with and without super-frames, before and after the cure",
+    60, true};
 
 // The matrix, and then the same symptom by another cause: a wire that does not complete what the
 // sender left to it.
@@ -109,6 +115,9 @@ std::vector<std::string> vxlan_checksum_cells() {
 }
 
 Result<verdict::ScenarioResult> run_vxlan_checksum(Context& context) {
+    if (const std::uint64_t seconds = context.options.number(kLoadSeconds.name, 0); seconds > 0) {
+        return run_overlay_load(context, static_cast<unsigned>(seconds));
+    }
     const std::size_t steps_of_cure = count_asked(context.options, {kFlagOff, kFlagBack});
     std::vector<OverlayPoint> points = overlay_points();
     std::erase_if(points, [&](const OverlayPoint& point) {
@@ -149,7 +158,9 @@ Scenario vxlan_checksum_scenario() {
         "the outer header?",
         lab::Role::kOverlay,
         run_vxlan_checksum,
-        vxlan_checksum_cells};
+        vxlan_checksum_cells,
+        Scenario::When::kAlways,
+        {kLoadSeconds}};
 }
 
 }  // namespace pathproof::scenario
