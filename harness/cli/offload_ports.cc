@@ -18,8 +18,10 @@
 #include "harness/lab/lab_file.h"
 #include "harness/lab/signals.h"
 #include "harness/ports/open.h"
+#include "harness/process/log.h"
 #include "harness/report/report.h"
 #include "harness/run/expected.h"
+#include "harness/run/ocp_file.h"
 #include "harness/run/publish.h"
 #include "harness/truth/check.h"
 #include "harness/truth/device_class.h"
@@ -246,9 +248,17 @@ Result<int> run_port_check(const OffloadCheckOptions& options) {
     TRY(options.views.check());
     TRY(options.history.check());
     const auto expected = TRY(run::Expected::read(options.baseline));
+    const auto ocp =
+        options.views.ocp.empty() ? nullptr : TRY(run::OcpFile::open(options.views.ocp));
     auto run = TRY(run_on_ports(options));
-    const int exit_code =
-        options.views.write(run, expected.judge(run, verdict::exit_code(run.verdict)));
+    int exit_code = options.views.write(run, expected.judge(run, verdict::exit_code(run.verdict)));
+    if (ocp) {  // all of it at once: nothing of such a run is known before its end
+        ocp->begin(run);
+        if (const Status written = ocp->end(run, exit_code); !written) {
+            process::log(written.error().message);
+            exit_code = 3;
+        }
+    }
     return run::publish(run, options.out, exit_code, options.history, [&](const std::string&) {
         if (!options.views.print(run, exit_code)) {
             print_run(run);
