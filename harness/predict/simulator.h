@@ -37,6 +37,8 @@ struct Region {
     }
 };
 
+struct CompiledRules;
+
 class Simulator {
   public:
     // Both must outlive it.
@@ -58,8 +60,7 @@ class Simulator {
     const hazards::Facts& facts() const;
 
   private:
-    struct Compiled;
-    std::unique_ptr<Compiled> compiled_;
+    std::unique_ptr<const CompiledRules> compiled_;
 };
 
 }  // namespace pathproof::predict
