@@ -136,7 +136,14 @@ enum class ConntrackTable {
     kRead,     // for Facts::unanswered: some seconds for a million entries
     kNotRead,  // for who only asks what the rules do
 };
-Result<Facts> read_facts(const std::string& netns, ConntrackTable table = ConntrackTable::kRead);
+enum class Handles {
+    kRead,   // for rules of iptables-nft too: nft takes a second for 15,000 of them
+    kLater,  // with_handle() asks for those that are shown
+};
+Result<Facts> read_facts(const std::string& netns, ConntrackTable table = ConntrackTable::kRead,
+                         Handles handles = Handles::kRead);
+// The rule with its handle; as it is where it has one, and where nft does not show it.
+Rule with_handle(const std::string& netns, const Facts& facts, const Rule& rule);
 // The leases in the folders of that one, and whether they are in use; none where it is not there.
 Result<std::vector<Lease>> read_leases(const std::string& folder);
 

@@ -27,7 +27,8 @@ struct Tool {
 
 class FactReader {
   public:
-    FactReader(std::string netns, ConntrackTable table) : netns_(std::move(netns)), table_(table) {}
+    FactReader(std::string netns, ConntrackTable table, Handles handles)
+        : netns_(std::move(netns)), table_(table), handles_(handles) {}
 
     Result<Facts> read() {
         TRY(process::in_netns(netns_, [&]() -> Status {
@@ -110,7 +111,7 @@ class FactReader {
             const std::string table = family + " " + name;
             if (!contains(known, table) || contains(incompatible, table)) {
                 read_table(family, name);
-            } else {
+            } else if (handles_ == Handles::kRead) {
                 read_handles(family, name);
             }
         }
@@ -286,6 +287,7 @@ class FactReader {
 
     std::string netns_;
     ConntrackTable table_;
+    Handles handles_;
     Facts facts_;
     std::string unstarted_;  // the program that could not be started last, and why
     std::optional<std::string> ip_tables_, ip6_tables_;  // nothing: the kernel has no legacy form
@@ -293,8 +295,29 @@ class FactReader {
 
 }  // namespace
 
-Result<Facts> read_facts(const std::string& netns, ConntrackTable table) {
-    return FactReader(netns, table).read();
+Result<Facts> read_facts(const std::string& netns, ConntrackTable table, Handles handles) {
+    return FactReader(netns, table, handles).read();
+}
+
+Rule with_handle(const std::string& netns, const Facts& facts, const Rule& rule) {
+    const auto chain = std::ranges::find_if(facts.rules.chains, [&](const Chain& each) {
+        return each.origin == rule.origin && each.family == rule.family &&
+               each.table == rule.table && each.name == rule.chain;
+    });
+    if (rule.origin != Origin::kIptablesNft || rule.handle != 0 ||
+        chain == facts.rules.chains.end()) {
+        return rule;
+    }
+    const auto shown = process::run_checked(
+        {"nft", "-a", "list", "chain", rule.family, rule.table, rule.chain}, {.netns = netns});
+    if (!shown) {
+        return rule;
+    }
+    Ruleset one{.chains = {*chain}};
+    take_handles(*shown, rule.family, rule.table, one);
+    const auto& rules = one.chains.front().rules;
+    const auto found = std::ranges::find(rules, rule.number, &Rule::number);
+    return found == rules.end() ? rule : *found;
 }
 
 }  // namespace pathproof::hazards

@@ -4,6 +4,8 @@
 #include <netinet/in.h>
 
 #include <algorithm>
+#include <array>
+#include <cstring>
 
 #include "harness/netfilter/names.h"
 #include "harness/netfilter/text.h"
@@ -115,24 +117,27 @@ const char* name(Staleness staleness) {
 }
 
 std::size_t StaleFinder::KeyHash::operator()(const Key& key) const {
-    std::uint64_t hash = 1469598103934665603ULL;
-    const auto add = [&](std::uint64_t value) { hash = (hash ^ value) * 1099511628211ULL; };
-    for (const std::uint8_t byte : key.destination.address.bytes) {
-        add(byte);
+    std::array<std::uint64_t, 2> address{};
+    static_assert(sizeof address == sizeof key.destination.address.bytes);
+    std::memcpy(address.data(), key.destination.address.bytes.data(), sizeof address);
+    // Multiplied by 2^64 divided by the golden ratio.
+    constexpr std::uint64_t kSpread = 0x9e3779b97f4a7c15ULL;
+    std::uint64_t hash = key.destination.port | std::uint64_t{key.icmp} << 16 |
+                         std::uint64_t{key.device} << 32 | std::uint64_t{key.protocol} << 48 |
+                         std::uint64_t{key.any_device} << 56;
+    for (const std::uint64_t word : address) {
+        hash = (hash ^ word) * kSpread;
+        hash ^= hash >> 32;
     }
-    add(key.destination.port);
-    add(key.icmp);
-    add(key.protocol);
-    add(key.any_device ? 1 : 0);
-    return static_cast<std::size_t>(hash) ^ std::hash<std::string>()(key.in);
+    return hash;
 }
 
-const std::vector<Outcome>& StaleFinder::outcomes_of(const Tuple& tuple, const std::string& in,
+const std::vector<Outcome>& StaleFinder::outcomes_of(const Tuple& tuple, std::uint16_t device,
                                                      bool any_device) {
     const auto icmp =
         static_cast<std::uint16_t>(tuple.icmp ? (tuple.icmp->type << 8U) | tuple.icmp->code : 0);
     std::vector<Known>& known = known_[{.destination = tuple.destination,
-                                        .in = in,
+                                        .device = device,
                                         .icmp = icmp,
                                         .protocol = tuple.protocol,
                                         .any_device = any_device}];
@@ -142,8 +147,8 @@ const std::vector<Outcome>& StaleFinder::outcomes_of(const Tuple& tuple, const s
         }
     }
     Known fresh;
-    fresh.outcomes =
-        simulator_.simulate({.tuple = tuple, .in = in, .any_device = any_device}, fresh.region);
+    fresh.outcomes = simulator_.simulate(
+        {.tuple = tuple, .in = devices_[device], .any_device = any_device}, fresh.region);
     ++simulations_;
     for (Outcome& outcome : fresh.outcomes) {
         outcome.steps.clear();
@@ -157,18 +162,27 @@ const std::vector<Outcome>& StaleFinder::outcomes_of(const Tuple& tuple, const s
     return known.back().outcomes;
 }
 
-std::optional<std::string> StaleFinder::device_towards(const frame::IpAddress& source) {
+std::uint16_t StaleFinder::number_of(const std::string& device) {
+    const auto found = std::ranges::find(devices_, device);
+    if (found == devices_.end()) {
+        devices_.push_back(device);
+        return static_cast<std::uint16_t>(devices_.size() - 1);
+    }
+    return static_cast<std::uint16_t>(found - devices_.begin());
+}
+
+StaleFinder::Way StaleFinder::way_towards(const frame::IpAddress& source) {
     for (const Way& way : ways_) {
         if (way.first <= source && source <= way.last) {
-            return way.device;
+            return way;
         }
     }
     Way way{.first = source, .last = source, .device = {}};
     const RouteAnswer answer = router_.find({.destination = source});
     if (simulator_.is_local(source) || answer.kind == RouteAnswer::Kind::kLocal) {
-        way.device = "";
+        way.device = 0;
     } else if (answer.kind == RouteAnswer::Kind::kOnward) {
-        way.device = answer.out;
+        way.device = number_of(answer.out);
     }
     // As far around the address as no route begins or ends.
     way.first = {.family = source.family};
@@ -193,17 +207,22 @@ std::optional<std::string> StaleFinder::device_towards(const frame::IpAddress& s
     if (ways_.size() < 4096) {
         ways_.push_back(way);
     }
-    return way.device;
+    return way;
+}
+
+std::optional<std::string> StaleFinder::device_towards(const frame::IpAddress& source) {
+    const Way way = way_towards(source);
+    return way.device ? std::optional(devices_[*way.device]) : std::nullopt;
 }
 
 // Whether answers are taken to another zone, or out of conntrack, before their entry is looked for.
-std::optional<Staleness> StaleFinder::answers_elsewhere(const Entry& entry) {
+bool StaleFinder::answers_elsewhere(const Entry& entry) {
     if (entry.zone_direction != netfilter::ZoneDirection::kBoth) {
-        return std::nullopt;
+        return false;
     }
     const auto device = device_towards(entry.reply.source.address);
     if (!device) {
-        return std::nullopt;
+        return false;
     }
     for (const bool any : {false, true}) {
         const auto outcomes = simulator_.simulate_before_tracking(
@@ -211,95 +230,103 @@ std::optional<Staleness> StaleFinder::answers_elsewhere(const Entry& entry) {
         for (const Outcome& outcome : outcomes) {
             if (outcome.end != End::kDelivered || !outcome.zone_known ||
                 (outcome.tracked && outcome.zone == entry.zone)) {
-                return std::nullopt;
+                return false;
             }
         }
     }
-    return Staleness::kAnswersElsewhere;
+    return true;
+}
+
+StaleVerdict StaleFinder::verdict_of_answers(const Entry& entry) {
+    const auto answers = simulator_.simulate_before_tracking(
+        {.tuple = entry.reply, .in = device_towards(entry.reply.source.address).value_or("")});
+    const Outcome& first = answers.front();
+    StaleVerdict verdict{.staleness = Staleness::kAnswersElsewhere,
+                         .goes = fmt::format("answers are looked for in zone {}", entry.zone),
+                         .would_go = first.tracked
+                                         ? fmt::format("answers come in zone {}", first.zone)
+                                         : "answers are not tracked"};
+    for (const Step& step : first.steps) {
+        verdict.rule =
+            step.rule != nullptr && !step.rule->effects.empty() ? step.rule : verdict.rule;
+    }
+    return verdict;
+}
+
+// An entry does not name the device by which its flow came: the result must hold for any of them.
+std::optional<StaleFinder::Difference> StaleFinder::difference(const Entry& entry,
+                                                               std::uint16_t device,
+                                                               std::string& why) {
+    const Outcome* differing = nullptr;
+    Difference found;
+    for (const bool any : {false, true}) {
+        if (any && device == 0) {
+            continue;
+        }
+        for (const Outcome& outcome : outcomes_of(entry.original, device, any)) {
+            const Staleness one = compare(entry, outcome);
+            if (one == Staleness::kNotDecided) {
+                why = outcome.end == End::kBridged ? "it may be bridged"
+                      : outcome.doubts.empty()     ? "not modelled"
+                                                   : outcome.doubts.front();
+                return std::nullopt;
+            }
+            if (one == Staleness::kCurrent) {
+                return std::nullopt;
+            }
+            if (differing == nullptr) {
+                found = {.how = one, .outcome = outcome};
+                differing = &found.outcome;
+            }
+        }
+    }
+    return differing == nullptr ? std::nullopt : std::optional(std::move(found));
+}
+
+// The difference for a socket of that user, where every outcome differs.
+std::optional<StaleFinder::Difference> StaleFinder::difference_for(const Entry& entry,
+                                                                   std::uint32_t user) {
+    const auto asked = simulator_.simulate({.tuple = entry.original, .in = "", .user = user});
+    const bool differs = std::ranges::all_of(asked, [&](const Outcome& outcome) {
+        const Staleness one = compare(entry, outcome);
+        return one != Staleness::kCurrent && one != Staleness::kNotDecided;
+    });
+    return differs ? std::optional(Difference{Staleness::kOtherUser, asked.front()}) : std::nullopt;
 }
 
 StaleVerdict StaleFinder::check(const Entry& entry, std::optional<std::uint32_t> user) {
-    StaleVerdict verdict;
     if ((entry.status & kExpected) != 0 || netfilter::is_hidden(entry)) {
-        return verdict;
+        return {};
     }
-    const auto device = device_towards(entry.original.source.address);
-    if (!device) {
-        verdict.staleness = Staleness::kNotDecided;
-        verdict.why = "there is no route back to its source";
-        return verdict;
+    const Way way = way_towards(entry.original.source.address);
+    if (!way.device) {
+        return {.staleness = Staleness::kNotDecided, .why = "there is no route back to its source"};
     }
-    verdict.goes = "to " + end_text(entry.reply.source);
-    // An entry does not name the device by which its flow came: the result must hold for any of them.
-    std::optional<Outcome> differing;
-    Staleness how = Staleness::kCurrent;
-    for (const bool any : {false, true}) {
-        if (any && device->empty()) {
-            continue;
-        }
-        bool differs = true;
-        for (const Outcome& outcome : outcomes_of(entry.original, *device, any)) {
-            const Staleness one = compare(entry, outcome);
-            if (one == Staleness::kNotDecided) {
-                verdict.staleness = one;
-                verdict.why = outcome.end == End::kBridged ? "it may be bridged"
-                              : outcome.doubts.empty()     ? "not modelled"
-                                                           : outcome.doubts.front();
-                return verdict;
-            }
-            if (one == Staleness::kCurrent) {
-                differs = false;
-                break;
-            }
-            if (!differing) {
-                differing = outcome;
-                how = one;
-            }
-        }
-        if (!differs) {
-            differing.reset();
-            break;
-        }
+    std::string why;
+    auto differing = difference(entry, *way.device, why);
+    if (!why.empty()) {
+        return {.staleness = Staleness::kNotDecided, .why = std::move(why)};
     }
-    if (!differing && user && device->empty()) {
-        const auto asked = simulator_.simulate({.tuple = entry.original, .in = "", .user = user});
-        const bool differs = std::ranges::all_of(asked, [&](const Outcome& outcome) {
-            const Staleness one = compare(entry, outcome);
-            return one != Staleness::kCurrent && one != Staleness::kNotDecided;
-        });
-        if (differs) {
-            differing = asked.front();
-            how = Staleness::kOtherUser;
-        }
+    if (!differing && user && *way.device == 0) {
+        differing = difference_for(entry, *user);
     }
-    if (!differing) {
-        if (simulator_.before_tracking()) {
-            if (const auto elsewhere = answers_elsewhere(entry); elsewhere) {
-                verdict.staleness = *elsewhere;
-                const auto answers = simulator_.simulate_before_tracking(
-                    {.tuple = entry.reply,
-                     .in = device_towards(entry.reply.source.address).value_or("")});
-                verdict.goes = fmt::format("answers are looked for in zone {}", entry.zone);
-                verdict.would_go = !answers.front().tracked ? "answers are not tracked"
-                                                            : fmt::format("answers come in zone {}",
-                                                                          answers.front().zone);
-                for (const Step& step : answers.front().steps) {
-                    verdict.rule = step.rule != nullptr && !step.rule->effects.empty()
-                                       ? step.rule
-                                       : verdict.rule;
-                }
-            }
-        }
-        return verdict;
+    if (differing) {
+        return verdict_of(entry, *differing);
     }
-    verdict.staleness = how;
-    switch (how) {
+    return simulator_.before_tracking() && answers_elsewhere(entry) ? verdict_of_answers(entry)
+                                                                    : StaleVerdict();
+}
+
+StaleVerdict StaleFinder::verdict_of(const Entry& entry, const Difference& difference) const {
+    const Outcome& outcome = difference.outcome;
+    StaleVerdict verdict{.staleness = difference.how, .goes = "to " + end_text(entry.reply.source)};
+    switch (difference.how) {
         case Staleness::kOtherSource:
             verdict.goes = "from " + frame::to_string(entry.reply.destination.address);
-            verdict.rule = differing->source_rule;
-            verdict.would_go = "from " + frame::to_string(differing->sources.empty()
-                                                              ? entry.original.source.address
-                                                              : differing->sources.front().first);
+            verdict.rule = outcome.source_rule;
+            verdict.would_go =
+                "from " + frame::to_string(outcome.sources.empty() ? entry.original.source.address
+                                                                   : outcome.sources.front().first);
             if (entry.reply.destination.address != entry.original.source.address &&
                 !simulator_.is_local(entry.reply.destination.address)) {
                 verdict.staleness = Staleness::kAddressGone;
@@ -308,15 +335,15 @@ StaleVerdict StaleFinder::check(const Entry& entry, std::optional<std::uint32_t>
         case Staleness::kUntracked: verdict.would_go = "untracked"; break;
         case Staleness::kOtherZone:
             verdict.goes = fmt::format("in zone {}", entry.zone);
-            verdict.would_go = fmt::format("in zone {}", differing->zone);
+            verdict.would_go = fmt::format("in zone {}", outcome.zone);
             break;
         default:
-            verdict.rule = differing->destination_rule;
-            verdict.would_go = differing->destinations
-                                   ? fmt::format("to one of {}-{}",
-                                                 frame::to_string(differing->destinations->first),
-                                                 frame::to_string(differing->destinations->last))
-                                   : "to " + end_text(differing->destination);
+            verdict.rule = outcome.destination_rule;
+            verdict.would_go =
+                outcome.destinations
+                    ? fmt::format("to one of {}-{}", frame::to_string(outcome.destinations->first),
+                                  frame::to_string(outcome.destinations->last))
+                    : "to " + end_text(outcome.destination);
     }
     return verdict;
 }

@@ -30,8 +30,9 @@ struct StaleVerdict {
     Staleness staleness = Staleness::kCurrent;
     // The rule that the entry is at odds with; null: the lack of one.
     const hazards::Rule* rule = nullptr;
-    std::string goes, would_go;  // "to 192.0.2.10:514", "to 10.79.0.5:514"
-    std::string why;             // of kNotDecided
+    // Of a stale one: "to 192.0.2.10:514", "to 10.79.0.5:514".
+    std::string goes = "", would_go = "";
+    std::string why = "";  // of kNotDecided
     bool stale() const {
         return staleness != Staleness::kCurrent && staleness != Staleness::kNotDecided;
     }
@@ -61,8 +62,7 @@ class StaleFinder {
     };
     struct Key {
         frame::Endpoint destination;
-        std::string in;
-        std::uint32_t mark = 0;
+        std::uint16_t device = 0;  // in devices_
         std::uint16_t icmp = 0;
         std::uint8_t protocol = 0;
         bool any_device = false;
@@ -71,19 +71,34 @@ class StaleFinder {
     struct KeyHash {
         std::size_t operator()(const Key& key) const;
     };
+    // Sources that are reached alike.
+    struct Way {
+        frame::IpAddress first, last;
+        std::optional<std::uint16_t> device;  // in devices_; nothing: there is no way back
+    };
+    // An outcome that does with the flow what its entry does not.
+    struct Difference {
+        Staleness how = Staleness::kCurrent;
+        Outcome outcome;
+    };
 
-    const std::vector<Outcome>& outcomes_of(const netfilter::Tuple& tuple, const std::string& in,
+    Way way_towards(const frame::IpAddress& source);
+    std::uint16_t number_of(const std::string& device);
+    const std::vector<Outcome>& outcomes_of(const netfilter::Tuple& tuple, std::uint16_t device,
                                             bool any_device);
-    std::optional<Staleness> answers_elsewhere(const netfilter::Entry& entry);
+    // Nothing: an outcome agrees with the entry, or `why` says why that is not decided.
+    std::optional<Difference> difference(const netfilter::Entry& entry, std::uint16_t device,
+                                         std::string& why);
+    std::optional<Difference> difference_for(const netfilter::Entry& entry, std::uint32_t user);
+    bool answers_elsewhere(const netfilter::Entry& entry);
+    StaleVerdict verdict_of_answers(const netfilter::Entry& entry);
+    StaleVerdict verdict_of(const netfilter::Entry& entry, const Difference& difference) const;
 
     const Simulator& simulator_;
     Router& router_;
     std::unordered_map<Key, std::vector<Known>, KeyHash> known_;
-    std::vector<Outcome> last_;  // of an answer that is not kept
-    struct Way {
-        frame::IpAddress first, last;
-        std::optional<std::string> device;
-    };
+    std::vector<Outcome> last_;                // of an answer that is not kept
+    std::vector<std::string> devices_ = {""};  // the first: sent by this host
     std::vector<Way> ways_;
     std::uint64_t simulations_ = 0;
 };

@@ -103,16 +103,18 @@ class Stale {
 
     Result<Round> look() {
         const std::string& netns = options_.common.netns;
-        const auto facts = TRY(hazards::read_facts(netns, hazards::ConntrackTable::kNotRead));
+        const auto facts = TRY(hazards::read_facts(netns, hazards::ConntrackTable::kNotRead,
+                                                   hazards::Handles::kLater));
         const auto router = TRY(predict::kernel_router(netns));
         const predict::Simulator simulator(facts, *router);
         predict::StaleFinder finder(simulator, *router);
         Round round;
         round.unread = facts.unread;
         std::set<std::uint32_t> still;
+        std::map<const hazards::Rule*, hazards::Rule> named;  // with their handles
         const auto summary =
             TRY(netfilter::dump(netns, filter_, [&](const netfilter::Entry& entry) {
-                const StaleVerdict verdict = finder.check(entry);
+                StaleVerdict verdict = finder.check(entry);
                 if (verdict.staleness == predict::Staleness::kNotDecided) {
                     ++round.undecided;
                     ++round.doubts[verdict.why];
@@ -121,6 +123,11 @@ class Stale {
                     still.insert(entry.id);
                     // Under --watch each once.
                     if (!shown_.contains(entry.id)) {
+                        if (verdict.rule != nullptr && !named.contains(verdict.rule)) {
+                            named.emplace(verdict.rule,
+                                          hazards::with_handle(netns, facts, *verdict.rule));
+                        }
+                        verdict.rule = verdict.rule == nullptr ? nullptr : &named.at(verdict.rule);
                         put(entry, verdict);
                     }
                 }
