@@ -360,7 +360,9 @@ Diagnosis by_state(const FlowSeen& seen, std::int64_t now_ns) {
         diagnosis.text = seen.other_cause;
         return diagnosis;
     }
-    if (asked + seen.forth_out == 0 && answered + bridged_back == 0) {
+    // An entry without an answer is a packet that nobody has answered, though it passed before the look.
+    const bool is_unanswered = seen.entry && !netfilter::seen_reply(*seen.entry);
+    if (asked + seen.forth_out == 0 && answered + bridged_back == 0 && !is_unanswered) {
         const bool known = fit.size() == 1 && fit[0].doubts.empty();
         diagnosis.text = fmt::format(
             "No packet of {} was seen.{}", addresses_text(seen),
@@ -394,7 +396,8 @@ Diagnosis by_state(const FlowSeen& seen, std::int64_t now_ns) {
         cause = cause ? cause : one;
     }
     // A drop that the packets pass is none.
-    const bool passes = seen.forth_out != 0 && !seen.sent_here;
+    const bool passed_before = is_unanswered && asked + seen.forth_out == 0;
+    const bool passes = passed_before || (seen.forth_out != 0 && !seen.sent_here);
     const bool stops =
         cause &&
         !contains(std::array{"no-neighbour", "gone-neighbour", "closed-socket"}, cause->cause);

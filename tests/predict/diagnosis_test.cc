@@ -44,6 +44,24 @@ BOOST_AUTO_TEST_CASE(a_drop_is_named_by_its_rule_or_policy) {
                "iptables -t filter -I FORWARD -s 10.1.0.5 -d 10.96.0.10 -j ACCEPT");
 }
 
+// Its packet passed before the look, and nobody answered it: it is not healthy.
+BOOST_AUTO_TEST_CASE(an_entry_without_an_answer_is_not_healthy) {
+    Host host("");
+    auto seen = seen_of(host, 0, 0, 0);
+    seen.entry = netfilter::Entry{.original = seen.tuple, .reply = turned(seen.tuple)};
+    BOOST_TEST((diagnose(seen, 0).health == Health::kNotDecided));
+    seen.neighbour = Neighbour{.device = "s0", .state = "FAILED"};
+    BOOST_TEST(diagnose(seen, 0).cause == "no-neighbour");
+    seen.neighbour.reset();
+    seen.entry->status = netfilter::status::kSeenReply;
+    BOOST_TEST((diagnose(seen, 0).health == Health::kHealthy));
+    // A rule that its packet has passed is not accused.
+    Host dropping("*filter\n:FORWARD DROP [0:0]\nCOMMIT\n");
+    auto passed = seen_of(dropping, 0, 0, 0);
+    passed.entry = netfilter::Entry{.original = passed.tuple, .reply = turned(passed.tuple)};
+    BOOST_TEST((diagnose(passed, 0).health == Health::kNotDecided));
+}
+
 // A rule that packets were seen to pass is not accused.
 BOOST_AUTO_TEST_CASE(a_drop_that_packets_pass_is_none) {
     Host host("*filter\n:FORWARD DROP [0:0]\nCOMMIT\n");

@@ -185,7 +185,8 @@ class Why {
             for (const fate::EndCount& count : fates.ends) {
                 const bool there = count.direction == fate::Direction::kThere;
                 const bool back = count.direction == fate::Direction::kBack;
-                if (count.end.ending != fate::Ending::kDropped ||
+                // Datagrams that an application has not read when it closes its socket have arrived.
+                if (count.end.ending != fate::Ending::kDropped || count.end.cause == "not-read" ||
                     !((there && i == 0) || (back && is_last))) {
                     continue;
                 }
