@@ -6,18 +6,22 @@
 #include <future>
 #include <nlohmann/json.hpp>
 
+#include "dataplane/base/contains.h"
 #include "dataplane/frame/dns.h"
 #include "harness/agent/dns_client.h"
 #include "harness/agent/dns_load.h"
 #include "harness/agent/dns_server.h"
 #include "harness/agent/socket.h"
+#include "harness/agent/transfer.h"
 #include "harness/cli/commands.h"
 #include "harness/cli/generate/number_checks.h"
 #include "harness/cli/inspect/output.h"
 #include "harness/cli/seconds.h"
 #include "harness/kubernetes/answer_sizes.h"
+#include "harness/kubernetes/cluster.h"
 #include "harness/kubernetes/manifest.h"
 #include "harness/kubernetes/pairs.h"
+#include "harness/kubernetes/preflight.h"
 #include "harness/process/json_text.h"
 
 namespace pathproof::cli {
@@ -63,17 +67,19 @@ Result<std::vector<ManifestFile>> files_of(const TypedManifest& typed) {
     std::vector<ManifestFile> files;
     std::vector<std::string> left = typed.only;
     for (const ManifestFile& file : kubernetes::manifest_files()) {
-        if (typed.only.empty() || std::erase(left, file.name) > 0) {
+        const bool together = typed.only.empty() && !file.only_by_name;
+        if (together || std::erase(left, file.name) > 0) {
             files.push_back(file);
         }
     }
     if (!left.empty()) {
         return fail(ErrorCode::kBadInput,
-                    "--only '{}': there are namespace, jobs, exporter, servicemonitor, dashboard",
+                    "--only '{}': there are namespace, jobs, exporter, servicemonitor, alerts, "
+                    "dashboard, preflight",
                     left[0]);
     }
     const bool jobs =
-        typed.only.empty() || std::ranges::find(typed.only, "jobs") != typed.only.end();
+        typed.only.empty() || contains(typed.only, "jobs") || contains(typed.only, "preflight");
     if (jobs && (!typed.client_node || !typed.server_node)) {
         return fail(ErrorCode::kBadInput,
                     "the Jobs take --client-node and --server-node, names of `kubectl get nodes`; "
@@ -98,6 +104,7 @@ struct ServerOptions {
     std::uint16_t port = 5300;
     std::uint32_t delay_ms = 0;
     std::optional<double> duration_s;
+    bool preflight = false;
 };
 
 Result<int> run_server(const ServerOptions& options) {
@@ -109,6 +116,15 @@ Result<int> run_server(const ServerOptions& options) {
                                      .address6 = *frame::parse_ip("2001:db8::1"),
                                      .delay = std::chrono::milliseconds(options.delay_ms)},
                                     {.keep_log = true}));
+    std::unique_ptr<kubernetes::EchoServer> echo;
+    std::unique_ptr<agent::TransferServer> transfer;
+    if (options.preflight) {
+        const auto beside = [&](std::uint16_t offset) {
+            return frame::Endpoint{address, static_cast<std::uint16_t>(options.port + offset)};
+        };
+        echo = TRY(kubernetes::EchoServer::start(beside(kubernetes::kEchoPort)));
+        transfer = TRY(agent::TransferServer::start(beside(kubernetes::kTransferPort)));
+    }
     fmt::print(stderr, "pathproof: answering DNS queries at {}\n",
                frame::to_string(server->endpoint()));
     std::size_t queries = 0;
@@ -132,6 +148,7 @@ struct ClientOptions {
     double timeout_s = 2;
     double wait_s = 60;
     bool sizes = false;
+    bool preflight = false;
     bool json = false;
 };
 
@@ -244,10 +261,29 @@ Status ask_again_over_tcp(const agent::DnsLoadReport& report, const DnsLoadOptio
     return {};
 }
 
+// One line, or one JSON object with it, as `pathproof k8s preflight` reads it.
+Result<int> run_preflight_client(const ClientOptions& typed, const frame::IpAddress& server) {
+    const auto figures = TRY(kubernetes::fly({.server = {.address = server, .port = typed.port},
+                                              .wait = milliseconds_of(typed.wait_s)}));
+    const auto verdict = kubernetes::judge(figures);
+    Output output;
+    output.put_line(typed.json ? process::to_text(json{{"preflight", verdict.line},
+                                                       {"wrong", verdict.wrong},
+                                                       {"exit_code", verdict.exit_code()},
+                                                       {"mtu", figures.mtu},
+                                                       {"largest", figures.largest}})
+                               : verdict.line);
+    output.flush();
+    return verdict.exit_code();
+}
+
 Result<int> run_client(const ClientOptions& typed) {
     const auto server = TRY(frame::parse_ip(typed.server));
     TRY(frame::DnsName::from_text(typed.name));
     process::stop_on_signals();
+    if (typed.preflight) {
+        return run_preflight_client(typed, server);
+    }
     const DnsLoadOptions options{.server = {.address = server, .port = typed.port},
                                  .name = typed.name,
                                  .asks = DnsLoadOptions::Asks::kPairTogether,
@@ -290,7 +326,9 @@ void add_manifest(CLI::App& k8s, Command& chosen) {
                     "tracepoint while it runs)")
         ->delimiter(',');
     app->add_option("--only", typed->only,
-                    "some of namespace, jobs, exporter, servicemonitor, dashboard (all)")
+                    "some of namespace, jobs, exporter, servicemonitor, alerts, dashboard (all), "
+                    "and preflight, the "
+                    "Jobs of `pathproof k8s preflight`")
         ->delimiter(',');
     app->footer("Talks to no cluster. deploy/kubernetes/README.md says what runs and how it ends.");
 }
@@ -307,6 +345,9 @@ void add_server(CLI::App& k8s, Command& chosen) {
         ->check(whole(0, 60'000));
     app->add_option("--duration", options->duration_s, "seconds; without it until interrupted")
         ->check(kAboveZero);
+    app->add_flag("--preflight", options->preflight,
+                  "also send datagrams back at the next port and take transfers at the one behind, "
+                  "for a client with --preflight");
     app->footer("Exit status: 0 done, 2 wrong usage or an address in use, 3 no query came.");
 }
 
@@ -333,6 +374,9 @@ void add_client(CLI::App& k8s, Command& chosen) {
         ->check(number_in(0, 86'400));
     app->add_flag("--sizes", options->sizes,
                   "try more EDNS sizes of the name's answer than the usual three");
+    app->add_flag("--preflight", options->preflight,
+                  "instead of the pairs alone: checksums, packets of the MTU with DF, fragments, a "
+                  "transfer and 300 pairs, in one line, against a server with --preflight");
     app->add_flag("--json", options->json, "print the result as one JSON object");
     app->footer(
         "A truncated answer is none: it is asked for over TCP, as resolvers do. Behind the pairs "
@@ -344,6 +388,58 @@ void add_client(CLI::App& k8s, Command& chosen) {
         "or not all pairs were sent.");
 }
 
+struct TypedPreflight {
+    std::string client_node, server_node, image, name_space = "pathproof", kubectl = "kubectl",
+                                                 context;
+    double wait_s = 90;
+    bool keep = false;
+};
+
+Result<int> run_preflight(const TypedPreflight& typed) {
+    process::stop_on_signals();
+    kubernetes::ClusterOptions options{
+        .client_node = typed.client_node,
+        .server_node = typed.server_node,
+        .image = typed.image,
+        .name_space = typed.name_space,
+        .kubectl = {typed.kubectl},
+        .wait = std::chrono::seconds(static_cast<long>(typed.wait_s)),
+        .keep = typed.keep};
+    if (!typed.context.empty()) {
+        options.kubectl.insert(options.kubectl.end(), {"--context", typed.context});
+    }
+    const auto result = TRY(kubernetes::preflight(options));
+    Output output;
+    output.put_line(result.line);
+    output.flush();
+    return result.exit_code();
+}
+
+void add_preflight(CLI::App& k8s, Command& chosen) {
+    CLI::App* app = k8s.add_subcommand(
+        "preflight", "Whether two nodes carry checksums, MTU and DNS pairs right: one line");
+    const auto typed = options_for<TypedPreflight>(*app, chosen, run_preflight);
+    app->add_option("client-node", typed->client_node, "node that asks")->required();
+    app->add_option("server-node", typed->server_node, "node that answers")->required();
+    app->add_option("--image", typed->image, "image with pathproof in its PATH");
+    app->add_option("--namespace", typed->name_space, "namespace of the Jobs")
+        ->capture_default_str();
+    app->add_option("--kubectl", typed->kubectl, "the program that talks to the cluster")
+        ->capture_default_str();
+    app->add_option("--context", typed->context, "of kubectl's configuration");
+    app->add_option("--wait", typed->wait_s, "seconds for images, pods and Jobs")
+        ->capture_default_str()
+        ->check(number_in(1, 3600));
+    app->add_flag("--keep", typed->keep, "leave Service and Jobs there");
+    app->footer(
+        "Lays a Service and three Jobs (a server on the second node, clients on the first, one in "
+        "a pod's "
+        "network and one in the node's), reads their results and takes them away. No capability "
+        "and no "
+        "root is asked for. The measurement takes some 15 s, the rest are images and pods.\n"
+        "Exit status: 0 all right, 1 something is carried wrongly, 2 wrong usage, 3 not measured.");
+}
+
 }  // namespace
 
 void add_k8s(CLI::App& app, Command& chosen) {
@@ -353,6 +449,7 @@ void add_k8s(CLI::App& app, Command& chosen) {
     add_manifest(*k8s, chosen);
     add_server(*k8s, chosen);
     add_client(*k8s, chosen);
+    add_preflight(*k8s, chosen);
 }
 
 }  // namespace pathproof::cli

@@ -20,6 +20,7 @@ struct ManifestOptions {
 struct ManifestFile {
     const char* name;  // without ".yaml"
     const char* text;
+    bool only_by_name = false;  // not among those that are printed together
 };
 const std::vector<ManifestFile>& manifest_files();
 

@@ -39,7 +39,8 @@ std::size_t count(const std::string& text, const std::string& words) {
 
 BOOST_AUTO_TEST_CASE(the_program_prints_the_files_of_the_tree) {
     std::string all;
-    for (const char* name : {"namespace", "jobs", "exporter", "servicemonitor", "dashboard"}) {
+    for (const char* name :
+         {"namespace", "jobs", "exporter", "servicemonitor", "alerts", "dashboard"}) {
         all += content(name);
     }
     const auto printed = k8s("manifest --client-node node-a --server-node node-b");
@@ -47,6 +48,8 @@ BOOST_AUTO_TEST_CASE(the_program_prints_the_files_of_the_tree) {
     BOOST_TEST((printed.out == all));
     BOOST_TEST((k8s("manifest --only exporter,servicemonitor").out ==
                 content("exporter") + content("servicemonitor")));
+    BOOST_TEST((k8s("manifest --client-node node-a --server-node node-b --only preflight").out ==
+                content("preflight")));
 }
 
 BOOST_AUTO_TEST_CASE(each_option_is_in_every_place_that_it_is_meant_for) {
@@ -98,6 +101,10 @@ BOOST_AUTO_TEST_CASE(bad_input_is_answered_with_a_sentence) {
              Case{"manifest", "--client-node"},
              Case{"manifest --client-node node-a", "--server-node"},
              Case{"manifest --only jobs", "--client-node"},
+             Case{"manifest --only preflight", "--client-node"},
+             Case{"preflight node-a", "server-node"},
+             Case{"preflight A b", "--client-node 'A'"},
+             Case{"preflight a b --kubectl /nonexistent/kubectl", "/nonexistent/kubectl"},
              Case{"manifest --only job", "--only 'job'"},
              Case{"manifest --client-node A --server-node b", "--client-node 'A'"},
              Case{"manifest --client-node a..b --server-node b", "--client-node 'a..b'"},

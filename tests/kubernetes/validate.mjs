@@ -1,7 +1,7 @@
 // Reads manifests (YAML) from standard input and holds each against the schema of its kind: those of
 // Kubernetes and of prometheus-operator. A key that no schema knows is refused too, as `kubectl apply
 // --validate=strict` does. Prints what it saw as one JSON object: {"objects": ["Job/x", ...],
-// "metrics": [names in the dashboards' PromQL]}. Ends with 1 where something is wrong.
+// "metrics": [names in the PromQL of dashboards and alerts]}. Ends with 1 where something is wrong.
 import { readFileSync } from "node:fs";
 import { parser } from "@prometheus-io/lezer-promql";
 import { parseAllDocuments } from "yaml";
@@ -51,26 +51,29 @@ async function wrongIn(object) {
     return [...keysOf(object, "")].filter((path) => !seen.has(path)).map((path) => `${path} is in no schema`);
 }
 
-function metricsOf(dashboard) {
+// The names of the metrics that a query asks for.
+function metricsOf(query, where) {
     const metrics = [];
-    for (const { title, targets } of JSON.parse(dashboard).panels) {
-        for (const { expr } of targets) {
-            const query = expr.replaceAll("$__rate_interval", "5m");
-            parser.parse(query).iterate({
-                enter(node) {
-                    if (node.type.isError) {
-                        throw new Error(`panel "${title}": ${expr}: no PromQL at ${node.from}`);
-                    }
-                    if (node.name === "VectorSelector") {
-                        const name = node.node.getChild("Identifier");
-                        metrics.push(query.slice(name.from, name.to));
-                    }
-                },
-            });
-        }
-    }
+    parser.parse(query).iterate({
+        enter(node) {
+            if (node.type.isError) {
+                throw new Error(`${where}: ${query}: no PromQL at ${node.from}`);
+            }
+            if (node.name === "VectorSelector") {
+                const name = node.node.getChild("Identifier");
+                metrics.push(query.slice(name.from, name.to));
+            }
+        },
+    });
     return metrics;
 }
+
+const metricsOfDashboard = (dashboard) =>
+    JSON.parse(dashboard).panels.flatMap(({ title, targets }) =>
+        targets.flatMap(({ expr }) => metricsOf(expr.replaceAll("$__rate_interval", "5m"), `panel "${title}"`)),
+    );
+const metricsOfRules = (spec) =>
+    spec.groups.flatMap(({ rules }) => rules.flatMap(({ alert, expr }) => metricsOf(expr, `alert ${alert}`)));
 
 const objects = [];
 const metrics = new Set();
@@ -85,7 +88,10 @@ for (const document of parseAllDocuments(readFileSync(0, "utf8"), { uniqueKeys: 
     objects.push(name);
     wrong.push(...(await wrongIn(object)).map((sentence) => `${name}: ${sentence}`));
     if (object.metadata.labels?.grafana_dashboard) {
-        Object.values(object.data).flatMap(metricsOf).forEach((metric) => metrics.add(metric));
+        Object.values(object.data).flatMap(metricsOfDashboard).forEach((metric) => metrics.add(metric));
+    }
+    if (object.kind === "PrometheusRule") {
+        metricsOfRules(object.spec).forEach((metric) => metrics.add(metric));
     }
 }
 console.log(JSON.stringify({ objects, metrics: [...metrics].sort() }));
