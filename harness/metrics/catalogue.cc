@@ -77,6 +77,14 @@ const Family kBackendAnswer{"pathproof_backend_answer_median_seconds", Type::kGa
 const Family kBackendState{"pathproof_backend_state", Type::kStateSet, "",
                            "What the backend's flows say of it.",
                            "service, protocol, backend, pathproof_backend_state"};
+const Family kBackendPacketsUnanswered{
+    "pathproof_backend_unanswered_packets", Type::kGauge, "",
+    "Packets to the backend since its last answer, where conntrack counts packets "
+    "(nf_conntrack_acct).",
+    kOfBackend};
+const Family kBackendSilence{"pathproof_backend_silence_seconds", Type::kGauge, "seconds",
+                             "Time since the first of these packets; 0: the last one was answered.",
+                             kOfBackend};
 const Family kBackendsLeftOut{
     "pathproof_backends_left_out", Type::kGauge, "",
     "Backends with fewer flows than those listed: the number of listed ones is bounded."};
@@ -100,6 +108,17 @@ const Family kCniCacheUnreadable{"pathproof_cni_cache_unreadable_files", Type::k
 const Family kRefusalsWatched{
     "pathproof_refusals_watched", Type::kGauge, "",
     "1: refusals are told from silence; 0: a backend named dead may be one that refuses."};
+const Family kFindings{"pathproof_findings", Type::kGauge, "",
+                       "Conclusions of `inspect doctor` at its last look, by kind (happening, "
+                       "old_entry, dropped, severe, "
+                       "may_happen) and cause.",
+                       "kind, cause"};
+const Family kStaleEntries{
+    "pathproof_stale_entries", Type::kGauge, "",
+    "Entries of conntrack that the rules of now would make otherwise, at the "
+    "last look of `inspect stale`."};
+const Family kFindingsTime{"pathproof_findings_timestamp_seconds", Type::kGauge, "seconds",
+                           "When the last look came to its end, since the epoch."};
 const Family kDropsAvailable{"pathproof_drops_available", Type::kGauge, "",
                              "1 while the kernel's drops are counted."};
 const Family kDrops{"pathproof_drops", Type::kCounter, "",
@@ -136,25 +155,46 @@ std::vector<Family> catalogue() {
     const Family counter = conntrack_counter("COUNTER",
                                              "one metric for each counter of this kernel, "
                                              "such as insert_failed, drop, clash_resolve.");
-    return {kKernel,          kUp,
-            kSeconds,         kEntries,
-            kEntriesLimit,    counter,
-            kEvents,          kEventsMissed,
-            kEventOverruns,   kEventsUnreadable,
-            kClashes,         kClashesSettled,
-            kClashesOpen,     kLateAnswers,
-            kBackendFlows,    kBackendEntries,
-            kBackendJudged,   kBackendUnanswered,
-            kBackendRefused,  kBackendRatio,
-            kBackendRatioLow, kBackendRatioHigh,
-            kBackendAnswer,   kBackendState,
-            kBackendsLeftOut, kPodFlows,
-            kPodUnanswered,   kPodClashes,
-            kPodLateAnswers,  kPodsLeftOut,
-            kCniCacheUp,      kCniCacheUnreadable,
-            kRefusalsWatched, kDropsAvailable,
-            kDrops,           kDropsUnspecified,
-            kDropsNowhere,    kDropEventsLost};
+    return {kKernel,
+            kUp,
+            kSeconds,
+            kEntries,
+            kEntriesLimit,
+            counter,
+            kEvents,
+            kEventsMissed,
+            kEventOverruns,
+            kEventsUnreadable,
+            kClashes,
+            kClashesSettled,
+            kClashesOpen,
+            kLateAnswers,
+            kBackendFlows,
+            kBackendEntries,
+            kBackendJudged,
+            kBackendUnanswered,
+            kBackendRefused,
+            kBackendRatio,
+            kBackendRatioLow,
+            kBackendRatioHigh,
+            kBackendAnswer,
+            kBackendState,
+            kBackendPacketsUnanswered,
+            kBackendSilence,
+            kBackendsLeftOut,
+            kPodFlows,
+            kPodUnanswered,
+            kPodClashes,
+            kPodLateAnswers,
+            kPodsLeftOut,
+            kCniCacheUp,
+            kCniCacheUnreadable,
+            kRefusalsWatched,
+            kDropsAvailable,
+            kDrops,
+            kDropsUnspecified,
+            kDropsNowhere,
+            kDropEventsLost};
 }
 
 std::string describe_catalogue() {

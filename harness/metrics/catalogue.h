@@ -15,9 +15,9 @@ extern const Family kKernel, kUp, kSeconds, kEntries, kEntriesLimit, kEvents, kE
     kEventOverruns, kEventsUnreadable, kClashes, kClashesSettled, kClashesOpen, kLateAnswers,
     kBackendFlows, kBackendEntries, kBackendJudged, kBackendUnanswered, kBackendRefused,
     kBackendRatio, kBackendRatioLow, kBackendRatioHigh, kBackendAnswer, kBackendState,
-    kBackendsLeftOut, kPodFlows, kPodUnanswered, kPodClashes, kPodLateAnswers, kPodsLeftOut,
-    kCniCacheUp, kCniCacheUnreadable, kRefusalsWatched, kDropsAvailable, kDrops, kDropsUnspecified,
-    kDropsNowhere, kDropEventsLost;
+    kBackendPacketsUnanswered, kBackendSilence, kBackendsLeftOut, kPodFlows, kPodUnanswered,
+    kPodClashes, kPodLateAnswers, kPodsLeftOut, kCniCacheUp, kCniCacheUnreadable, kRefusalsWatched, kFindings, kStaleEntries, kFindingsTime,
+    kDropsAvailable, kDrops, kDropsUnspecified, kDropsNowhere, kDropEventsLost;
 }
 
 // A counter of nf_conntrack, one sample for each CPU: pathproof_conntrack_insert_failed_total. The

@@ -103,9 +103,12 @@ Result<CachedPod> parse_cni_cache(std::string_view text) {
     const json& arguments = part(whole, "cniArgs");
     CachedPod cached{.pod = {.pod_namespace = argument(arguments, "K8S_POD_NAMESPACE"),
                              .name = argument(arguments, "K8S_POD_NAME")},
-                     .addresses = {}};
+                     .addresses = {},
+                     .container = process::text_of(part(whole, "containerId")),
+                     .netns = process::text_of(part(whole, "netns"))};
     if (cached.pod.pod_namespace.empty() || cached.pod.name.empty()) {
-        return CachedPod{};
+        cached.pod = {};
+        return cached;
     }
     if (!is_name(cached.pod.pod_namespace, kLongestNamespace) ||
         !is_name(cached.pod.name, kLongestName)) {
@@ -137,10 +140,14 @@ Result<CniCache> read_cni_cache(const std::string& folder) {
         cache.trouble = fmt::format("{}/{}: {}", folder, process::without_controls(name), why);
     };
     std::vector<CachedFile> files;
+    std::string subfolder;
     std::error_code ended;
     for (std::filesystem::directory_iterator entry(folder, ended), end; !ended && entry != end;
          entry.increment(ended)) {
         const std::string name = entry->path().filename().string();
+        if (entry->is_directory(ended) && !entry->is_symlink(ended)) {
+            subfolder = std::max(subfolder, name);
+        }
         if (files.size() == kMostFiles) {
             miss(name, fmt::format("one of more than {} files", kMostFiles));
             break;
@@ -152,13 +159,21 @@ Result<CniCache> read_cni_cache(const std::string& folder) {
             miss(name, file.error().message);
         }
     }
+    // host-local's folder of leases, or the one above the results.
+    if (files.empty() && !subfolder.empty()) {
+        return fail(ErrorCode::kBadInput,
+                    "the cache of CNI results {}: it has a folder, '{}', and no result: name the "
+                    "folder with the results themselves, such as /var/lib/cni/results",
+                    folder, process::without_controls(subfolder));
+    }
     std::ranges::stable_sort(files, {}, [](const CachedFile& file) {
         return std::pair(file.changed.tv_sec, file.changed.tv_nsec);
     });
-    for (const CachedFile& file : files) {
+    for (CachedFile& file : files) {
         for (const frame::IpAddress& address : file.cached.addresses) {
             cache.addresses[address] = file.cached.pod;
         }
+        cache.cached.push_back(std::move(file.cached));
     }
     return cache;
 }

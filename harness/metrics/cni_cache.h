@@ -14,6 +14,7 @@ namespace pathproof::metrics {
 struct CachedPod {
     monitor::Pod pod;  // without a name: it is no pod of Kubernetes
     std::vector<frame::IpAddress> addresses;
+    std::string container = "", netns = "";  // its id, and the path of its network namespace
 };
 
 // What one file says: an object of libcni's kind cniCacheV1, whose "cniArgs" hold K8S_POD_NAMESPACE
@@ -25,8 +26,10 @@ struct CniCache {
     monitor::PodAddresses addresses;  // of two files for one address the newer one counts
     std::size_t unreadable = 0;       // files, and those beyond the bound on their number
     std::string trouble;              // with the last one of them
+    std::vector<CachedPod> cached;    // of each file that could be read, the oldest first
 };
-// All files of a folder such as /var/lib/cni/results. kNotFound and kNotPermitted name the folder.
+// All files of a folder such as /var/lib/cni/results. kNotFound and kNotPermitted name the folder,
+// kBadInput one that has folders and no result: it is another one, or the one above.
 Result<CniCache> read_cni_cache(const std::string& folder);
 
 }  // namespace pathproof::metrics

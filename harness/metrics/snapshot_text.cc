@@ -36,12 +36,16 @@ std::size_t leave_out(std::vector<Listed>& all, std::size_t most, Flows flows) {
     return left_out;
 }
 
-const std::vector<std::string_view> kStates = {"healthy",  "slow", "lossy",
-                                               "refusing", "dead", "too_few"};
+const std::vector<std::string_view> kStates = {"healthy",  "slow",   "lossy", "one_way",
+                                               "refusing", "silent", "dead",  "too_few"};
 
 // A label's value holds no blank.
 std::string_view state_of(BackendVerdict verdict) {
-    return verdict == BackendVerdict::kTooFew ? "too_few" : name(verdict);
+    switch (verdict) {
+        case BackendVerdict::kTooFew: return "too_few";
+        case BackendVerdict::kOneWay: return "one_way";
+        default: return name(verdict);
+    }
 }
 
 Label netns_of(const Snapshot& snapshot) {
@@ -71,6 +75,7 @@ class Writer {
         write_backends();
         write_pods();
         write_drops();
+        write_findings();
         return text_.finish();
     }
 
@@ -245,6 +250,15 @@ class Writer {
         });
     }
 
+    // The same for those whose packets are counted.
+    template <typename Value>
+    void each_followed_backend(const Family& family, Value value) {
+        each_backend(family, [&](const BackendHealth& backend) {
+            return backend.traffic ? std::optional(std::invoke(value, *backend.traffic))
+                                   : std::nullopt;
+        });
+    }
+
     void write_backends() {
         each_backend(family::kBackendFlows, &BackendHealth::flows);
         each_backend(family::kBackendEntries,
@@ -266,6 +280,11 @@ class Writer {
         for (const ListedBackend& backend : backends_) {
             text_.states(backend.labels, kStates, state_of(backend.health->verdict));
         }
+        each_followed_backend(family::kBackendPacketsUnanswered,
+                              &monitor::BackendTraffic::unanswered);
+        each_followed_backend(family::kBackendSilence, [](const monitor::BackendTraffic& traffic) {
+            return seconds(traffic.silent_ns);
+        });
         text_.begin(family::kBackendsLeftOut);
         for (std::size_t i = 0; i < snapshots_.size(); ++i) {
             text_.sample({netns_of(snapshots_[i])}, std::uint64_t{left_out_[i]});
@@ -304,6 +323,42 @@ class Writer {
         });
         each_with_pods(family::kCniCacheUnreadable,
                        [this](std::size_t i) { return snapshots_[i].known_pods->unreadable; });
+    }
+
+    void write_findings() {
+        text_.begin(family::kFindings);
+        for (const Snapshot& snapshot : snapshots_) {
+            std::map<std::pair<std::string, std::string>, std::uint64_t> counts;
+            for (const monitor::Finding& finding : found_in(snapshot)) {
+                ++counts[{with_underscores(finding.kind), finding.cause}];
+            }
+            for (const auto& [words, count] : counts) {
+                text_.sample({netns_of(snapshot),
+                              {.name = "kind", .value = words.first},
+                              {.name = "cause", .value = words.second}},
+                             count);
+            }
+        }
+        each(family::kStaleEntries, [](const Snapshot& snapshot) {
+            std::uint64_t stale = 0;
+            for (const monitor::Finding& finding : found_in(snapshot)) {
+                stale += finding.cause == "stale-entry" ? finding.count : 0;
+            }
+            return snapshot.findings ? std::optional(stale) : std::nullopt;
+        });
+        each(family::kFindingsTime, [](const Snapshot& snapshot) {
+            return snapshot.findings ? std::optional(seconds(snapshot.findings->time_ns))
+                                     : std::nullopt;
+        });
+    }
+
+    static std::vector<monitor::Finding> found_in(const Snapshot& snapshot) {
+        return snapshot.findings ? snapshot.findings->found : std::vector<monitor::Finding>();
+    }
+
+    static std::string with_underscores(std::string text) {
+        std::ranges::replace(text, ' ', '_');
+        return text;
     }
 
     // One sample for each namespace whose drops are counted, of what `value` gives for them.

@@ -14,13 +14,25 @@ namespace pathproof::monitor {
 // From the best to the worst.
 enum class BackendVerdict {
     kHealthy,
-    kTooFew,    // fewer flows than BackendRules::enough
-    kSlow,      // answers, but the middle answer takes longer than BackendRules::slow_after
-    kLossy,     // leaves more of its flows unanswered than BackendRules::lossy_share
+    kTooFew,  // fewer flows than BackendRules::enough
+    kOneWay,  // no answer passes here, and that harms nobody as far as is seen (BackendHealth::note)
+    kSlow,    // answers, but the middle answer takes longer than BackendRules::slow_after
+    kLossy,   // leaves more of its flows unanswered than BackendRules::lossy_share
     kRefusing,  // answers nearly nothing, but ICMP errors or resets come back
+    kSilent,    // has answered before, and answers nothing now
     kDead,      // answers nearly nothing, and nobody says why: silence
 };
 const char* name(BackendVerdict verdict);  // "healthy", ..., "too few"
+
+// Packets of a backend, each counted once, since they are followed.
+struct BackendTraffic {
+    std::uint64_t asked = 0, answered = 0;
+    std::uint64_t unanswered = 0;  // asked since the last answer
+    std::int64_t silent_ns = 0;    // since the first of these
+    std::int64_t idle_ns = 0;      // since the last packet to it
+    bool acknowledged = false;     // of TCP: who asks has had answers, and be it by another way
+    bool address_seen = false;     // some packet has come from its address
+};
 
 // When which verdict is given. Shares are of the flows judged: those answered, those that ended
 // unanswered, and those that have waited longer than `patience_ns`.
@@ -37,6 +49,12 @@ struct BackendRules {
     // Verdicts and answer times are of the last minute or so, so that a backend that dies is named
     // soon.
     std::int64_t window_ns = 60'000'000'000;
+    // A backend is silent when so many packets in so long a time had no answer: of TCP, which repeats
+    // itself ever more slowly, fewer. One that nobody has asked for `idle_ns` is not judged so.
+    std::uint64_t silent_packets = 20;
+    std::uint64_t silent_segments = 5;
+    std::int64_t silent_after_ns = 3'000'000'000;
+    std::int64_t silent_idle_ns = 30'000'000'000;
 };
 
 // A backend of a service. Counts of flows.
@@ -52,6 +70,14 @@ struct BackendHealth {
     std::optional<std::int64_t> median_answer_ns;  // of the last answers timed
     std::optional<std::int64_t> slowest_tenth_ns;  // 90 % of these answers were faster
     std::string last_refusal;  // "port unreachable from 10.1.0.3", "reset"; empty: none seen
+    std::uint8_t protocol = 0;
+    bool translated = true;        // by a rule: its answers have to come back here
+    bool answered_before = false;  // since its flows are known
+    std::optional<BackendTraffic> traffic =
+        {};                        // nothing: its packets are not followed, or not all
+    std::uint64_t astray = 0;      // answers that came from another end than the one asked
+    std::string astray_from = "";  // the last of them
+    std::string note = "";         // why the verdict is what it is, where counts do not say it
     BackendVerdict verdict = BackendVerdict::kTooFew;
 
     double unanswered_fraction() const;  // 0 when nothing was judged
@@ -91,6 +117,9 @@ struct BackendReport {
     bool refusals_watched = false;
     std::string refusals_source;
     std::uint64_t refusals_lost = 0;  // packets that the watching socket had no room for
+    // Where packets each way were counted, or why they were not.
+    std::string traffic_source;
+    std::uint64_t traffic_lost = 0;  // packets that found the counting socket full
 };
 
 }  // namespace pathproof::monitor

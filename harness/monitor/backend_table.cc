@@ -47,6 +47,9 @@ struct Backend {
     WindowCounts window;
     LastTimes answers;
     std::string last_refusal;
+    bool answered = false;  // at some time
+    std::uint64_t astray = 0;
+    std::string astray_from;
 };
 
 // Of a flow that waits for its answer.
@@ -125,9 +128,49 @@ struct BackendTable::Impl {
                    : waiting.find_by_original(asked, [](const RecentFlow&) { return true; });
     }
 
-    // A service has the lower port: of two entries that mirror each other it tells who asked.
+    // Of two entries that mirror each other ports tell who asked, where one is a service's and the other
+    // is drawn (from 32768 on, as the kernel does); else the one that was heard of first has.
     static bool asks(const Entry& entry) {
-        return entry.original.destination.port < entry.original.source.port;
+        constexpr std::uint16_t kDrawn = 32'768, kReserved = 1024;
+        const std::uint16_t to = entry.original.destination.port, from = entry.original.source.port;
+        return to < from && (to < kReserved || from >= kDrawn);
+    }
+
+    // The flow that waits for an answer and gets one from another port of the end that it asked.
+    Slot find_asked_elsewhere(const Entry& entry) const {
+        const Tuple& answer = entry.original;
+        return answer.protocol != IPPROTO_UDP
+                   ? Flows::kNone
+                   : waiting.find_by_client(
+                         answer.destination, answer.protocol, [&](const RecentFlow& flow) {
+                             return flow.reply.source.address == answer.source.address &&
+                                    flow.reply.source.port != answer.source.port;
+                         });
+    }
+
+    // What a known end sends to a drawn port is an answer: late, or heard of before its question.
+    bool is_answer(const Entry& entry) const {
+        const Tuple& tuple = entry.original;
+        return tuple.source.port < tuple.destination.port &&
+               traffic.follows(tuple.source, tuple.protocol);
+    }
+
+    // An answer that no entry expects is nobody's service. Where nothing translates it reaches who asked.
+    bool take_astray(const Entry& entry, std::int64_t now_ns) {
+        const Slot asked = find_asked_elsewhere(entry);
+        if (asked == Flows::kNone) {
+            return false;
+        }
+        const Flow& flow = waiting.at(asked);
+        if (Backend* const backend = flow.note.backend; backend != nullptr) {
+            ++backend->astray;
+            backend->astray_from = frame::to_string(entry.original.source);
+        }
+        if (flow.reply.source == flow.original.destination) {
+            count(flow.note.backend, {.judged = 1}, now_ns);
+            stop_waiting(asked);
+        }
+        return true;
     }
 
     // Whether the entry, or the one that it mirrors, is an answer: the flow that asked is answered then.
@@ -153,15 +196,17 @@ struct BackendTable::Impl {
 
     void begin(const Entry& entry, std::int64_t now_ns) {
         const bool mirrors = find_asked(entry) != Flows::kNone;
-        if (take_mirrored(entry, now_ns)) {
+        if (take_mirrored(entry, now_ns) || take_astray(entry, now_ns)) {
             return;
         }
         Backend* backend = nullptr;
-        if (wanted(entry)) {
+        if (wanted(entry) && !is_answer(entry)) {
             backend = backends.find_or_add(key_of(entry), now_ns);
             left_out += backend == nullptr ? 1 : 0;
         }
         if (backend != nullptr) {
+            traffic.follow(entry.original.destination, entry.original.protocol);
+            traffic.follow(entry.reply.source, entry.reply.protocol);
             ++backend->flows;
             ++backend->in_table;
             backend->last_ns = now_ns;
@@ -176,6 +221,7 @@ struct BackendTable::Impl {
     static void count(Backend* backend, const FlowCounts& counts, std::int64_t now_ns) {
         if (backend != nullptr) {
             backend->window.add(counts, now_ns);
+            backend->answered |= counts.judged > counts.unanswered;
             backend->last_ns = now_ns;
         }
     }
@@ -335,10 +381,11 @@ struct BackendTable::Impl {
         }
     }
 
-    BackendHealth health(const frame::Endpoint& address, const Backend& backend, FlowCounts counts,
-                         std::int64_t now_ns) const {
+    // `packets`: of the backend, where all of them were seen.
+    BackendHealth health(const BackendKey& key, const Backend& backend, FlowCounts counts,
+                         std::int64_t now_ns, const std::optional<BackendTraffic>& packets) const {
         add_counts(counts, backend.window.sum(now_ns));
-        BackendHealth value{.address = address,
+        BackendHealth value{.address = key.backend,
                             .flows = backend.flows,
                             .in_table = std::max<std::int64_t>(backend.in_table, 0),
                             .judged = counts.judged,
@@ -346,7 +393,13 @@ struct BackendTable::Impl {
                             .refused = counts.refused,
                             .median_answer_ns = backend.answers.quantile_ns(0.5),
                             .slowest_tenth_ns = backend.answers.quantile_ns(0.9),
-                            .last_refusal = backend.last_refusal};
+                            .last_refusal = backend.last_refusal,
+                            .protocol = key.protocol,
+                            .translated = key.service != key.backend,
+                            .answered_before = backend.answered,
+                            .traffic = packets,
+                            .astray = backend.astray,
+                            .astray_from = backend.astray_from};
         judge(value, options.rules);
         return value;
     }
@@ -367,6 +420,7 @@ struct BackendTable::Impl {
     const BackendTableOptions options;
     Backends backends;
     Flows waiting;
+    TrafficTable traffic;
     netfilter::TupleHash hash;
     std::unordered_set<std::uint64_t> seeded;  // hash(entry); until end_of_seeds()
     EarlyRefusals early;
@@ -412,13 +466,26 @@ void BackendTable::take(const Refusal& refusal, Sender sender, std::int64_t now_
     }
 }
 
+void BackendTable::take(const PassedPacket& packet) {
+    impl_->traffic.take(packet);
+}
+
+void BackendTable::take_counted(const Entry& entry, std::uint64_t asked, std::uint64_t answered,
+                                std::int64_t now_ns) {
+    impl_->traffic.take(entry, asked, answered, now_ns);
+}
+
 void BackendTable::tick(std::int64_t now_ns) {
     impl_->early.expire(now_ns, [this](const auto& one) { impl_->give_up(one); });
 }
 
-BackendReport BackendTable::report(std::int64_t now_ns) const {
+BackendReport BackendTable::report(std::int64_t now_ns, bool traffic) const {
     BackendReport report;
     auto waiting = impl_->waiting_counts(now_ns);
+    std::map<std::pair<frame::Endpoint, std::uint8_t>, std::size_t> of_service;
+    for (const auto& each : impl_->backends.all()) {
+        ++of_service[{each.first.service, each.first.protocol}];
+    }
     // In the order of keys: the backends of a service follow one another.
     for (const auto& [key, backend] : impl_->backends.all()) {
         if (backend.flows == 0) {
@@ -428,8 +495,12 @@ BackendReport BackendTable::report(std::int64_t now_ns) const {
             report.services.back().protocol != key.protocol) {
             report.services.push_back({.address = key.service, .protocol = key.protocol});
         }
+        const bool alone = of_service[{key.service, key.protocol}] == 1;
+        const auto packets = traffic ? std::optional(impl_->traffic.of(key.service, key.backend,
+                                                                       key.protocol, alone, now_ns))
+                                     : std::nullopt;
         ServiceHealth& service = report.services.back();
-        service.backends.push_back(impl_->health(key.backend, backend, waiting[&backend], now_ns));
+        service.backends.push_back(impl_->health(key, backend, waiting[&backend], now_ns, packets));
         const BackendHealth& health = service.backends.back();
         service.flows += health.flows;
         service.in_table += health.in_table;

@@ -6,6 +6,7 @@
 
 #include "harness/monitor/backend.h"
 #include "harness/monitor/refusal_listener.h"
+#include "harness/monitor/traffic_table.h"
 #include "harness/netfilter/entry.h"
 
 namespace pathproof::monitor {
@@ -39,11 +40,18 @@ class BackendTable {
     // A refusal may come before the NEW event of the flow that it belongs to.
     void take(const Refusal& refusal, Sender sender, std::int64_t now_ns);
 
+    // Packets of known backends; without any of these two the flows alone decide.
+    void take(const PassedPacket& packet);
+    // `asked` and `answered`: packets that conntrack has counted since the entry was read last.
+    void take_counted(const netfilter::Entry& entry, std::uint64_t asked, std::uint64_t answered,
+                      std::int64_t now_ns);
+
     // Lets go of refusals whose flow has not come.
     void tick(std::int64_t now_ns);
 
-    // Services with most flows first. Says nothing of where refusals were looked for.
-    BackendReport report(std::int64_t now_ns) const;
+    // Services with most flows first. Says nothing of where refusals and packets were looked for.
+    // `traffic`: the packets taken are all that there were.
+    BackendReport report(std::int64_t now_ns, bool traffic = false) const;
 
   private:
     struct Impl;

@@ -3,7 +3,6 @@
 #include <libmnl/libmnl.h>
 #include <linux/rtnetlink.h>
 #include <netinet/in.h>
-#include <pcap/pcap.h>
 
 #include <algorithm>
 #include <array>
@@ -12,7 +11,6 @@
 #include <thread>
 
 #include "dataplane/base/clock.h"
-#include "dataplane/base/owned.h"
 #include "harness/process/netlink.h"
 #include "harness/process/netns.h"
 
@@ -55,18 +53,7 @@ std::string tcp_flags(std::span<const std::byte> packet, const frame::PacketView
 namespace {
 
 Result<PacketSocket> open_filtered(const std::string& netns, const std::string& words) {
-    const Owned<pcap_t, pcap_close> capture(pcap_open_dead(DLT_RAW, kFlowSnapBytes));
-    bpf_program program{};
-    if (pcap_compile(capture.get(), &program, words.c_str(), 1, PCAP_NETMASK_UNKNOWN) != 0) {
-        return fail(ErrorCode::kFailed, "compile the packet filter '{}': {}", words,
-                    pcap_geterr(capture.get()));
-    }
-    static_assert(sizeof(bpf_insn) == sizeof(sock_filter));
-    const sock_fprog filter{static_cast<unsigned short>(program.bf_len),
-                            reinterpret_cast<sock_filter*>(program.bf_insns)};
-    auto socket = PacketSocket::open(netns, filter, "watch the flow's packets");
-    pcap_freecode(&program);
-    return socket;
+    return PacketSocket::open_for(netns, words, kFlowSnapBytes, "watch the flow's packets");
 }
 
 struct Link {

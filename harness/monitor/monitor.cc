@@ -4,12 +4,16 @@
 #include <deque>
 #include <mutex>
 #include <thread>
+#include <unordered_map>
 #include <utility>
 
 #include "dataplane/base/clock.h"
+#include "dataplane/base/file.h"
 #include "harness/drops/tracer.h"
 #include "harness/monitor/backend_table.h"
 #include "harness/monitor/refusal_listener.h"
+#include "harness/netfilter/dump.h"
+#include "harness/process/netns.h"
 
 namespace pathproof::monitor {
 namespace {
@@ -21,6 +25,9 @@ using netfilter::Event;
 constexpr auto kWait = std::chrono::milliseconds(100);
 // By then the events about entries that the first dump listed have come.
 constexpr auto kSeedsSettle = std::chrono::seconds(2);
+// Conntrack's counters are read by a dump of the table: not often, and not of a large one.
+constexpr auto kCountersRead = std::chrono::seconds(5);
+constexpr std::uint64_t kMostCounted = 200'000;
 
 double seconds_between(Clock::time_point from, Clock::time_point until) {
     return std::chrono::duration<double>(until - from).count();
@@ -106,6 +113,7 @@ class WatchingMonitor final : public Monitor {
         const auto stats = TRY(netfilter::cpu_stats(options_.netns));
         const auto size = TRY(netfilter::table_size(options_.netns));
         follow_refusals();
+        follow_packets();
         watcher_ = TRY(netfilter::Watcher::start(
             {.netns = options_.netns, .filter = common_part(options_.filter)}));
         table_ = size;
@@ -145,7 +153,7 @@ class WatchingMonitor final : public Monitor {
                        .clashes = clashes_.counts(),
                        .last_clashes = last_clashes_.all(),
                        .last_late_answers = last_late_answers_.all(),
-                       .backends = backends_.report(now_ns),
+                       .backends = backends_.report(now_ns, is_counting()),
                        .known_pods = pods_.known(),
                        .pods = pods_.counts(),
                        .drops = std::move(dropped),
@@ -154,6 +162,8 @@ class WatchingMonitor final : public Monitor {
         value.backends.refusals_watched = refusals_ != nullptr;
         value.backends.refusals_source = refusals_source_;
         value.backends.refusals_lost = refusals_ != nullptr ? refusals_->lost() : 0;
+        value.backends.traffic_source = traffic_source_;
+        value.backends.traffic_lost = packets_lost_;
         return value;
     }
 
@@ -182,6 +192,75 @@ class WatchingMonitor final : public Monitor {
         }
         refusals_ = std::move(*listening);
         refusals_source_ = "ICMP errors and TCP resets that passed a packet socket";
+    }
+
+    void follow_packets() {
+        if (options_.packets == Packets::kDevices) {
+            auto tapping = TrafficTap::start(options_.netns);
+            if (tapping) {
+                packets_ = std::move(*tapping);
+                traffic_source_ = "packets each way that passed a packet socket";
+                return;
+            }
+            traffic_source_ = tapping.error().message;
+        }
+        std::string on;
+        (void)process::in_netns(options_.netns, [&]() -> Status {
+            on = read_file("/proc/sys/net/netfilter/nf_conntrack_acct").value_or("");
+            return {};
+        });
+        counts_entries_ = on.starts_with('1');
+        if (counts_entries_) {
+            traffic_source_ = "conntrack's counters (nf_conntrack_acct)";
+        } else if (traffic_source_.empty()) {
+            traffic_source_ = "not counted: net.netfilter.nf_conntrack_acct is 0";
+        }
+    }
+
+    // Whether all packets that passed were counted.
+    bool is_counting() const {
+        return packets_ != nullptr ? packets_lost_ == 0 : counts_entries_ && counted_once_;
+    }
+
+    // By the thread, without the lock: the table is read.
+    void read_counters() {
+        if (!counts_entries_ || Clock::now() < next_counters_) {
+            return;
+        }
+        if (table_.entries > kMostCounted) {
+            const std::scoped_lock lock(mutex_);
+            counted_once_ = false;
+            traffic_source_ =
+                fmt::format("not counted: the table has more than {} entries", kMostCounted);
+            return;
+        }
+        const auto begun = Clock::now();
+        const auto entries = netfilter::dump_all(options_.netns, options_.filter);
+        if (!entries) {
+            return;
+        }
+        std::unordered_map<std::uint32_t, Counted> now;
+        const std::int64_t now_ns = realtime_ns();
+        const std::scoped_lock lock(mutex_);
+        for (const netfilter::Entry& entry : *entries) {
+            const Counted whole{
+                .asked = entry.original_counters ? entry.original_counters->packets : 0,
+                .answered = entry.reply_counters ? entry.reply_counters->packets : 0};
+            now[entry.id] = whole;
+            const auto before = counted_.find(entry.id);
+            const Counted last = before == counted_.end() ? Counted() : before->second;
+            const bool is_same = last.asked <= whole.asked && last.answered <= whole.answered;
+            if (counted_once_) {
+                backends_.take_counted(entry, whole.asked - (is_same ? last.asked : 0),
+                                       whole.answered - (is_same ? last.answered : 0), now_ns);
+            }
+        }
+        counted_ = std::move(now);
+        counted_once_ = true;
+        traffic_source_ = "conntrack's counters (nf_conntrack_acct)";
+        // A tenth of the time at most.
+        next_counters_ =
+            begun + std::max<Clock::duration>(kCountersRead, 10 * (Clock::now() - begun));
     }
 
     void follow_drops() {
@@ -220,6 +299,7 @@ class WatchingMonitor final : public Monitor {
                 return;
             }
             look_around();
+            read_counters();
             if (Clock::now() >= next_sample) {
                 next_sample = std::max(next_sample + options_.counters_every, Clock::now());
                 sample();
@@ -262,6 +342,11 @@ class WatchingMonitor final : public Monitor {
     void look_around() {
         const std::scoped_lock lock(mutex_);
         drain_refusals();
+        // Behind the events: a flow's first packet passes before it is heard of.
+        if (packets_ != nullptr) {
+            packets_->drain([this](const PassedPacket& packet) { backends_.take(packet); });
+            packets_lost_ = packets_->lost();
+        }
         backends_.tick(refusals_drained_ns_);
         totals_.overruns = watcher_->totals().overruns;
         totals_.unreadable = watcher_->totals().unreadable;
@@ -286,8 +371,15 @@ class WatchingMonitor final : public Monitor {
         latest_ = std::move(now);
     }
 
+    struct Counted {
+        std::uint64_t asked = 0, answered = 0;
+    };
+
     const MonitorOptions options_;
-    std::unique_ptr<netfilter::Watcher> watcher_;  // the thread's
+    std::unique_ptr<netfilter::Watcher> watcher_;         // the thread's, with the next two
+    std::unordered_map<std::uint32_t, Counted> counted_;  // by the entry's id
+    Clock::time_point next_counters_;
+    bool counts_entries_ = false;
     std::unique_ptr<RefusalListener> refusals_;
     std::string refusals_source_;
     std::string drops_missing_;
@@ -302,6 +394,10 @@ class WatchingMonitor final : public Monitor {
     netfilter::ClashTracker clashes_;
     BackendTable backends_;
     PodTable pods_;
+    std::unique_ptr<TrafficTap> packets_;
+    std::uint64_t packets_lost_ = 0;
+    bool counted_once_ = false;
+    std::string traffic_source_;
     std::optional<Clock::time_point> seeds_until_;
     std::int64_t refusals_drained_ns_ = 0;
     EventTotals totals_;

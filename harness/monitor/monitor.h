@@ -14,6 +14,13 @@ namespace pathproof::monitor {
 
 enum class Part { kLeave, kFollow };
 
+// Where packets of backends each way are counted: flows alone do not tell a backend that has fallen
+// silent within one of them.
+enum class Packets {
+    kEntries,  // by conntrack's counters, where they are on (nf_conntrack_acct)
+    kDevices,  // by a packet socket, which costs the kernel a copy of each packet's head
+};
+
 struct MonitorOptions {
     std::string netns;  // empty: the caller's
     // Which flows count as events, services and clashes; counters and drops are the namespace's.
@@ -22,6 +29,7 @@ struct MonitorOptions {
     Part drops = Part::kLeave;  // the tracepoint costs the machine something for each drop
     // Also destinations that nothing translates, as services with themselves as backend.
     Part untranslated = Part::kLeave;
+    Packets packets = Packets::kEntries;
     BackendRules rules;
 };
 

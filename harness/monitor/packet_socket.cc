@@ -2,11 +2,13 @@
 
 #include <arpa/inet.h>
 #include <linux/if_ether.h>
+#include <pcap/pcap.h>
 #include <sys/socket.h>
 
 #include <cerrno>
 #include <cstring>
 
+#include "dataplane/base/owned.h"
 #include "dataplane/frame/packet_reader.h"
 #include "harness/process/netns.h"
 
@@ -50,6 +52,22 @@ Result<PacketSocket> PacketSocket::open(const std::string& netns, const sock_fpr
     // Without the capability for more the default stays.
     (void)setsockopt(socket.handle_.get(), SOL_SOCKET, SO_RCVBUFFORCE, &kReceiveBuffer,
                      sizeof kReceiveBuffer);
+    return socket;
+}
+
+Result<PacketSocket> PacketSocket::open_for(const std::string& netns, const std::string& words,
+                                            int bytes, const std::string& purpose) {
+    const Owned<pcap_t, pcap_close> capture(pcap_open_dead(DLT_RAW, bytes));
+    bpf_program program{};
+    if (pcap_compile(capture.get(), &program, words.c_str(), 1, PCAP_NETMASK_UNKNOWN) != 0) {
+        return fail(ErrorCode::kFailed, "compile the packet filter '{}': {}", words,
+                    pcap_geterr(capture.get()));
+    }
+    static_assert(sizeof(bpf_insn) == sizeof(sock_filter));
+    const sock_fprog filter{static_cast<unsigned short>(program.bf_len),
+                            reinterpret_cast<sock_filter*>(program.bf_insns)};
+    auto socket = open(netns, filter, purpose);
+    pcap_freecode(&program);
     return socket;
 }
 

@@ -33,6 +33,10 @@ class PacketSocket {
     // errors and resets".
     static Result<PacketSocket> open(const std::string& netns, const sock_fprog& filter,
                                      const std::string& purpose);
+    // The same behind a filter in the words of pcap-filter(7), which lets `bytes` of each packet
+    // through.
+    static Result<PacketSocket> open_for(const std::string& netns, const std::string& words,
+                                         int bytes, const std::string& purpose);
 
     // The next packet that waits, in `buffer`; nothing when none does.
     std::optional<TappedPacket> next(std::span<std::byte> buffer);

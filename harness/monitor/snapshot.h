@@ -36,6 +36,19 @@ struct Rates {
     double drop = 0;
 };
 
+// A conclusion of `inspect doctor`.
+struct Finding {
+    std::string kind;         // "happening", "old entry", "dropped", "severe", "may happen"
+    std::string cause;        // one word of a list: "stale-entry", "backend-silent", "rp-filter"
+    std::uint64_t count = 0;  // entries, flows or packets; 0: it has none
+    std::string what, next;   // a sentence, and the next command
+};
+struct Findings {
+    std::vector<Finding> found;        // the surest harm first
+    std::vector<std::string> missing;  // parts that could not be seen
+    std::int64_t time_ns = 0;          // CLOCK_REALTIME of the answer
+};
+
 struct Snapshot {
     std::string netns;         // empty: the caller's
     std::string kernel;        // release
@@ -62,6 +75,8 @@ struct Snapshot {
 
     std::optional<drops::DropSummary> drops;
     std::string drops_missing;  // without `drops`: why, in one sentence; empty: not asked for
+
+    std::optional<Findings> findings;  // the last ones; nothing: not asked for, or not answered yet
 
     // A source failed and this sentence says which: its figures are the last that were read.
     std::string failure;

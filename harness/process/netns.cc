@@ -41,8 +41,7 @@ Status require_netns(const std::string& name) {
                ? Status()
                : fail(ErrorCode::kNotFound,
                       "network namespace '{}' does not exist; 'ip netns' lists those with a name, "
-                      "and "
-                      "a PID or the path of a file such as /proc/PID/ns/net names others",
+                      "and a PID or the path of a file such as /proc/PID/ns/net names others",
                       name);
 }
 

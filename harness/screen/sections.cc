@@ -247,9 +247,11 @@ void add_last_drops(Lines& rows, const std::vector<drops::Drop>& last, const std
 Style style_of(BackendVerdict verdict) {
     switch (verdict) {
         case BackendVerdict::kDead:
+        case BackendVerdict::kSilent:
         case BackendVerdict::kRefusing: return Style::kBad;
         case BackendVerdict::kLossy:
         case BackendVerdict::kSlow: return Style::kWarning;
+        case BackendVerdict::kOneWay:
         case BackendVerdict::kTooFew: return Style::kFaint;
         case BackendVerdict::kHealthy: return Style::kGood;
     }
@@ -300,6 +302,26 @@ Section clash_section(const Snapshot& snapshot, const ViewState& state, std::siz
     std::ranges::stable_sort(all, std::greater(), &Happening::time_ns);
     for (const Happening& happening : all) {
         add_matching(section.rows, happening.line, state.filter);
+    }
+    return section;
+}
+
+Section finding_section(const Snapshot& snapshot, const ViewState& state) {
+    Section section{.heading = {{"FINDINGS", Style::kStrong}}, .rows = {}, .nothing = "none"};
+    if (!snapshot.findings) {
+        return section;
+    }
+    section.heading.push_back({"  as of " + clock_text(snapshot.findings->time_ns), Style::kFaint});
+    for (const monitor::Finding& finding : snapshot.findings->found) {
+        const bool harms =
+            finding.kind == "happening" || finding.kind == "old entry" || finding.kind == "severe";
+        add_matching(section.rows,
+                     {{left_column(finding.kind, 11), harms ? Style::kBad : Style::kWarning},
+                      {finding.what, Style::kPlain}},
+                     state.filter);
+    }
+    for (const std::string& missing : snapshot.findings->missing) {
+        add_matching(section.rows, {{"not seen: " + missing, Style::kWarning}}, state.filter);
     }
     return section;
 }

@@ -49,13 +49,14 @@ std::size_t wanted(const Section& section) {
     return 1 + std::max<std::size_t>(section.rows.size(), 1);
 }
 
-// Half of the room for the services and a quarter for each of the others; what one does not need
-// goes to the next, services first.
+// Half of the room for the services and an equal share of the other half for each of the others; what one
+// does not need goes to the next, services first.
 std::vector<std::size_t> share_room(const std::vector<Section>& sections, std::size_t room) {
     std::vector<std::size_t> heights;
     std::size_t left = room;
     for (std::size_t i = 0; i < sections.size(); ++i) {
-        const std::size_t fair = i == 0 ? room - room / 4 * 2 : room / 4;
+        const std::size_t others = sections.size() - 1, each = room / 2 / others;
+        const std::size_t fair = i == 0 ? room - each * others : each;
         heights.push_back(std::min({wanted(sections[i]), fair, left}));
         left -= heights.back();
     }
@@ -84,9 +85,12 @@ void add_section(Lines& lines, const Section& section, std::size_t height, std::
 }
 
 Lines body(const Snapshot& snapshot, ViewState& state, Size size) {
-    const std::vector<Section> sections{service_section(snapshot, state, size.columns),
-                                        clash_section(snapshot, state, size.columns),
-                                        drop_section(snapshot, state)};
+    std::vector<Section> sections{service_section(snapshot, state, size.columns)};
+    if (snapshot.findings) {
+        sections.push_back(finding_section(snapshot, state));
+    }
+    sections.push_back(clash_section(snapshot, state, size.columns));
+    sections.push_back(drop_section(snapshot, state));
     const std::vector<std::size_t> heights = share_room(sections, size.rows);
     const std::size_t shown = std::max<std::size_t>(heights[0], 1) - 1;
     const std::size_t rows = sections[0].rows.size();

@@ -148,3 +148,23 @@ BOOST_AUTO_TEST_CASE(a_folder_that_is_not_there_is_named) {
     BOOST_TEST((cache.error().code == ErrorCode::kNotFound));
     BOOST_TEST(cache.error().message.find("/nonexistent/results") != std::string::npos);
 }
+
+// host-local's folder, or the one above the results: nothing in it is a result.
+BOOST_AUTO_TEST_CASE(a_folder_of_folders_is_no_cache) {
+    const Folder folder;
+    std::filesystem::create_directory(folder.path() + "/results");
+    const auto cache = read_cni_cache(folder.path());
+    BOOST_REQUIRE(!cache);
+    BOOST_TEST((cache.error().code == ErrorCode::kBadInput));
+    BOOST_TEST(cache.error().message.find("it has a folder, 'results'") != std::string::npos,
+               cache.error().message);
+}
+
+BOOST_AUTO_TEST_CASE(a_cached_container_tells_its_namespace) {
+    const auto read = parse_cni_cache(
+        R"({"kind":"cniCacheV1","containerId":"c1","netns":"/run/netns/x","result":{}})");
+    BOOST_REQUIRE_MESSAGE(read, read.error().message);
+    BOOST_TEST(read->container == "c1");
+    BOOST_TEST(read->netns == "/run/netns/x");
+    BOOST_TEST(read->pod.name == "");
+}

@@ -120,6 +120,8 @@ BOOST_AUTO_TEST_CASE(bad_input_is_answered_with_a_sentence) {
                   "--format 'xml'"},
              Case{{"export", "--netns", place.name(), "--cni-cache", "/nonexistent/results"},
                   "--cni-cache: the cache of CNI results /nonexistent/results: No such file"},
+             Case{{"export", "--netns", place.name(), "--cni-cache", "/usr"},
+                  "--cni-cache: the cache of CNI results /usr: it has a folder"},
              Case{{"drops", "--netns", "pp-nowhere"}, "pp-nowhere"},
          }) {
         const auto answer = inspect(wrong.words);

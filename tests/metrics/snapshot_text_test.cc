@@ -237,7 +237,9 @@ BOOST_AUTO_TEST_CASE(every_metric_that_is_exported_is_in_the_catalogue) {
     for (const Family& family : catalogue()) {
         BOOST_TEST(documented.insert(family.name).second, family.name);
     }
-    std::istringstream lines(to_text(std::vector{snapshot("n")}, {}));
+    Snapshot whole = snapshot("n");
+    whole.backends.services[0].backends[0].traffic = monitor::BackendTraffic{};
+    std::istringstream lines(to_text(std::vector{whole}, {}));
     std::set<std::string> exported{"pathproof_conntrack_COUNTER"};
     for (std::string line; std::getline(lines, line);) {
         if (line.starts_with("# TYPE ")) {
@@ -249,4 +251,35 @@ BOOST_AUTO_TEST_CASE(every_metric_that_is_exported_is_in_the_catalogue) {
     BOOST_TEST(exported.size() == documented.size());
     BOOST_TEST(describe_catalogue().find("pathproof_drops_total{netns, reason, scope}  counter") !=
                std::string::npos);
+}
+
+BOOST_AUTO_TEST_CASE(the_doctors_conclusions_are_exported) {
+    Snapshot found = snapshot("n");
+    found.findings =
+        monitor::Findings{.found = {{.kind = "old entry", .cause = "stale-entry", .count = 7},
+                                    {.kind = "may happen", .cause = "dns-race"},
+                                    {.kind = "may happen", .cause = "dns-race"}},
+                          .time_ns = 1'500'000'000};
+    const std::string lines = read_back({found, snapshot("quiet")}, {});
+    for (const char* line :
+         {"pathproof_findings gauge pathproof_findings {netns=n,kind=old_entry,cause=stale-entry} "
+          "1",
+          "pathproof_findings gauge pathproof_findings {netns=n,kind=may_happen,cause=dns-race} 2",
+          "pathproof_stale_entries gauge pathproof_stale_entries {netns=n} 7",
+          "pathproof_findings_timestamp_seconds gauge pathproof_findings_timestamp_seconds "
+          "{netns=n} 1.5"}) {
+        BOOST_TEST(has(lines, line), line << " is not in\n" << lines);
+    }
+    BOOST_TEST(lines.find("pathproof_stale_entries {netns=quiet}") == std::string::npos);
+}
+
+BOOST_AUTO_TEST_CASE(a_backends_silence_is_exported_where_packets_are_counted) {
+    Snapshot counted = snapshot("n");
+    counted.backends.services[0].backends[1].traffic =
+        monitor::BackendTraffic{.unanswered = 960, .silent_ns = 16'000'000'000};
+    counted.backends.services[0].backends[1].verdict = BackendVerdict::kSilent;
+    const std::string lines = read_back({counted}, {});
+    BOOST_TEST(count(lines, "pathproof_backend_silence_seconds {") == 1U);
+    BOOST_TEST(count(lines, "coredns-1} 960\n") == 1U);
+    BOOST_TEST(count(lines, "pathproof_backend_state=silent} 1\n") == 1U);
 }

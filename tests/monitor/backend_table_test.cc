@@ -336,3 +336,168 @@ BOOST_AUTO_TEST_CASE(verdicts_follow_their_rules) {
     BOOST_TEST((verdict(20, 2, 2) == BackendVerdict::kHealthy));
     BOOST_TEST((verdict(0, 0, 0) == BackendVerdict::kTooFew));
 }
+
+namespace {
+
+PassedPacket packet_of(const char* from, const char* to, std::int64_t time_ns, bool leaving,
+                       std::uint32_t device, std::uint8_t protocol = IPPROTO_UDP) {
+    return {.time_ns = time_ns,
+            .source = *frame::parse_endpoint(from),
+            .destination = *frame::parse_endpoint(to),
+            .protocol = protocol,
+            .leaving = leaving,
+            .device = device,
+            .asks = true};
+}
+
+BackendHealth only_with_traffic(const BackendTable& table, std::int64_t now) {
+    const BackendReport report = table.report(now, true);
+    BOOST_REQUIRE_EQUAL(report.services.size(), 1U);
+    BOOST_REQUIRE_EQUAL(report.services[0].backends.size(), 1U);
+    return report.services[0].backends[0];
+}
+
+}  // namespace
+
+// One flow of many datagrams: its entry says that it was answered once, for ever.
+BOOST_FIXTURE_TEST_CASE(a_backend_that_falls_silent_within_a_flow_is_named, Fixture) {
+    tell(EventKind::kNew, flow(0, kBackend));
+    table.take(packet_of("198.18.0.1:10000", kBackend, now, true, 3));
+    table.take(packet_of(kBackend, "198.18.0.1:10000", now, false, 3));
+    tell(EventKind::kUpdate, answered(flow(0, kBackend)));
+    BOOST_TEST((only_with_traffic(table, now).verdict == BackendVerdict::kTooFew));
+    for (int i = 0; i < 960; ++i) {
+        now += kSecond / 60;
+        // The port of a bridge, and the bridge: one packet.
+        table.take(packet_of("198.18.0.1:10000", kBackend, now, true, 3));
+        table.take(packet_of("198.18.0.1:10000", kBackend, now, true, 4));
+    }
+    const BackendHealth silent = only_with_traffic(table, now);
+    BOOST_TEST((silent.verdict == BackendVerdict::kSilent));
+    BOOST_TEST(silent.traffic->unanswered == 960U);
+    BOOST_TEST(silent.note == "has answered before, 960 packets unanswered in 16 s");
+    // Without the packets nobody can tell.
+    BOOST_TEST((table.report(now).services[0].backends[0].verdict == BackendVerdict::kTooFew));
+    table.take(packet_of(kBackend, "198.18.0.1:10000", now, false, 5));
+    BOOST_TEST((only_with_traffic(table, now).verdict == BackendVerdict::kTooFew));
+}
+
+BOOST_FIXTURE_TEST_CASE(a_pause_and_a_few_lost_packets_are_no_silence, Fixture) {
+    for (unsigned i = 0; i < 30; ++i) {
+        tell(EventKind::kNew, flow(i, kBackend));
+        tell(EventKind::kUpdate, answered(flow(i, kBackend)));
+    }
+    for (int i = 0; i < 19; ++i) {
+        now += kSecond;
+        table.take(packet_of("198.18.0.1:10000", kBackend, now, true, 3));
+    }
+    BOOST_TEST((only_with_traffic(table, now).verdict == BackendVerdict::kHealthy));
+    table.take(packet_of("198.18.0.1:10000", kBackend, now, true, 3));
+    BOOST_TEST((only_with_traffic(table, now).verdict == BackendVerdict::kSilent));
+    // Nobody asks it any more.
+    now += options.rules.silent_idle_ns + kSecond;
+    BOOST_TEST((only_with_traffic(table, now).verdict == BackendVerdict::kHealthy));
+}
+
+BOOST_AUTO_TEST_CASE(answers_by_another_way_accuse_nobody) {
+    for (const bool acknowledged : {true, false}) {
+        Fixture fixture({.scope = BackendTableOptions::Scope::kAll});
+        for (unsigned i = 0; i < 30; ++i) {
+            Entry direct = flow(i, kService, IPPROTO_TCP);
+            fixture.tell(EventKind::kNew, direct);
+            auto packet =
+                packet_of("198.18.0.1:10000", kService, fixture.now, true, 3, IPPROTO_TCP);
+            fixture.table.take(packet);
+            packet.acknowledges = acknowledged;
+            packet.asks = false;
+            fixture.table.take(packet);
+        }
+        fixture.now += 5 * kSecond;
+        const BackendHealth health = only_with_traffic(fixture.table, fixture.now);
+        BOOST_TEST((health.verdict == BackendVerdict::kOneWay));
+        BOOST_TEST(health.note.starts_with(acknowledged ? "answers take another way"
+                                                        : "no packet of its address"),
+                   health.note);
+    }
+}
+
+// Something else of that host passes here: its way back is known, and it is silent on its port.
+BOOST_AUTO_TEST_CASE(silence_on_a_way_that_other_answers_take_is_death) {
+    Fixture fixture({.scope = BackendTableOptions::Scope::kAll});
+    for (unsigned i = 0; i < 30; ++i) {
+        fixture.tell(EventKind::kNew, flow(i, kService));
+        fixture.table.take(packet_of("198.18.0.1:10000", kService, fixture.now, true, 3));
+    }
+    fixture.table.take(packet_of("10.96.0.10:80", "198.18.0.1:999", fixture.now, false, 3));
+    fixture.now += 5 * kSecond;
+    BOOST_TEST((only_with_traffic(fixture.table, fixture.now).verdict == BackendVerdict::kDead));
+}
+
+BOOST_AUTO_TEST_CASE(receivers_that_never_answer_and_tunnels_are_not_dead) {
+    for (const char* service : {"10.96.0.10:514", "10.96.0.10:4789"}) {
+        Fixture fixture({.scope = BackendTableOptions::Scope::kAll});
+        for (unsigned i = 0; i < 30; ++i) {
+            fixture.tell(EventKind::kNew,
+                         netfilter::make_entry(fmt::format("198.18.0.1:{}", 10'000 + i), service,
+                                               service, i + 1));
+        }
+        fixture.now += 5 * kSecond;
+        BOOST_TEST((fixture.only().verdict == BackendVerdict::kOneWay));
+    }
+}
+
+// TFTP answers from a port of its own: an entry by itself, and nobody's service.
+BOOST_AUTO_TEST_CASE(answers_from_another_port_are_answers_where_nothing_translates) {
+    for (const char* backend : {"10.96.0.10:69", "10.1.0.2:69"}) {
+        const bool translated = std::string_view(backend).starts_with("10.1");
+        Fixture fixture({.scope = BackendTableOptions::Scope::kAll});
+        for (unsigned i = 0; i < 30; ++i) {
+            const std::string client = fmt::format("198.18.0.1:{}", 40'000 + i);
+            const std::string answer =
+                fmt::format("{}:{}", translated ? "10.1.0.2" : "10.96.0.10", 50'000 + i);
+            fixture.tell(EventKind::kNew,
+                         netfilter::make_entry(client, "10.96.0.10:69", backend, 2 * i + 1));
+            fixture.tell(EventKind::kNew,
+                         netfilter::make_entry(answer, client.c_str(), client.c_str(), 2 * i + 2));
+        }
+        fixture.now += 5 * kSecond;
+        const BackendHealth health = fixture.only();
+        BOOST_TEST(health.astray == 30U);
+        BOOST_TEST(health.flows == 30U);
+        BOOST_TEST(
+            (health.verdict == (translated ? BackendVerdict::kDead : BackendVerdict::kHealthy)));
+        BOOST_TEST(health.note.starts_with("30 answers came from "), health.note);
+    }
+}
+
+// What a backend sends late, when its entry is gone, makes no service of each client's port.
+BOOST_AUTO_TEST_CASE(late_answers_make_no_services) {
+    Fixture fixture({.scope = BackendTableOptions::Scope::kAll});
+    for (unsigned i = 0; i < 30; ++i) {
+        const std::string client = fmt::format("198.18.0.1:{}", 10'000 + i);
+        fixture.tell(EventKind::kNew, flow(i, kService));
+        fixture.tell(EventKind::kDestroy, flow(i, kService), 4711);
+        fixture.tell(EventKind::kNew,
+                     netfilter::make_entry(kService, client.c_str(), client.c_str(), 100 + i));
+    }
+    BOOST_TEST(fixture.only().flows == 30U);
+}
+
+BOOST_FIXTURE_TEST_CASE(the_kernels_own_counters_tell_silence_too, Fixture) {
+    const Entry entry = answered(flow(0, kBackend));
+    tell(EventKind::kNew, flow(0, kBackend));
+    tell(EventKind::kUpdate, entry);
+    table.take_counted(entry, 10, 10, now);
+    BOOST_TEST(only_with_traffic(table, now).traffic->answered == 10U);
+    for (int i = 0; i < 4; ++i) {
+        now += 5 * kSecond;
+        table.take_counted(entry, 300, 0, now);
+    }
+    const BackendHealth silent = only_with_traffic(table, now);
+    BOOST_TEST((silent.verdict == BackendVerdict::kSilent));
+    BOOST_TEST(silent.traffic->unanswered == 1200U);
+    // Its answers in another zone are an entry of their own.
+    Entry mirrored = netfilter::make_entry(kBackend, "198.18.0.1:10000", "198.18.0.1:10000", 9);
+    table.take_counted(mirrored, 5, 0, now);
+    BOOST_TEST(only_with_traffic(table, now).traffic->unanswered == 0U);
+}

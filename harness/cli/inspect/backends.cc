@@ -68,7 +68,10 @@ std::string verdict_text(const BackendHealth& backend, const BackendReport& repo
     const std::string verdict = backend.verdict == BackendVerdict::kTooFew
                                     ? "too few flows to tell"
                                     : verdict_word(backend, report);
-    return backend.last_refusal.empty() ? verdict : verdict + ": " + backend.last_refusal;
+    const bool told = backend.verdict == BackendVerdict::kSilent ||
+                      backend.verdict == BackendVerdict::kOneWay || backend.last_refusal.empty();
+    const std::string& why = told ? backend.note : backend.last_refusal;
+    return why.empty() ? verdict : verdict + ": " + why;
 }
 
 std::string service_text(const ServiceHealth& service) {
@@ -113,6 +116,14 @@ std::string remarks(const BackendReport& report) {
                             frame::to_string(stray.destination), stray.packets, stray.refusal);
     }
     text += "refusals: " + report.refusals_source + "\n";
+    if (!report.traffic_source.empty()) {
+        text += "packets: " + report.traffic_source + "\n";
+    }
+    if (report.traffic_lost > 0) {
+        text += fmt::format(
+            "{} packets found the counting socket full: who has fallen silent is not told\n",
+            report.traffic_lost);
+    }
     if (report.refusals_lost > 0) {
         text += fmt::format("{} refusals found the packet socket full\n", report.refusals_lost);
     }
@@ -142,6 +153,12 @@ json to_json(const BackendHealth& backend, const BackendReport& report) {
         {"median_answer_ns", or_null(backend.median_answer_ns)},
         {"slowest_tenth_ns", or_null(backend.slowest_tenth_ns)},
         {"last_refusal", backend.last_refusal},
+        {"asked_packets", backend.traffic ? json(backend.traffic->asked) : json()},
+        {"answer_packets", backend.traffic ? json(backend.traffic->answered) : json()},
+        {"unanswered_packets", backend.traffic ? json(backend.traffic->unanswered) : json()},
+        {"silent_ns", backend.traffic ? json(backend.traffic->silent_ns) : json()},
+        {"answers_astray", backend.astray},
+        {"note", backend.note},
         {"verdict", verdict_word(backend, report)}};
 }
 
@@ -172,6 +189,8 @@ void put_json(Output& output, const BackendReport& report, std::int64_t time_ns)
                 {"refusals_watched", report.refusals_watched},
                 {"refusals_source", report.refusals_source},
                 {"refusals_lost", report.refusals_lost},
+                {"traffic_source", report.traffic_source},
+                {"traffic_lost", report.traffic_lost},
                 {"flows_left_out", report.flows_left_out},
                 {"flows_forgotten", report.flows_forgotten}}}});
 }
@@ -204,7 +223,8 @@ Result<int> run_once(const BackendOptions& options, const netfilter::Filter& fil
     BackendReport report = table.report(now_ns);
     report.refusals_source =
         "one dump tells neither refusals from silence nor flows that have just begun from "
-        "unanswered ones, and does not show flows that a reset ended: see --watch";
+        "unanswered ones, does not show flows that a reset ended, and calls a backend healthy that "
+        "has answered once and is silent now: see --watch";
     Output output;
     put(output, report, now_ns, options.common);
     return process::stopping() || read.interrupted ? kIncomplete : kDone;
@@ -215,6 +235,7 @@ Result<int> run_watching(const BackendOptions& options, const netfilter::Filter&
         TRY(Monitor::start({.netns = options.common.netns,
                             .filter = filter,
                             .untranslated = options.all ? Part::kFollow : Part::kLeave,
+                            .packets = Packets::kDevices,
                             .rules = options.rules()}));
     Output output;
     const auto start = Clock::now();

@@ -31,6 +31,7 @@ constexpr auto kBeyond = std::chrono::seconds(60);
 struct DoctorOptions {
     CommonOptions common;
     double duration_s = 10;
+    bool no_drops = false;
 };
 
 // How sure harm is, from the surest on.
@@ -48,6 +49,7 @@ const char* name(Rank rank) {
 
 struct Complaint {
     Rank rank = Rank::kMay;
+    std::string cause;        // one word of a list
     std::uint64_t count = 0;  // packets, flows or entries, to order those of one rank
     std::string what, evidence, next;
 };
@@ -94,12 +96,15 @@ class Doctor {
     Result<int> run() {
         TRY(process::require_netns(options_.common.netns));
         const std::string seconds = fmt::format("{}", options_.duration_s);
-        const std::map<std::string, std::vector<std::string>> questions{
+        std::map<std::string, std::vector<std::string>> questions{
             {"hazards", {"hazards"}},
             {"stale", {"stale"}},
             {"backends", {"backends", "--watch", seconds, "--count", "1"}},
             {"clashes", {"clashes", "--duration", seconds}},
             {"drops", {"drops", "--flows", "--duration", seconds}}};
+        if (options_.no_drops) {
+            questions.erase("drops");
+        }
         fmt::print(stderr, "pathproof: looking for {} s\n", options_.duration_s);
         std::map<std::string, std::future<Told>> asked;
         for (const auto& question : questions) {
@@ -151,6 +156,7 @@ class Doctor {
                 {.rank = !harm.empty() ? Rank::kRefusedNow
                          : severe      ? Rank::kSevere
                                        : Rank::kMay,
+                 .cause = text_of(part(line, "hazard")),
                  .what = text_of(part(line, "hazard")) + ": " + text_of(part(line, "what")),
                  .evidence =
                      fmt::format("{}{}: {}", harm.empty() ? "" : harm + "; ",
@@ -160,7 +166,7 @@ class Doctor {
     }
 
     void take_stale(const Told& told) {
-        Complaint complaint{.rank = Rank::kStale};
+        Complaint complaint{.rank = Rank::kStale, .cause = "stale-entry"};
         for (const json& line : told.lines) {
             if (!part(line, "staleness").is_string()) {
                 continue;
@@ -184,19 +190,21 @@ class Doctor {
             const std::string verdict = text_of(part(line, "verdict"));
             const bool dead = verdict.starts_with("dead"),
                        refuses = verdict.starts_with("refusing");
-            const bool lossy = verdict.starts_with("lossy");
-            if (!dead && !refuses && !lossy) {
+            const bool lossy = verdict.starts_with("lossy"), silent = verdict == "silent";
+            if (!dead && !refuses && !lossy && !silent) {
                 continue;
             }
             complaints_.push_back(
                 {.rank = Rank::kRefusedNow,
-                 .count = number_of(part(line, "unanswered")),
+                 .cause = "backend-" + verdict.substr(0, verdict.find(' ')),
+                 .count = number_of(part(line, silent ? "unanswered_packets" : "unanswered")),
                  .what = fmt::format(
                      "the backend {} of {} {} is {}", text_of(part(line, "backend")),
                      text_of(part(line, "protocol")), text_of(part(line, "service")), verdict),
-                 .evidence =
-                     fmt::format("{} of {} flows unanswered", number_of(part(line, "unanswered")),
-                                 number_of(part(line, "judged"))),
+                 .evidence = silent ? text_of(part(line, "note"))
+                                    : fmt::format("{} of {} flows unanswered",
+                                                  number_of(part(line, "unanswered")),
+                                                  number_of(part(line, "judged"))),
                  .next = next(fmt::format("why {} '*' {}", text_of(part(line, "protocol")),
                                           text_of(part(line, "service"))))});
         }
@@ -211,6 +219,7 @@ class Doctor {
         if (clashes != 0) {
             complaints_.push_back(
                 {.rank = late != 0 ? Rank::kRefusedNow : Rank::kMay,
+                 .cause = "clash",
                  .count = clashes,
                  .what = fmt::format("packets of one flow raced each other into conntrack: {}",
                                      clashes == 1 ? std::string("1 hidden entry")
@@ -230,6 +239,7 @@ class Doctor {
                 }
                 complaints_.push_back(
                     {.rank = Rank::kDroppedNow,
+                     .cause = text_of(part(count, "reason")),
                      .count = number_of(part(count, "packets")),
                      .what = fmt::format("the kernel dropped {} of {}: {}",
                                          plural(number_of(part(count, "packets")), "packet"),
@@ -269,6 +279,8 @@ class Doctor {
             if (options_.common.json) {
                 put_json(output_, {{"rank", i + 1},
                                    {"kind", name(each.rank)},
+                                   {"cause", each.cause},
+                                   {"count", each.count},
                                    {"what", each.what},
                                    {"evidence", each.evidence},
                                    {"next", each.next}});
@@ -313,6 +325,8 @@ void add_doctor(CLI::App& inspect, Command& chosen) {
     add_common(*app, options->common);
     app->add_option("--duration", options->duration_s, "look for so many seconds (default: 10)")
         ->check(kAboveZero);
+    app->add_flag("--no-drops", options->no_drops,
+                  "do not follow the kernel's drops meanwhile (a BPF program at a tracepoint)");
     app->footer(
         "Ordered: what fails now, entries that are older than the rules, what the kernel drops, "
         "what "

@@ -9,7 +9,9 @@
 #include "dataplane/base/new_file.h"
 #include "harness/cli/generate/number_checks.h"
 #include "harness/cli/inspect/commands.h"
+#include "harness/cli/inspect/findings.h"
 #include "harness/cli/inspect/output.h"
+#include "harness/cli/inspect/place.h"
 #include "harness/cli/seconds.h"
 #include "harness/metrics/catalogue.h"
 #include "harness/metrics/cni_cache.h"
@@ -37,14 +39,16 @@ struct ExportOptions {
     std::optional<double> duration_s;
     std::string cni_cache;
     bool no_drops = false;
+    double findings_s = 60;
     bool help_metrics = false;
 };
 
+std::vector<std::string> places_of(const ExportOptions& options) {
+    return options.netns.empty() ? std::vector<std::string>{""} : options.netns;
+}
+
 Result<Monitors> start_monitors(const ExportOptions& options) {
-    std::vector<std::string> names = options.netns;
-    if (names.empty()) {
-        names.push_back("");
-    }
+    const std::vector<std::string> names = places_of(options);
     Monitors monitors;
     for (const std::string& netns : names) {
         if (std::count(names.begin(), names.end(), netns) > 1) {
@@ -58,10 +62,12 @@ Result<Monitors> start_monitors(const ExportOptions& options) {
     return monitors;
 }
 
-std::string text_of(const Monitors& monitors, metrics::Dialect dialect) {
+std::string text_of(const Monitors& monitors, const FindingsWatch& findings,
+                    metrics::Dialect dialect) {
     std::vector<monitor::Snapshot> snapshots;
     for (const auto& monitor : monitors) {
         snapshots.push_back(monitor->snapshot());
+        snapshots.back().findings = findings.of(snapshots.back().netns);
     }
     return metrics::to_text(snapshots, {.dialect = dialect});
 }
@@ -114,10 +120,13 @@ void tell_pods(const Monitors& monitors, const Result<metrics::CniCache>& cache,
 }
 
 Result<std::unique_ptr<metrics::HttpServer>> serve(const Monitors& monitors,
+                                                   const FindingsWatch& findings,
                                                    const std::string& listen) {
     const auto address = TRY(doing(frame::parse_endpoint(listen), "--listen '{}'", listen));
-    auto server = metrics::HttpServer::start(
-        address, [&monitors](metrics::Dialect dialect) { return text_of(monitors, dialect); });
+    auto server =
+        metrics::HttpServer::start(address, [&monitors, &findings](metrics::Dialect dialect) {
+            return text_of(monitors, findings, dialect);
+        });
     if (server) {
         fmt::print(stderr, "pathproof: metrics at http://{}/metrics{}\n",
                    frame::to_string((*server)->address()),
@@ -140,8 +149,8 @@ Result<metrics::Dialect> file_dialect(const std::string& format) {
 
 // Until interrupted or the duration is over; writes the file, where one is wanted, at the start, at
 // each interval and at the end.
-Status follow(const Monitors& monitors, const ExportOptions& options, metrics::Dialect dialect,
-              Complaints& complaints) {
+Status follow(const Monitors& monitors, const FindingsWatch& findings, const ExportOptions& options,
+              metrics::Dialect dialect, Complaints& complaints) {
     const auto deadline = Limits{.duration_s = options.duration_s, .count = {}}.deadline();
     const auto interval = nanoseconds_of(options.interval_s);
     auto next = Clock::now();
@@ -157,9 +166,10 @@ Status follow(const Monitors& monitors, const ExportOptions& options, metrics::D
         if (over || now >= next) {
             next += interval;
             // The node exporter runs as a user of its own.
-            TRY(doing(options.file.empty() ? Status()
-                                           : replace_file(options.file, text_of(monitors, dialect),
-                                                          Readers::kEverybody),
+            TRY(doing(options.file.empty()
+                          ? Status()
+                          : replace_file(options.file, text_of(monitors, findings, dialect),
+                                         Readers::kEverybody),
                       "--file"));
         }
         if (over) {
@@ -185,11 +195,14 @@ Result<int> run_export(const ExportOptions& options) {
         const auto cache = TRY(doing(metrics::read_cni_cache(options.cni_cache), "--cni-cache"));
         tell_pods(monitors, cache, complaints);
     }
+    const FindingsWatch findings({.netns = places_of(options),
+                                  .every = nanoseconds_of(options.findings_s),
+                                  .drops = !options.no_drops});
     std::unique_ptr<metrics::HttpServer> server;
     if (options.listen || options.file.empty()) {
-        server = TRY(serve(monitors, options.listen.value_or(kDefaultListen)));
+        server = TRY(serve(monitors, findings, options.listen.value_or(kDefaultListen)));
     }
-    TRY(follow(monitors, options, dialect, complaints));
+    TRY(follow(monitors, findings, options, dialect, complaints));
     return complaints.any_failure() ? kIncomplete : kDone;
 }
 
@@ -200,9 +213,9 @@ void add_export(CLI::App& inspect, Command& chosen) {
         "export", "Serve the live figures as OpenMetrics, or write them to a file");
     const auto options = options_for<ExportOptions>(*app, chosen, run_export);
     app->add_option("--netns", options->netns,
-                    "network namespace by its name in 'ip netns'; may be given several times "
-                    "(default: this one)")
-        ->allow_extra_args(false);
+                    fmt::format("network namespace, may be given several times: {}", kPlaceHelp))
+        ->allow_extra_args(false)
+        ->transform(named_place());
     app->add_option("--listen", options->listen,
                     fmt::format("address and port to serve http://ADDRESS:PORT/metrics at "
                                 "(default: {}, or nowhere with --file)",
@@ -227,6 +240,11 @@ void add_export(CLI::App& inspect, Command& chosen) {
                     "the namespaces and names of this node's pods");
     app->add_flag("--no-drops", options->no_drops,
                   "do not listen to the kernel's drops (skb:kfree_skb)");
+    app->add_option("--findings", options->findings_s,
+                    "seconds from one look of 'inspect doctor' to the next: its conclusions are "
+                    "exported too; 0: none")
+        ->capture_default_str()
+        ->check(number_in(0, kLongestInterval));
     app->add_flag("--help-metrics", options->help_metrics,
                   "print the name and meaning of each metric, and end");
 }

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "harness/cli/generate/number_checks.h"
+#include "harness/cli/inspect/place.h"
 #include "harness/cli/seconds.h"
 #include "harness/netfilter/filter.h"
 #include "harness/netfilter/text.h"
@@ -21,10 +22,8 @@ constexpr std::size_t kFlushBytes = 64 * 1024;
 }  // namespace
 
 void add_common(CLI::App& app, CommonOptions& options) {
-    app.add_option(
-        "--netns", options.netns,
-        "network namespace: its name in 'ip netns', the PID of a process in it, or a path "
-        "such as /proc/PID/ns/net (default: this one)");
+    app.add_option("--netns", options.netns, fmt::format("network namespace: {}", kPlaceHelp))
+        ->transform(named_place());
     app.add_flag("--json", options.json, "one JSON object a line");
 }
 

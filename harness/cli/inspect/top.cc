@@ -7,7 +7,10 @@
 
 #include "harness/cli/generate/number_checks.h"
 #include "harness/cli/inspect/commands.h"
+#include "harness/cli/inspect/findings.h"
 #include "harness/cli/inspect/output.h"
+#include "harness/cli/inspect/place.h"
+#include "harness/cli/seconds.h"
 #include "harness/monitor/monitor.h"
 #include "harness/netfilter/filter.h"
 #include "harness/screen/terminal.h"
@@ -28,6 +31,7 @@ struct TopOptions {
     double interval_s = 1;
     monitor::Part drops = monitor::Part::kFollow;
     monitor::Part untranslated = monitor::Part::kLeave;
+    double findings_s = 0;
 };
 
 // A terminal that is quit by hand ends us as Ctrl-C does: with the terminal put back.
@@ -51,8 +55,9 @@ Result<std::unique_ptr<monitor::Monitor>> start_monitor(const monitor::MonitorOp
 
 class Top {
   public:
-    Top(monitor::Monitor& monitor, screen::Terminal& terminal, Clock::duration interval)
-        : monitor_(monitor), terminal_(terminal), interval_(interval) {}
+    Top(monitor::Monitor& monitor, const FindingsWatch& findings, screen::Terminal& terminal,
+        Clock::duration interval)
+        : monitor_(monitor), findings_(findings), terminal_(terminal), interval_(interval) {}
 
     void run() {
         while (!process::stopping()) {
@@ -68,6 +73,7 @@ class Top {
     void refresh() {
         if (is_due()) {
             snapshot_ = monitor_.snapshot();
+            snapshot_.findings = findings_.of(snapshot_.netns);
             next_ = Clock::now() + interval_;
         }
     }
@@ -96,6 +102,7 @@ class Top {
     }
 
     monitor::Monitor& monitor_;
+    const FindingsWatch& findings_;
     screen::Terminal& terminal_;
     const Clock::duration interval_;
     Clock::time_point next_;
@@ -114,8 +121,11 @@ Result<int> run_top(const TopOptions& options) {
                            .counters_every = std::chrono::ceil<std::chrono::milliseconds>(interval),
                            .drops = options.drops,
                            .untranslated = options.untranslated}));
+    const FindingsWatch findings({.netns = {options.netns},
+                                  .every = nanoseconds_of(options.findings_s),
+                                  .drops = options.drops == monitor::Part::kFollow});
     const auto terminal = TRY(screen::Terminal::open());
-    Top(*monitor, *terminal, std::chrono::duration_cast<Clock::duration>(interval)).run();
+    Top(*monitor, findings, *terminal, std::chrono::duration_cast<Clock::duration>(interval)).run();
     return kDone;
 }
 
@@ -125,8 +135,8 @@ void add_top(CLI::App& inspect, Command& chosen) {
     CLI::App* app = inspect.add_subcommand(
         "top", "A view of it all for a terminal: table, rates, services, clashes, drops");
     const auto options = options_for<TopOptions>(*app, chosen, run_top);
-    app->add_option("--netns", options->netns,
-                    "network namespace by its name in 'ip netns' (default: this one)");
+    app->add_option("--netns", options->netns, fmt::format("network namespace: {}", kPlaceHelp))
+        ->transform(named_place());
     app->add_option("--interval", options->interval_s, "seconds between updates (default 1)")
         ->check(number_in(0.1, 3600));
     app->add_flag_callback(
@@ -135,6 +145,10 @@ void add_top(CLI::App& inspect, Command& chosen) {
     app->add_flag_callback(
         "--untranslated", [options] { options->untranslated = monitor::Part::kFollow; },
         "also show destinations that no rule translates, as services of their own");
+    app->add_option("--findings", options->findings_s,
+                    "show the conclusions of 'inspect doctor', asked for every so many seconds "
+                    "(default: not)")
+        ->check(number_in(5, 86'400));
     add_filter_words(*app, options->words);
 }
 
