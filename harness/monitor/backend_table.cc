@@ -56,6 +56,7 @@ struct Backend {
 struct Waiting {
     Backend* backend = nullptr;  // null: none that is kept
     bool refused = false;
+    bool is_answer = false;  // whose question is not known
 };
 using Flows = netfilter::FlowMemory<Waiting>;
 using Flow = Flows::Kept;
@@ -158,7 +159,7 @@ struct BackendTable::Impl {
     // An answer that no entry expects is nobody's service. Where nothing translates it reaches who asked.
     bool take_astray(const Entry& entry, std::int64_t now_ns) {
         const Slot asked = find_asked_elsewhere(entry);
-        if (asked == Flows::kNone) {
+        if (asked == Flows::kNone || waiting.at(asked).note.is_answer) {
             return false;
         }
         const Flow& flow = waiting.at(asked);
@@ -231,7 +232,8 @@ struct BackendTable::Impl {
         if (waiting.full()) {
             push_out_oldest(now_ns);
         }
-        const Slot slot = waiting.add(netfilter::flow_of(entry, now_ns), {.backend = backend});
+        const Slot slot = waiting.add(netfilter::flow_of(entry, now_ns),
+                                      {.backend = backend, .is_answer = is_answer(entry)});
         if (backend != nullptr) {
             ++backend->waiting;
         }
