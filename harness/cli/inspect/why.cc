@@ -88,9 +88,7 @@ Result<Asked> parse_asked(const std::vector<std::string>& words) {
 
 class Why {
   public:
-    Why(const WhyOptions& options, const Tuple& tuple,
-        std::chrono::steady_clock::time_point deadline)
-        : options_(options), tuple_(tuple), deadline_(deadline) {}
+    Why(const WhyOptions& options, const Tuple& tuple) : options_(options), tuple_(tuple) {}
 
     Result<int> run() {
         const Status watched = watch();
@@ -147,8 +145,10 @@ class Why {
             return {};
         };
         auto next_look = Clock::now() + kLookEvery;
+        // From here on: to begin takes seconds on a busy machine.
+        const auto deadline = Limits{.duration_s = options_.duration_s, .count = {}}.deadline();
         while (!process::stopping() && output_.open() && !story_->over() &&
-               Clock::now() < deadline_) {
+               Clock::now() < deadline) {
             TRY(hear(10ms));
             if (Clock::now() >= next_look) {
                 // An entry that is gone by then has said so: following its packets takes a while to begin.
@@ -158,6 +158,7 @@ class Why {
             }
             output_.flush();
         }
+        TRY(hear(0ms));
         return look();
     }
 
@@ -185,7 +186,7 @@ class Why {
             for (const fate::EndCount& count : fates.ends) {
                 const bool there = count.direction == fate::Direction::kThere;
                 const bool back = count.direction == fate::Direction::kBack;
-                // Datagrams that an application has not read when it closes its socket have arrived.
+                // Datagrams that an application, or a packet socket, has not read when it is closed have arrived.
                 if (count.end.ending != fate::Ending::kDropped || count.end.cause == "not-read" ||
                     !((there && i == 0) || (back && is_last))) {
                     continue;
@@ -465,7 +466,6 @@ class Why {
 
     const WhyOptions& options_;
     const Tuple tuple_;
-    const std::chrono::steady_clock::time_point deadline_;
     Output output_;
     std::optional<Lookup> lookup_;
     std::unique_ptr<drops::DropTracer> tracer_;
@@ -500,7 +500,7 @@ Result<int> run_why(const WhyOptions& options) {
         tuple = *found;
     }
     TRY(process::require_netns(options.common.netns));
-    return or_gone(Why(options, tuple, deadline).run(), options.common.netns);
+    return or_gone(Why(options, tuple).run(), options.common.netns);
 }
 
 }  // namespace
