@@ -533,12 +533,12 @@ class Lab {
     }
 
   private:
-    // The monitor is behind the packets on a busy machine.
+    // The monitor is behind the packets on a busy machine, and may stand still there for a while.
     static void wait_until_quiet(const std::string& file) {
         std::error_code none;
         std::uintmax_t before = 0;
         int quiet = 0;
-        for (int i = 0; i < 100 && quiet < 3; ++i) {
+        for (int i = 0; i < 200 && quiet < 10; ++i) {
             std::this_thread::sleep_for(20ms);
             const std::uintmax_t now = std::filesystem::file_size(file, none);
             quiet = now != 0 && now == before ? quiet + 1 : 0;
