@@ -169,6 +169,10 @@ Result<std::vector<std::string>> Client::put_back() {
     return impl_->ask_for<std::vector<std::string>>(kStartTime, "put_back");
 }
 
+Status Client::leave() {
+    return impl_->ask<void>("leave");
+}
+
 Status Client::beat() {
     return impl_->ask<void>("beat");
 }

@@ -115,10 +115,6 @@ class Client {
 
     // Offloads and devices (ioctl SIOCETHTOOL).
     Result<std::vector<Feature>> features(const std::string& device);
-    // Sets the named features (single names, or ethtool's group words such as "tx"); says what
-    // changed.
-    Result<std::vector<FeatureChange>> set_features(
-        const std::string& device, const std::vector<std::pair<std::string, bool>>& wanted);
     // One feature, to see what the device makes of it: refusals and side effects are results.
     Result<FeatureTrial> try_feature(const std::string& device, const std::string& name, bool on,
                                      KeptBy kept = KeptBy::kCaller);
@@ -156,10 +152,7 @@ class Client {
     Result<CounterSet> counters();
     // A sysctl of this namespace, by its name below /proc/sys with dots ("net.ipv4.ip_forward").
     Result<std::string> read_sysctl(const std::string& name);
-    Status write_sysctl(const std::string& name, const std::string& value);
-    // Receive packet steering of a device's first receive queue: a hexadecimal CPU mask, "0" for
-    // off. Gives the former mask.
-    Result<std::string> set_rps(const std::string& device, const std::string& cpu_mask);
+    // Receive packet steering of a device's first receive queue: a hexadecimal CPU mask, "0" for off.
     Result<std::string> rps(const std::string& device);
 
     // Changes the host, in this order, up to the first that fails. All of it stands in the journal of
@@ -171,10 +164,15 @@ class Client {
     Result<std::string> lacks(const Needs& needs);
     // Undoes all of apply() and reads it back. Gives what was left, for others changed it since.
     Result<std::vector<std::string>> put_back();
-    // Runs a program on the host, one of process/programs.h, in the agent's namespace. Errors: it could not be started.
-    Result<RanProgram> run_program(const std::vector<std::string>& words);
+    // All of apply() stays as it is and is forgotten: for a namespace that is somebody's to delete.
+    Status leave();
+    // Runs a program on the host, one of process/programs.h, in the agent's namespace, with that text at its standard
+    // input. Errors: it could not be started.
+    Result<RanProgram> run_program(const std::vector<std::string>& words,
+                                   const std::string& input = "");
     // The same, and gives its output; a status other than 0 is an error too, with the program's own words.
-    Result<std::string> output_of(const std::vector<std::string>& words);
+    Result<std::string> output_of(const std::vector<std::string>& words,
+                                  const std::string& input = "");
     // Says that the controller is there.
     Status beat();
     // CLOCK_REALTIME of its host.

@@ -460,11 +460,6 @@ Result<std::vector<Feature>> Client::features(const std::string& device) {
     return impl_->ask<std::vector<Feature>>("features", device);
 }
 
-Result<std::vector<FeatureChange>> Client::set_features(
-    const std::string& device, const std::vector<std::pair<std::string, bool>>& wanted) {
-    return impl_->ask<std::vector<FeatureChange>>("set_features", device, wanted);
-}
-
 Status Client::request_features(const std::string& device,
                                 const std::vector<std::pair<std::string, bool>>& wanted,
                                 KeptBy kept) {
@@ -478,7 +473,6 @@ Result<DeviceInfo> Client::device(const std::string& device) {
 
 void add_features(Operations& operations) {
     operations.add("features", read_features);
-    operations.add("set_features", change_features);
     operations.add("request_features", agent::request_features);
     operations.add("device", read_device);
 }

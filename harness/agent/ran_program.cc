@@ -9,19 +9,21 @@
 namespace pathproof::agent {
 namespace {
 
-Result<RanProgram> run_here(const std::vector<std::string>& words) {
-    auto ran = TRY(process::run_program(words));
+Result<RanProgram> run_here(const std::vector<std::string>& words, const std::string& input) {
+    auto ran = TRY(process::run_program(words, {.input = input}));
     return RanProgram{ran.exit_status, std::move(ran.out), std::move(ran.err)};
 }
 
 }  // namespace
 
-Result<RanProgram> Client::run_program(const std::vector<std::string>& words) {
-    return impl_->ask_for<RanProgram>(kBulkTime, "run_program", words);
+Result<RanProgram> Client::run_program(const std::vector<std::string>& words,
+                                       const std::string& input) {
+    return impl_->ask_for<RanProgram>(kBulkTime, "run_program", words, input);
 }
 
-Result<std::string> Client::output_of(const std::vector<std::string>& words) {
-    auto ran = TRY(run_program(words));
+Result<std::string> Client::output_of(const std::vector<std::string>& words,
+                                      const std::string& input) {
+    auto ran = TRY(run_program(words, input));
     if (ran.exit_status != 0) {
         return fail(ErrorCode::kFailed, "{}: '{}' failed with status {}: {}", who(),
                     fmt::join(words, " "), ran.exit_status, process::last_words(ran.err));

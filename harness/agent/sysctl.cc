@@ -122,11 +122,6 @@ Result<std::string> read_sysctl(const std::string& name) {
     return read_named_text(path, "sysctl " + name);
 }
 
-Status write_sysctl(const std::string& name, const std::string& value) {
-    const fs::path path = TRY(sysctl_path(name));
-    return write_text(path, value, "sysctl " + name);
-}
-
 Result<std::string> set_rps(const std::string& device, const std::string& cpu_mask,
                             const std::string& class_net) {
     if (cpu_mask.empty() ||
@@ -152,24 +147,12 @@ Result<std::string> Client::read_sysctl(const std::string& name) {
     return impl_->ask<std::string>("read_sysctl", name);
 }
 
-Status Client::write_sysctl(const std::string& name, const std::string& value) {
-    return impl_->ask<void>("write_sysctl", name, value);
-}
-
-Result<std::string> Client::set_rps(const std::string& device, const std::string& cpu_mask) {
-    return impl_->ask<std::string>("set_rps", device, cpu_mask);
-}
-
 Result<std::string> Client::rps(const std::string& device) {
     return impl_->ask<std::string>("rps", device);
 }
 
 void add_sysctls(Operations& operations) {
     operations.add("read_sysctl", agent::read_sysctl);
-    operations.add("write_sysctl", agent::write_sysctl);
-    operations.add("set_rps", [](const std::string& device, const std::string& cpu_mask) {
-        return set_rps(device, cpu_mask);
-    });
     operations.add("rps", [](const std::string& device) { return read_rps(device); });
 }
 

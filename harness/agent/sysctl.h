@@ -11,7 +11,6 @@ namespace pathproof::agent {
 // themselves
 // ("net.ipv4.conf.vxlan.calico.rp_filter"): the name is matched against what exists.
 Result<std::string> read_sysctl(const std::string& name);
-Status write_sysctl(const std::string& name, const std::string& value);
 
 // Sets rps_cpus of the device's first receive queue and gives what stood there; `cpu_mask` is
 // hexadecimal, "0" for off.

@@ -4,7 +4,7 @@
 #include "harness/bench/inspect_bench.h"
 #include "harness/bench/measured_program.h"
 #include "harness/bench/table_fill.h"
-#include "harness/lab/topology.h"
+#include "harness/lab/namespaces.h"
 #include "harness/process/child.h"
 #include "harness/process/json_text.h"
 #include "harness/process/program.h"

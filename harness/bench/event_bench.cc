@@ -8,8 +8,8 @@
 #include "harness/bench/table_fill.h"
 #include "harness/bench/watch_output.h"
 #include "harness/bench/worker.h"
-#include "harness/lab/topology.h"
-#include "harness/lab/veth_lab.h"
+#include "harness/lab/nat_box.h"
+#include "harness/lab/path_settings.h"
 #include "harness/netfilter/dump.h"
 #include "harness/netfilter/stats.h"
 #include "harness/process/child.h"
@@ -63,7 +63,7 @@ std::vector<std::string> flood_command(Rig& rig, std::uint64_t flows, std::uint6
             "--first-source",
             to_string(rig.names.first_client[0]),
             "--destination",
-            to_string(rig.names.backends[0]),
+            to_string(rig.names.servers[0]),
             "--first-flow",
             fmt::format("{}", first),
             "--flows",
@@ -199,7 +199,8 @@ Result<std::unique_ptr<lab::NatBox>> build_rig(const InspectBench& bench) {
     auto box = TRY(lab::NatBox::build(bench.journal));
     // Flows of one packet, as DNS makes them: they leave the table a second later, which keeps it
     // below its maximum at any rate the DUT can forward.
-    TRY(box->configure({.backends = 1, .udp_timeout_s = 1}));
+    const setting::Setting one_backend = TRY(box->service(1));
+    TRY(box->set({one_backend, lab::udp_timeout(1)}));
     return box;
 }
 

@@ -10,8 +10,10 @@
 #include "harness/cli/commands.h"
 #include "harness/cli/lab_check.h"
 #include "harness/lab/journal.h"
+#include "harness/lab/nat_box.h"
+#include "harness/lab/overlay.h"
+#include "harness/lab/path_settings.h"
 #include "harness/lab/signals.h"
-#include "harness/lab/veth_lab.h"
 #include "harness/process/json_text.h"
 #include "harness/process/log.h"
 #include "harness/process/stop.h"
@@ -19,15 +21,17 @@
 namespace pathproof::cli {
 namespace {
 
-using lab::NatBoxOptions;
 using nlohmann::json;
 
 enum class Joint { kNone, kBridge };
 
 struct UpOptions {
-    lab::OverlayOptions overlay;
+    bool udp_checksum = true;  // of the overlay
+    bool masquerade = true;
     Joint joint = Joint::kNone;
-    NatBoxOptions nat_box;
+    unsigned backends = lab::kUsualBackends;  // of the NAT box
+    lab::Snat snat = lab::Snat::kNone;
+    unsigned udp_timeout_s = 30;
     bool json = false;
 };
 
@@ -82,10 +86,11 @@ Description describe(const lab::OverlayNames& names, const std::string& run_id, 
     return about;
 }
 
-Description describe(const lab::NatBoxNames& names, const std::string& run_id) {
+Description describe(const lab::NatBoxNames& names, const std::string& run_id,
+                     unsigned backend_count) {
     std::vector<std::string> backends;
-    for (const frame::IpAddress& backend : names.backends) {
-        backends.push_back(to_string(backend));
+    for (unsigned backend = 0; backend < backend_count; ++backend) {
+        backends.push_back(to_string(names.servers[backend]));
     }
     Description about;
     about.facts = {
@@ -126,19 +131,26 @@ Description describe(const lab::NatBoxNames& names, const std::string& run_id) {
 
 Result<Description> build_overlay(lab::Journal& journal, const UpOptions& options) {
     const auto overlay = TRY(lab::Overlay::build(journal));
-    TRY(overlay->configure(options.overlay));
+    lab::Settings settings = overlay->tunnel(options.udp_checksum);
+    if (options.masquerade) {
+        settings.push_back(overlay->outer_snat());
+    }
+    TRY(overlay->set_anew(settings));
     if (options.joint == Joint::kBridge) {
         TRY(overlay->join_by_bridge());
     }
+    TRY(overlay->hosts().leave());
     TRY(journal.keep("overlay"));
     return describe(overlay->names(), journal.run_id(), options.joint);
 }
 
 Result<Description> build_nat_box(lab::Journal& journal, const UpOptions& options) {
     const auto box = TRY(lab::NatBox::build(journal));
-    TRY(box->configure(options.nat_box));
+    const setting::Setting service = TRY(box->service(options.backends));
+    TRY(box->set({service, box->snat(options.snat), lab::udp_timeout(options.udp_timeout_s)}));
+    TRY(box->hosts().leave());
     TRY(journal.keep("nat-box"));
-    return describe(box->names(), journal.run_id());
+    return describe(box->names(), journal.run_id(), options.backends);
 }
 
 void tell_stopped(int signal, const std::string& machine) {
@@ -232,10 +244,10 @@ void add_overlay(CLI::App& app, Command& chosen) {
     const auto options = options_for<UpOptions>(
         *command, chosen, [](const UpOptions& typed) { return up(build_overlay, typed); });
     command->add_flag_callback(
-        "--no-udp-checksum", [options] { options->overlay.udp_checksum = false; },
+        "--no-udp-checksum", [options] { options->udp_checksum = false; },
         "vxlan devices without outer UDP checksum (noudpcsum)");
     command->add_flag_callback(
-        "--no-masquerade", [options] { options->overlay.masquerade = false; },
+        "--no-masquerade", [options] { options->masquerade = false; },
         "no NAT of the outer addresses (default: MASQUERADE --random-fully)");
     command->add_flag_callback(
         "--bridge", [options] { options->joint = Joint::kBridge; },
@@ -248,20 +260,21 @@ void add_nat_box(CLI::App& app, Command& chosen) {
         "nat-box", "A NAT box with kube-proxy's rules between clients and servers");
     const auto options = options_for<UpOptions>(
         *command, chosen, [](const UpOptions& typed) { return up(build_nat_box, typed); });
-    NatBoxOptions& box = options->nat_box;
-    command->add_option("--backends", box.backends, "servers behind the service (default 2)");
-    static const std::map<std::string, NatBoxOptions::Snat> kSnat{
-        {"none", NatBoxOptions::Snat::kNone},
-        {"masquerade", NatBoxOptions::Snat::kMasquerade},
-        {"random-fully", NatBoxOptions::Snat::kMasqueradeRandomFully}};
+    command->add_option("--backends", options->backends, "servers behind the service (default 2)");
+    static const std::map<std::string, lab::Snat> kSnat{
+        {"none", lab::Snat::kNone},
+        {"masquerade", lab::Snat::kMasquerade},
+        {"random-fully", lab::Snat::kMasqueradeRandomFully}};
     command
         ->add_option_function<std::string>(
-            "--snat",
-            [options](const std::string& name) { options->nat_box.snat = kSnat.at(name); },
+            "--snat", [options](const std::string& name) { options->snat = kSnat.at(name); },
             "source NAT towards the servers: none (default), masquerade, random-fully")
         ->check(CLI::IsMember(kSnat));
-    command->add_option("--udp-timeout", box.udp_timeout_s,
-                        "seconds that conntrack keeps a UDP flow (default 30)");
+    constexpr unsigned kDay = 86400;
+    command
+        ->add_option("--udp-timeout", options->udp_timeout_s,
+                     "seconds that conntrack keeps a UDP flow (default 30)")
+        ->check(CLI::Range(1u, kDay));
     command->add_flag("--json", options->json, "print names and addresses as one JSON object");
 }
 

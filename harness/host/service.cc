@@ -70,6 +70,16 @@ class Host {
         return left;
     }
 
+    Status leave() {
+        const std::lock_guard lock(mutex_);
+        heard_ = steady_clock::now();
+        TRY(journal_ ? journal_->abandon() : Status());
+        journal_.reset();
+        fronts_.clear();
+        lock_.reset();
+        return {};
+    }
+
     Status beat() {
         const std::lock_guard lock(mutex_);
         heard_ = steady_clock::now();
@@ -184,6 +194,7 @@ void serve(int input, int output) {
                       return host.keep_features(
                           device, wanted, [&] { return agent::request_features(device, wanted); });
                   }));
+        server.on("leave", operation([&] { return host.leave(); }));
         server.on("beat", operation([&] { return host.beat(); }));
     });
     host.finish();

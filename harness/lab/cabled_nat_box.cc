@@ -8,6 +8,7 @@
 
 #include "harness/hazards/ruleset.h"
 #include "harness/lab/link_changes.h"
+#include "harness/lab/path_settings.h"
 #include "harness/lab/plan.h"
 
 namespace pathproof::lab {
@@ -15,7 +16,6 @@ namespace {
 
 using agent::HostChange;
 using frame::IpAddress;
-using ChangeKind = HostChange::Kind;
 
 struct NatRoles {
     std::vector<Cable> clients;
@@ -81,8 +81,8 @@ std::string missing_for_nat(const LabFile& file) {
     return "";
 }
 
-CabledNatBox::CabledNatBox(const LabFile& file, DutAgent& dut)
-    : file_(file), dut_(dut), agent_(dut.agent()) {
+CabledNatBox::CabledNatBox(const LabFile& file, DutAgent& dut, Tables tables) : file_(file) {
+    hosts_.add({HostRole::kDut}, dut, tables);
     const NatRoles roles = nat_roles(file);
     names_ = nat_box_names("");
     names_.tester = file.tester_netns;
@@ -101,30 +101,7 @@ CabledNatBox::CabledNatBox(const LabFile& file, DutAgent& dut)
     names_.servers = cables_[2].port->servers;
     names_.carrier_tester = *ipv4_of(cables_[0].port->addresses);
     names_.carrier_dut = *ipv4_of(cables_[0].device->addresses);
-}
-
-Status CabledNatBox::set_sysctl(const std::string& name, const std::string& value) {
-    return agent_->apply({{.kind = ChangeKind::kSysctl, .name = name, .value = value}});
-}
-
-Result<std::string> CabledNatBox::steer(const std::string& device, const std::string& cpu_mask) {
-    auto former = TRY(agent_->rps(device));
-    TRY(agent_->apply({{.kind = ChangeKind::kSteering, .device = device, .value = cpu_mask}}));
-    return former;
-}
-
-Status CabledNatBox::load(const std::string& nat_table, const Sysctls& sysctls) {
-    std::vector<HostChange> changes{
-        {.kind = ChangeKind::kRules, .name = "nat", .value = nat_table}};
-    for (const auto& [name, value] : sysctls) {
-        changes.push_back({.kind = ChangeKind::kSysctl, .name = name, .value = value});
-    }
-    return agent_->apply(changes);
-}
-
-Status CabledNatBox::flush() {
-    TRY(agent_->conntrack_flush());
-    return {};
+    hosts_.call(place_names(names_));
 }
 
 Status CabledNatBox::meet_device(const Cable& cable, const agent::DeviceInfo& info,
@@ -142,7 +119,7 @@ Status CabledNatBox::meet_device(const Cable& cable, const agent::DeviceInfo& in
     for (const char* name : {"rp_filter", "send_redirects"}) {
         changes.push_back(sysctl_change(fmt::format("net.ipv4.conf.{}.{}", device, name), "0"));
     }
-    auto off = TRY(off_for_virtual(*agent_, device, {"tx-checksum-"}));
+    auto off = TRY(off_for_virtual(hosts_.agent(HostRole::kDut), device, {"tx-checksum-"}));
     std::ranges::move(off, std::back_inserter(changes));
     return {};
 }
@@ -169,11 +146,12 @@ void CabledNatBox::carry(std::vector<HostChange>& changes) const {
 }
 
 Status CabledNatBox::meet(const std::vector<frame::MacAddress>& tester_ports) {
+    agent::Client& dut = hosts_.agent(HostRole::kDut);
     std::vector<HostChange> changes{sysctl_change("net.ipv4.conf.all.rp_filter", "0"),
                                     sysctl_change("net.ipv4.conf.all.send_redirects", "0"),
                                     sysctl_change("net.ipv4.ip_forward", "1")};
     for (std::size_t i = 0; i < cables_.size(); ++i) {
-        const auto info = TRY(agent_->device(cables_[i].device->name));
+        const auto info = TRY(dut.device(cables_[i].device->name));
         TRY(meet_device(cables_[i], info, changes));
         (i < 2 ? names_.dut_client_mac[i] : names_.dut_server_mac) = info.mac;
         (i < 2 ? names_.tester_client_mac[i] : names_.tester_server_mac) = tester_ports.at(i);
@@ -192,11 +170,10 @@ Status CabledNatBox::meet(const std::vector<frame::MacAddress>& tester_ports) {
             neighbour_change(names_.dut_server_device, server, names_.tester_server_mac));
     }
     carry(changes);
-    TRY(agent_->apply(changes));
-    TRY(configure({}));
-    return agent_->apply({sysctl_change("net.netfilter.nf_conntrack_acct", "1"),
-                          sysctl_change("net.netfilter.nf_conntrack_timestamp", "1"),
-                          sysctl_change("net.netfilter.nf_conntrack_events", "1")});
+    TRY(hosts_.keep(
+        {{.id = "nat-box", .host = HostRole::kDut, .changes = std::move(changes), .command = ""}}));
+    TRY(set({}));
+    return hosts_.keep(TRY(watchable(dut)));
 }
 
 }  // namespace pathproof::lab

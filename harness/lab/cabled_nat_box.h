@@ -11,7 +11,7 @@
 #include "harness/agent/host_change.h"
 #include "harness/lab/dut_agent.h"
 #include "harness/lab/lab_file.h"
-#include "harness/lab/veth_lab.h"
+#include "harness/lab/nat_box.h"
 
 namespace pathproof::lab {
 
@@ -27,8 +27,8 @@ struct Cable {
 class CabledNatBox : public NatBox {
   public:
     // Both must outlive it, and nothing may be missing in the file.
-    CabledNatBox(const LabFile& file, DutAgent& dut);
-    ~CabledNatBox() override { dut_.put_back(); }
+    CabledNatBox(const LabFile& file, DutAgent& dut, Tables tables);
+    ~CabledNatBox() override { hosts_.end(); }
 
     std::vector<PortPlan> port_plans() const override {
         std::vector<PortPlan> plans;
@@ -38,21 +38,14 @@ class CabledNatBox : public NatBox {
         return plans;
     }
     bool is_of_this_machine() const override { return file_.dut.kind == Dut::Kind::kNetns; }
-    Result<std::shared_ptr<agent::Client>> agent() override { return agent_; }
     Status meet(const std::vector<frame::MacAddress>& tester_ports) override;
-    Status set_sysctl(const std::string& name, const std::string& value) override;
-    Result<std::string> steer(const std::string& device, const std::string& cpu_mask) override;
 
   private:
-    Status load(const std::string& nat_table, const Sysctls& sysctls) override;
-    Status flush() override;
     Status meet_device(const Cable& cable, const agent::DeviceInfo& info,
                        std::vector<agent::HostChange>& changes) const;
     void carry(std::vector<agent::HostChange>& changes) const;
 
     const LabFile& file_;
-    DutAgent& dut_;
-    std::shared_ptr<agent::Client> agent_;
     std::vector<Cable> cables_;  // two of clients, that of the servers
 };
 

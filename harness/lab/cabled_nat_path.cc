@@ -7,8 +7,8 @@
 #include "harness/lab/front_rules.h"
 #include "harness/lab/kube_proxy.h"
 #include "harness/lab/link_changes.h"
+#include "harness/lab/namespaces.h"
 #include "harness/lab/plan.h"
-#include "harness/lab/topology.h"
 
 namespace pathproof::lab {
 namespace {
@@ -67,7 +67,8 @@ class CabledNatPath final : public NatPath {
           client_(client),
           sides_(*sides_of(file)),
           facts_(std::move(facts)),
-          run_(journal.run_id()) {}
+          run_(journal.run_id()),
+          plan_(nat_path_topology(names_)) {}
     ~CabledNatPath() override { hosts_.end(); }
 
     Status build();
@@ -93,8 +94,8 @@ class CabledNatPath final : public NatPath {
     Status make_pod(const std::string& netns, const std::string& inside, const std::string& device);
     Status keep_host(HostRole role, const char* id, const std::string& device,
                      const frame::IpAddress& address);
-    // Runs the plan's commands for a namespace of the tester's machine.
-    Status run_plan(const NatPathNames& names, const std::string& netns);
+    // A namespace of the tester's machine, which is there: its link with the tester, its agent, its part of the plan.
+    Status join_host(HostRole role, const char* host);
     // The hosts behind tester ports.
     std::vector<std::pair<const char*, Side>> joined() const {
         std::vector<std::pair<const char*, Side>> hosts{{"server", sides_[1]}};
@@ -111,6 +112,7 @@ class CabledNatPath final : public NatPath {
     const std::array<Side, 2> sides_;  // the client's and the server's
     const RoleFacts facts_;
     const std::string run_;
+    const Topology plan_;
 };
 
 Status CabledNatPath::build() {
@@ -124,9 +126,7 @@ Status CabledNatPath::build() {
     hosts_.add({HostRole::kDut}, *agents_.dut, agents_.tables);
     TRY(is_on_node() ? build_pod() : build_client());
     TRY(namespaces_->add({names_.server}));
-    TRY(join_host(file_.tester_netns, to_host("server"), names_.server, names_.server_device));
-    TRY(run_plan(names_, names_.server));
-    TRY(hosts_.add({HostRole::kServer, HostRole::kTunnelEnds}, names_.server));
+    TRY(join_host(HostRole::kServer, "server"));
     TRY(keep_server_side(names_, "dut-server-side"));
     TRY(keep_dut("dut-forwards", {sysctl_change("net.ipv4.ip_forward", "1")}));
     return begin_settings();
@@ -134,9 +134,7 @@ Status CabledNatPath::build() {
 
 Status CabledNatPath::build_client() {
     TRY(namespaces_->add({names_.client}));
-    TRY(join_host(file_.tester_netns, to_host("client"), names_.client, names_.client_device));
-    TRY(run_plan(names_, names_.client));
-    TRY(hosts_.add({HostRole::kClient, HostRole::kTunnelEnds}, names_.client));
+    TRY(join_host(HostRole::kClient, "client"));
     return keep_dut("dut-client-side", {address_change(names_.dut_client_device,
                                                        with_length(names_.dut_client_address))});
 }
@@ -176,11 +174,14 @@ Status CabledNatPath::keep_host(HostRole role, const char* id, const std::string
                          .command = ""}});
 }
 
-Status CabledNatPath::run_plan(const NatPathNames& names, const std::string& netns) {
-    for (const Script& script : nat_path_scripts(names)) {
-        TRY(script.netns == netns ? run_ip(netns, script.commands) : Status());
-    }
-    return {};
+Status CabledNatPath::join_host(HostRole role, const char* host) {
+    const TopologyHost& part = plan_.host(role);
+    const std::string& device =
+        role == HostRole::kClient ? names_.client_device : names_.server_device;
+    TRY(make_links({{{file_.tester_netns, to_host(host)}, {part.netns, device}}}));
+    TRY(bring_up_unheard(file_.tester_netns, to_host(host)));
+    TRY(realise_host(part, hosts_));
+    return hosts_.keep(no_super_frames(role, device));
 }
 
 // Not with the settings: the journal sets features back together, for some need others.
@@ -268,10 +269,13 @@ Status CabledNatPath::add_ipv6() {
     if (!is_off) {
         return fail(ErrorCode::kKernelLacks, "IPv6 is not there ({})", is_off.error().message);
     }
-    TRY(ipv6_on(names_.client, {names_.client_device}));
-    TRY(ipv6_on(names_.server, {names_.server_device}));
-    TRY(run_plan(names6_, names_.client));
-    TRY(run_plan(names6_, names_.server));
+    TRY(keep_ipv6(HostRole::kClient, {names_.client_device}));
+    TRY(keep_ipv6(HostRole::kServer, {names_.server_device}));
+    Settings addresses = nat_path_ipv6(names6_);
+    // The DUT has its own by cable, below.
+    std::erase_if(addresses,
+                  [](const setting::Setting& part) { return part.host == HostRole::kDut; });
+    TRY(hosts_.keep(addresses));
     std::vector<HostChange> on{sysctl_change("net.ipv6.conf.all.forwarding", "1")};
     for (const std::string& device : {names_.dut_client_device, names_.dut_server_device}) {
         on.push_back(sysctl_change(fmt::format("net.ipv6.conf.{}.disable_ipv6", device), "0"));
@@ -301,20 +305,6 @@ Result<std::unique_ptr<NatPath>> cabled_nat_path(Journal& journal, const LabFile
     auto path = std::make_unique<CabledNatPath>(journal, file, agents, client, std::move(facts));
     TRY(doing(path->build(), "build the NAT path"));
     return path;
-}
-
-Status join_host(const std::string& tester_netns, const std::string& to_host,
-                 const std::string& host_netns, const std::string& device) {
-    TRY(run_ip(tester_netns, fmt::format("link add name {} type veth peer name {} netns {}\n",
-                                         to_host, device, host_netns)));
-    TRY(bring_up_unheard(tester_netns, to_host));
-    return take_off_super_frames(host_netns, device);
-}
-
-Status bring_up_unheard(const std::string& netns, const std::string& device) {
-    // A kernel without IPv6 has no such mode, and no frames of it either.
-    static_cast<void>(run_ip(netns, fmt::format("link set {} addrgenmode none\n", device)));
-    return run_ip(netns, fmt::format("link set {} arp off up\n", device));
 }
 
 }  // namespace pathproof::lab

@@ -5,7 +5,7 @@
 #include <memory>
 
 #include "harness/lab/cabled_nat_path.h"
-#include "harness/lab/veth_lab.h"
+#include "harness/lab/overlay.h"
 
 namespace pathproof::lab {
 

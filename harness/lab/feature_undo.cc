@@ -1,9 +1,11 @@
 #include "harness/lab/feature_undo.h"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "harness/agent/ethtool.h"
+#include "harness/agent/feature_names.h"
 #include "harness/lab/device_place.h"
 
 namespace pathproof::lab {
@@ -78,6 +80,19 @@ bool was_requested(const UndoAction& note) {
     return note.value == "on" || note.value == "off [requested on]";
 }
 
+Result<std::vector<std::pair<std::string, bool>>> single_features(
+    const std::string& device, const std::vector<agent::Feature>& features,
+    const std::vector<std::pair<std::string, bool>>& wanted) {
+    std::vector<std::string> names;
+    std::ranges::transform(features, std::back_inserter(names), &Feature::name);
+    std::vector<std::pair<std::string, bool>> singles;
+    for (const agent::FeatureRequest& request :
+         TRY(doing(agent::expand_features(names, wanted), "device {}", device))) {
+        singles.emplace_back(names[request.index], request.on);
+    }
+    return singles;
+}
+
 Result<FeatureNotes> notes_of_features(const std::string& netns, const std::string& device,
                                        const std::vector<std::pair<std::string, bool>>& wanted,
                                        const std::vector<UndoAction>& known) {
@@ -97,11 +112,7 @@ Result<FeatureNotes> notes_of_features(const std::string& netns, const std::stri
     }
     const std::vector<UndoAction>& found = is_known ? known : notes.before;
     std::vector<UndoAction> set;
-    for (const auto& [name, on] : wanted) {
-        if (feature_named(features, name) == nullptr) {
-            return fail(ErrorCode::kNotFound, "{} has no feature '{}'; 'ethtool -k {}' lists them",
-                        device, name, device);
-        }
+    for (const auto& [name, on] : TRY(single_features(device, features, wanted))) {
         note.name = name;
         note.value.clear();
         note.set = agent::on_or_off(on);

@@ -6,10 +6,16 @@
 #include <vector>
 
 #include "dataplane/base/result.h"
+#include "harness/agent/offload_features.h"
 #include "harness/lab/journal_file.h"
 #include "harness/lab/undo.h"
 
 namespace pathproof::lab {
+
+// Features by their single names, of which some are asked for by ethtool's words for groups. kNotFound: neither.
+Result<std::vector<std::pair<std::string, bool>>> single_features(
+    const std::string& device, const std::vector<agent::Feature>& features,
+    const std::vector<std::pair<std::string, bool>>& wanted);
 
 // What to write when `wanted` is set on a device of the calling thread's namespace: before, how
 // every feature of it is that can be changed, unless `known` says so already, and what is set;

@@ -51,7 +51,7 @@ class FileLab final : public Lab {
         if (const std::string missing = lacks(Role::kNatBox); !missing.empty()) {
             return fail(ErrorCode::kNotSupported, "{}: {}", path_, missing);
         }
-        return std::make_unique<CabledNatBox>(file_, dut_agent());
+        return std::make_unique<CabledNatBox>(file_, dut_agent(), agents().tables);
     }
     Result<std::unique_ptr<Overlay>> overlay(Journal& journal) override {
         return cabled_overlay(journal, file_, agents(), facts());

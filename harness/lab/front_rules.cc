@@ -5,7 +5,6 @@
 #include <sstream>
 #include <vector>
 
-#include "harness/lab/topology.h"
 #include "harness/process/foreign.h"
 
 namespace pathproof::lab {
@@ -92,14 +91,6 @@ std::string without_front(const std::string& saved) {
         text += line + "\n";
     }
     return text;
-}
-
-Status FrontRules::load(const std::string& rules, frame::Family family) {
-    // What did not load changed nothing.
-    FrontChains known = known_[family];
-    TRY(add_rules(netns_, in_front(rules, known), family));
-    known_[family] = std::move(known);
-    return {};
 }
 
 }  // namespace pathproof::lab

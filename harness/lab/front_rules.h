@@ -24,14 +24,4 @@ std::string in_front(const std::string& rules, FrontChains& known);
 // own: "[12:624] -A PATHPROOF-INPUT ..." is of INPUT, and its last rule is the policy.
 std::string without_front(const std::string& saved);
 
-class FrontRules {
-  public:
-    explicit FrontRules(std::string netns) : netns_(std::move(netns)) {}
-    Status load(const std::string& rules, frame::Family family);
-
-  private:
-    std::string netns_;
-    std::map<frame::Family, FrontChains> known_;
-};
-
 }  // namespace pathproof::lab

@@ -1,9 +1,14 @@
 #include "harness/lab/host_apply.h"
 
-#include <sstream>
+#include <fmt/format.h>
 
+#include <sstream>
+#include <utility>
+
+#include "harness/lab/host_tools.h"
 #include "harness/lab/netns_identity.h"
-#include "harness/lab/topology.h"
+#include "harness/lab/undo.h"
+#include "harness/process/netns.h"
 #include "harness/process/program.h"
 #include "harness/setting/setting.h"
 
@@ -85,11 +90,15 @@ Status load_table(const HostChange& change, Journal& journal, HostFronts& fronts
 // none from routers.
 Status make_netns(const std::string& name, Journal& journal) {
     TRY(journal.add_netns({name}));
-    const Status quiet = set_sysctls(name, {{"net.ipv6.conf.default.accept_ra", "0"},
-                                            {"net.ipv6.conf.default.accept_dad", "0"},
-                                            {"net.ipv6.conf.default.addr_gen_mode", "1"}});
-    TRY(!quiet && quiet.error().code != ErrorCode::kNotFound ? quiet : Status());
-    return run_ip(name, "link set lo up\n");
+    return process::in_netns(name, []() -> Status {
+        for (const auto& [what, value] :
+             {std::pair{"accept_ra", "0"}, {"accept_dad", "0"}, {"addr_gen_mode", "1"}}) {
+            const Status quiet =
+                write_sysctl(fmt::format("net.ipv6.conf.default.{}", what), value, {});
+            TRY(!quiet && quiet.error().code != ErrorCode::kNotFound ? quiet : Status());
+        }
+        return run_ip("link set lo up\n");
+    });
 }
 
 Status make(const HostChange& change, Journal& journal, HostFronts& fronts) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cassert>
+#include <functional>
 
 #include "harness/process/at_once.h"
 
@@ -16,14 +17,16 @@ const HostChange* find(const std::vector<HostChange>& changes, const HostChange&
     return found == changes.end() ? nullptr : &*found;
 }
 
-// From what is set to what is wanted: the last of what goes is taken back first.
+// From what is set to what is wanted: the last of what goes is taken back first. `anew`: what is made or set
+// again although it is there.
 std::vector<HostChange> steps(const std::vector<HostChange>& set,
-                              const std::vector<HostChange>& wanted) {
+                              const std::vector<HostChange>& wanted,
+                              const std::function<bool(const HostChange&)>& anew) {
     std::vector<HostChange> all;
     for (auto change = set.rbegin(); change != set.rend(); ++change) {
         const HostChange* again = find(wanted, *change);
         const bool made_anew = change->kind == HostChange::Kind::kIp && again != nullptr &&
-                               again->value != change->value;
+                               (again->value != change->value || anew(*change));
         if (again == nullptr || made_anew) {
             all.push_back(setting::taken_back(*change));
         }
@@ -31,7 +34,8 @@ std::vector<HostChange> steps(const std::vector<HostChange>& set,
     for (const HostChange& change : wanted) {
         const HostChange* there = find(set, change);
         // Rules are loaded again: they count from 0.
-        if (there == nullptr || *there != change || change.kind == HostChange::Kind::kRules) {
+        if (there == nullptr || *there != change || change.kind == HostChange::Kind::kRules ||
+            anew(change)) {
             all.push_back(change);
         }
     }
@@ -72,6 +76,11 @@ const Hosts::Host& Hosts::host(HostRole role) const {
     return *found;
 }
 
+bool Hosts::has(HostRole role) const {
+    return std::ranges::any_of(
+        hosts_, [&](const Host& each) { return std::ranges::count(each.roles, role) != 0; });
+}
+
 agent::Client& Hosts::agent(HostRole role) const {
     return *host(role).agent->agent();
 }
@@ -89,16 +98,23 @@ Status Hosts::keep(const Settings& settings) {
     return set({}, Flows::kKeep);
 }
 
-Status Hosts::set(const Settings& settings, Flows flows) {
+Status Hosts::leave() {
+    for (const Host& host : hosts_) {
+        TRY(host.own != nullptr ? host.agent->agent()->leave() : Status());
+    }
+    return {};
+}
+
+Status Hosts::set(const Settings& settings, Flows flows, Links links) {
     const Settings all = both(kept_, settings);
     std::vector<Host*> hosts;
     for (Host& host : hosts_) {
         hosts.push_back(&host);
     }
-    return process::at_once(hosts, [&](Host* host) { return set_on(*host, all, flows); });
+    return process::at_once(hosts, [&](Host* host) { return set_on(*host, all, flows, links); });
 }
 
-Status Hosts::set_on(Host& host, const Settings& settings, Flows flows) const {
+Status Hosts::set_on(Host& host, const Settings& settings, Flows flows, Links links) const {
     std::vector<HostChange> wanted = setting::merged(settings, host.roles, names_);
     for (HostChange& change : wanted) {
         if (change.kind == HostChange::Kind::kRules && host.tables == Tables::kOthers) {
@@ -106,8 +122,15 @@ Status Hosts::set_on(Host& host, const Settings& settings, Flows flows) const {
         }
     }
     const std::vector<HostChange> none;
+    const std::vector<HostChange> kept =
+        links == Links::kAnew ? setting::merged(kept_, host.roles, names_) : none;
+    const auto anew = [&](const HostChange& change) {
+        const bool is_of_device =
+            change.kind == HostChange::Kind::kIp || change.kind == HostChange::Kind::kFeature;
+        return links == Links::kAnew && is_of_device && find(kept, change) == nullptr;
+    };
     agent::Client& agent = *host.agent->agent();
-    std::vector<HostChange> changes = steps(host.set, host.is_unsure ? none : wanted);
+    std::vector<HostChange> changes = steps(host.set, host.is_unsure ? none : wanted, anew);
     if (host.is_unsure) {
         changes.insert(changes.end(), wanted.begin(), wanted.end());
     }

@@ -20,6 +20,9 @@ using setting::Settings;
 // What conntrack has of before.
 enum class Flows { kForget, kKeep };
 
+// What commands of ip(8) made before, beside what is kept.
+enum class Links { kStay, kAnew };
+
 // Whether rules of others are in a host's tables: ours go in front of them then.
 enum class Tables { kOurs, kOthers };
 
@@ -33,12 +36,15 @@ class Hosts {
     // A host whose agent is somebody's, and must outlive these: end() has it put the host back.
     void add(const std::vector<HostRole>& roles, DutAgent& agent, Tables tables = Tables::kOurs);
 
+    bool has(HostRole role) const;
     // The first host of the role, which there is.
     agent::Client& agent(HostRole role) const;
     std::shared_ptr<agent::Client> shared_agent(HostRole role) const;
 
     // Has the agents put their hosts back, and ends those that were started here.
     void end();
+    // Hosts of the lab's own stay as they are when their agents end: a lab that outlives its run.
+    Status leave();
 
     // How devices and networks of the topology are called ("$TUNNEL").
     void call(const setting::Names& names);
@@ -47,8 +53,9 @@ class Hosts {
     Status keep(const Settings& settings);
     // The hosts have these settings and what is kept, and no others: what an earlier call set, and this
     // one does not, is as it was found. One call of each agent. Commands of ip(8) that both have are not
-    // run again. kKernelLacks: the kernel lacks what one takes.
-    Status set(const Settings& settings, Flows flows = Flows::kForget);
+    // run again; with kAnew they are undone first, and features are set again, for a new device has its own.
+    // kKernelLacks: the kernel lacks what one takes.
+    Status set(const Settings& settings, Flows flows = Flows::kForget, Links links = Links::kStay);
     // Why one of the settings cannot be had; empty: they can.
     Result<std::string> lacks(const Settings& settings) const;
 
@@ -63,7 +70,7 @@ class Hosts {
         bool is_unsure = false;
     };
     const Host& host(HostRole role) const;
-    Status set_on(Host& host, const Settings& settings, Flows flows) const;
+    Status set_on(Host& host, const Settings& settings, Flows flows, Links links) const;
 
     std::vector<Host> hosts_;
     setting::Names names_;

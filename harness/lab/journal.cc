@@ -24,6 +24,7 @@
 #include "harness/lab/device_move.h"
 #include "harness/lab/device_place.h"
 #include "harness/lab/feature_undo.h"
+#include "harness/lab/host_tools.h"
 #include "harness/lab/host_undo.h"
 #include "harness/lab/kernel_module.h"
 #include "harness/lab/netns_identity.h"
@@ -32,7 +33,6 @@
 #include "harness/lab/privilege.h"
 #include "harness/lab/recovery.h"
 #include "harness/lab/run_lock.h"
-#include "harness/lab/topology.h"
 #include "harness/lab/undo.h"
 #include "harness/process/child.h"
 #include "harness/process/foreign.h"
@@ -342,8 +342,8 @@ Status Journal::load_rules(const std::string& table, const std::string& rules, R
     const UndoAction* known = impl_->noted(note);
     note.value = known != nullptr ? known->value : TRY(read_rules(table));
     TRY(change({note}, [&] {
-        return how == Rules::kWhole ? lab::load_rules("", rules, setting::family_of(table))
-                                    : add_rules("", rules, setting::family_of(table));
+        return how == Rules::kWhole ? lab::load_rules(rules, setting::family_of(table))
+                                    : add_rules(rules, setting::family_of(table));
     }));
     note.set = TRY(read_rules(table));
     return impl_->note({note});
@@ -360,7 +360,7 @@ Status Journal::load_nft(const std::string& table, const std::string& text) {
                     "away first",
                     table);
     }
-    return change({note}, [&] { return lab::load_nft("", text); });
+    return change({note}, [&] { return lab::load_nft(text); });
 }
 
 Status Journal::set_ipvs(const std::string& services) {
@@ -435,10 +435,21 @@ Status Journal::restore_steering(const std::string& device) {
 
 Status Journal::restore_feature(const std::string& device, const std::string& feature) {
     const auto place = place_of(device);
+    if (!place) {
+        return {};  // gone, with what was set of it
+    }
     const std::lock_guard lock(impl_->mutex);
-    const UndoAction* note =
-        place ? impl_->noted({.kind = Kind::kFeature, .name = feature, .place = *place}) : nullptr;
-    return note == nullptr ? Status() : set_features("", device, {{feature, was_requested(*note)}});
+    const auto features = TRY(agent::read_features(device));
+    std::vector<std::pair<std::string, bool>> found;
+    for (const auto& [name, on] : TRY(single_features(device, features, {{feature, false}}))) {
+        const UndoAction* note =
+            impl_->noted({.kind = Kind::kFeature, .name = name, .place = *place});
+        if (note != nullptr) {
+            found.emplace_back(name, was_requested(*note));
+        }
+    }
+    return change_features("", device, found,
+                           [&] { return agent::request_features(device, found); });
 }
 
 Status Journal::load_module(const std::string& name) {
@@ -588,7 +599,9 @@ Status Journal::change_ip(const std::string& netns, const std::string& device,
         return fail(ErrorCode::kBadInput, "'ip {}' is noted already, to be undone by 'ip {}'",
                     change_command, undo);
     }
-    const Status changed = change({note}, [&] { return run_ip(netns, change_command + "\n"); });
+    const Status changed = change({note}, [&] {
+        return process::in_netns(netns, [&] { return run_ip(change_command + "\n"); });
+    });
     if (changed || !is_open()) {
         return changed;  // a command that was stopped may have changed it
     }
@@ -607,6 +620,15 @@ Status Journal::keep(const std::string& what) {
     const std::lock_guard lock(impl_->mutex);
     TRY(impl_->append(kept_line(what)));
     impl_->state = Impl::State::kKept;
+    impl_->let_go();
+    return {};
+}
+
+Status Journal::abandon() {
+    const std::lock_guard lock(impl_->mutex);
+    TRY(impl_->may_change());
+    unlink(impl_->path().c_str());
+    impl_->state = Impl::State::kUndone;
     impl_->let_go();
     return {};
 }

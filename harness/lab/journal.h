@@ -96,7 +96,8 @@ class Journal {
     // available), and says how many MiB of free hugepages there really are now: that may be less,
     // or more. Undo: the old count, once nobody of ours uses them.
     Result<std::uint32_t> reserve_hugepages(std::uint32_t mib);
-    // Features of a device by their single names, on or off, set by `make` (an agent, say).
+    // Features of a device, on or off, by their single names or by ethtool's words for groups, set by `make` (an agent,
+    // say).
     // Undo: everything that was requested of the device is requested again.
     // Errors: no such device or feature, and those of `make`.
     Status change_features(const std::string& netns, const std::string& device,
@@ -130,6 +131,10 @@ class Journal {
 
     // Leaves everything as it is when we end, until `take_down`. `what` names it for `lab list`.
     Status keep(const std::string& what);
+
+    // Ends it and undoes nothing: what was changed goes with the namespace that it is in, which stands in the journal of
+    // whoever made it.
+    Status abandon();
 
     // Whether changes are still made.
     bool is_open() const;

@@ -16,9 +16,10 @@
 #include "dataplane/port/cpus.h"
 #include "harness/lab/journal.h"
 #include "harness/lab/lab_file.h"
+#include "harness/lab/nat_box.h"
 #include "harness/lab/nat_path.h"
+#include "harness/lab/overlay.h"
 #include "harness/lab/pod_nodes.h"
-#include "harness/lab/veth_lab.h"
 #include "harness/verdict/lab_request.h"
 
 namespace pathproof::lab {

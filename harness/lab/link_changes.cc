@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <boost/algorithm/string/replace.hpp>
 #include <iterator>
 #include <sstream>
 
@@ -81,6 +82,27 @@ std::vector<HostChange> as_changes(const std::string& commands, const std::strin
                                     words[0] == "address" ? Allowed::kIsThere : Allowed::kNothing));
     }
     return changes;
+}
+
+setting::Setting links_of(const TopologyHost& host) {
+    // Said again they find what they said before.
+    std::string commands = "link set lo up\n" + host.commands;
+    for (const char* object : {"address", "route"}) {
+        boost::replace_all(commands, fmt::format("{} add ", object),
+                           fmt::format("{} replace ", object));
+    }
+    return {.id = "links of " + host.netns,
+            .host = host.roles.front(),
+            .changes = {ip_change("lo", std::move(commands), "link set dev lo down")},
+            .command = ""};
+}
+
+Settings no_super_frames(HostRole host, const std::string& device) {
+    Settings settings;
+    for (const char* word : kSuperFrameWords) {
+        settings.push_back(setting::feature(host, device, word, false));
+    }
+    return settings;
 }
 
 Result<std::vector<HostChange>> off_for_virtual(agent::Client& host, const std::string& device,

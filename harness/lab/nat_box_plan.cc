@@ -1,12 +1,12 @@
 #include "harness/lab/kube_proxy.h"
 #include "harness/lab/plan.h"
+#include "harness/setting/cures.h"
 
 namespace pathproof::lab {
 namespace {
 
 using frame::IpAddress;
 using frame::MacAddress;
-using Snat = NatBoxOptions::Snat;
 
 // Behind each tester port stands one "router" whose permanent neighbour entry carries its MAC
 // address: so the DUT reaches tens of thousands of clients without an entry, or an ARP question,
@@ -22,16 +22,6 @@ std::string text(std::uint32_t address) {
 
 MacAddress mac(std::uint8_t kind, std::uint8_t number) {
     return {{0x02, 0x70, 0x70, 0x02, kind, number}};
-}
-
-std::string link(const std::string& tester_device, const MacAddress& tester_mac,
-                 const std::string& dut_device, const MacAddress& dut_mac,
-                 const NatBoxNames& names) {
-    return fmt::format(
-        "link add name {} address {} mtu {} netns {} type veth peer name {} address {} mtu {} "
-        "netns {}\n",
-        tester_device, to_string(tester_mac), kUnderlayMtu, names.tester, dut_device,
-        to_string(dut_mac), kUnderlayMtu, names.dut);
 }
 
 // A kernel neighbour and a route through it, for all clients of a network.
@@ -67,7 +57,7 @@ std::string carrier(const NatBoxNames& names) {
 }
 
 std::string dut_commands(const NatBoxNames& names) {
-    std::string commands = "link set lo up\n";
+    std::string commands;
     for (const std::string& device :
          {names.dut_client_devices[0], names.dut_client_devices[1], names.dut_server_device}) {
         commands += fmt::format("link set {} up\n", device);
@@ -78,17 +68,49 @@ std::string dut_commands(const NatBoxNames& names) {
                                names.tester_client_mac[0], "198.18.0.0/17");
     commands += clients_behind(names.dut_client_devices[1], text(kRouter1),
                                names.tester_client_mac[1], "198.18.128.0/17");
-    return commands + server_side(names) + carrier(names);
+    return commands + server_side(names);
 }
 
-std::string snat_rules(const NatBoxNames& names, Snat snat) {
+// A vxlan device for clients that come in VXLAN through the first port.
+setting::Setting carrier_setting(const NatBoxNames& names) {
+    return setting::links(HostRole::kDut, "carrier", names.dut_client_devices[0],
+                          {{carrier(names), "link delete dev " + names.vxlan}});
+}
+
+Settings forwards(const NatBoxNames& names) {
+    Settings settings{carrier_setting(names),
+                      setting::sysctl(HostRole::kDut, "net.ipv4.ip_forward", "1")};
+    const std::vector<std::string> devices{"all",
+                                           "default",
+                                           names.dut_client_devices[0],
+                                           names.dut_client_devices[1],
+                                           names.dut_server_device,
+                                           names.vxlan};
+    for (const std::string& device : devices) {
+        settings.push_back(setting::sysctl(HostRole::kDut,
+                                           fmt::format("net.ipv4.conf.{}.rp_filter", device), "0"));
+        // Clients of one network sit behind two ports: that is no reason to redirect.
+        settings.push_back(setting::sysctl(
+            HostRole::kDut, fmt::format("net.ipv4.conf.{}.send_redirects", device), "0"));
+    }
+    // Whatever leaves the DUT reaches a DPDK port, which sees bytes and no partial-checksum mark: the
+    // kernel must complete every checksum (the outer one of the carrier above all).
+    for (const std::string& device :
+         {names.dut_client_devices[0], names.dut_client_devices[1], names.dut_server_device}) {
+        settings.push_back(setting::feature(HostRole::kDut, device, "tx", false));
+    }
+    return settings;
+}
+
+std::string snat_rule(const NatBoxNames& names, Snat snat) {
     if (snat == names.own_snat) {
         return "";
     }
-    return fmt::format("-A KUBE-POSTROUTING -o {} -j {}\n", names.dut_server_device,
-                       snat == Snat::kNone         ? "ACCEPT"
-                       : snat == Snat::kMasquerade ? "MASQUERADE"
-                                                   : "MASQUERADE --random-fully");
+    std::string target = "-j ACCEPT";
+    if (snat != Snat::kNone) {
+        target = snat == Snat::kMasquerade ? setting::kMasquerade : setting::kMasqueradeRandomFully;
+    }
+    return fmt::format("-A KUBE-POSTROUTING -o $TO_SERVER {}\n", target);
 }
 
 }  // namespace
@@ -107,7 +129,6 @@ NatBoxNames nat_box_names(const std::string& run_id) {
     names.dut = "pp-" + run_id + "-dut";
     names.service = {IpAddress::v4(0xc633640a), 53};  // 198.51.100.10:53
     names.servers = backend_addresses(kMostBackends);
-    names.backends = backend_addresses(NatBoxOptions{}.backends);
     names.first_client[0] = IpAddress::v4(0xc6120101);       // 198.18.1.1
     names.first_client[1] = IpAddress::v4(0xc6128101);       // 198.18.129.1
     names.first_carried_client = IpAddress::v4(0xc6130101);  // 198.19.1.1
@@ -124,58 +145,55 @@ NatBoxNames nat_box_names(const std::string& run_id) {
     return names;
 }
 
-std::vector<std::string> namespaces_of(const NatBoxNames& names) {
-    return {names.tester, names.dut};
+setting::Names place_names(const NatBoxNames& names) {
+    return {{"$TO_SERVER", names.dut_server_device}};
 }
 
-Status check(const NatBoxOptions& options, const NatBoxNames& names) {
-    if (options.backends < 1 || options.backends > names.servers.size()) {
-        return fail(ErrorCode::kBadInput, "{} backends: the lab has 1 to {}", options.backends,
-                    names.servers.size());
-    }
-    if (options.udp_timeout_s < 1 || options.udp_timeout_s > 86400) {
-        return fail(ErrorCode::kBadInput, "a UDP timeout of {} s: allowed are 1 to 86400 s",
-                    options.udp_timeout_s);
-    }
-    return {};
-}
-
-std::vector<Script> nat_box_scripts(const NatBoxNames& names) {
-    std::string cables;
+Topology nat_box_topology(const NatBoxNames& names) {
+    Topology topology{.hosts = {}, .links = {}, .settings = forwards(names)};
+    const auto link = [&](const std::string& port, const MacAddress& port_mac,
+                          const std::string& device, const MacAddress& device_mac) {
+        topology.links.push_back({{names.tester, port, to_string(port_mac)},
+                                  {names.dut, device, to_string(device_mac)},
+                                  kUnderlayMtu});
+    };
     for (std::size_t i = 0; i < 2; ++i) {
-        cables += link(names.client_ports[i], names.tester_client_mac[i],
-                       names.dut_client_devices[i], names.dut_client_mac[i], names);
+        link(names.client_ports[i], names.tester_client_mac[i], names.dut_client_devices[i],
+             names.dut_client_mac[i]);
     }
-    cables += link(names.server_port, names.tester_server_mac, names.dut_server_device,
-                   names.dut_server_mac, names);
+    link(names.server_port, names.tester_server_mac, names.dut_server_device, names.dut_server_mac);
     std::string tester;
     for (const std::string& port :
          {names.client_ports[0], names.client_ports[1], names.server_port}) {
         tester += fmt::format("link set {} arp off up\n", port);
     }
-    return {{"", cables}, {names.tester, tester}, {names.dut, dut_commands(names)}};
+    topology.hosts = {{names.tester, {}, tester},
+                      {names.dut, {HostRole::kDut}, dut_commands(names)}};
+    return topology;
 }
 
-std::string nat_box_rules(const NatBoxNames& names, const NatBoxOptions& options) {
-    const std::vector<IpAddress> backends(names.servers.begin(),
-                                          names.servers.begin() + options.backends);
+setting::Setting nat_box_service(const NatBoxNames& names, unsigned backends) {
     const auto dns = [&](const char* port, const char* protocol) {
-        return KubeService{.name = "kube-dns",
-                           .port = port,
-                           .protocol = protocol,
-                           .address = names.service,
-                           .endpoints = backends,
-                           .endpoint_port = names.service.port,
-                           .name_space = "kube-system",
-                           .pods = ""};
+        return kube_service_rules(
+            {.name = "kube-dns",
+             .port = port,
+             .protocol = protocol,
+             .address = names.service,
+             .endpoints = {names.servers.begin(), names.servers.begin() + backends},
+             .endpoint_port = names.service.port,
+             .name_space = "kube-system",
+             .pods = ""});
     };
-    return table_head("nat") +
-           ":KUBE-SERVICES - [0:0]\n"
-           ":KUBE-POSTROUTING - [0:0]\n"
-           "-A PREROUTING -j KUBE-SERVICES\n"
-           "-A POSTROUTING -j KUBE-POSTROUTING\n" +
-           kube_marks() + kube_service_rules(dns("dns", "udp")) +
-           kube_service_rules(dns("dns-tcp", "tcp")) + snat_rules(names, options.snat) + "COMMIT\n";
+    return setting::rules(HostRole::kDut, "service", "nat",
+                          ":KUBE-SERVICES - [0:0]\n"
+                          ":KUBE-POSTROUTING - [0:0]\n"
+                          "-A PREROUTING -j KUBE-SERVICES\n"
+                          "-A POSTROUTING -j KUBE-POSTROUTING\n" +
+                              kube_marks() + dns("dns", "udp") + dns("dns-tcp", "tcp"));
+}
+
+setting::Setting nat_box_snat(const NatBoxNames& names, Snat snat) {
+    return setting::rules(HostRole::kDut, "snat", "nat", snat_rule(names, snat));
 }
 
 }  // namespace pathproof::lab

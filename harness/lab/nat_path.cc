@@ -1,9 +1,10 @@
 #include "harness/lab/nat_path.h"
 
 #include "harness/lab/kube_proxy.h"
+#include "harness/lab/link_changes.h"
+#include "harness/lab/namespaces.h"
 #include "harness/lab/path_settings.h"
 #include "harness/lab/plan.h"
-#include "harness/lab/topology.h"
 #include "harness/setting/cures.h"
 
 namespace pathproof::lab {
@@ -11,11 +12,16 @@ namespace {
 
 using frame::Family;
 
-Status build_path(const NatPathNames& names, Namespaces& namespaces) {
-    TRY(namespaces.add(namespaces_of(names)));
-    TRY(set_sysctls(names.dut, {{"net.ipv4.ip_forward", "1"}}));
-    TRY(run_ip("", nat_path_links(names)));
-    return run_ip(nat_path_scripts(names));
+// Without duplicate address detection neighbours can be asked at once.
+Settings ipv6_on(HostRole host, const std::vector<std::string>& devices) {
+    Settings settings{setting::sysctl(host, "net.ipv6.conf.all.accept_dad", "0")};
+    for (const std::string& device : devices) {
+        settings.push_back(
+            setting::sysctl(host, fmt::format("net.ipv6.conf.{}.accept_dad", device), "0"));
+    }
+    settings.push_back(setting::sysctl(host, "net.ipv6.conf.default.disable_ipv6", "0"));
+    settings.push_back(setting::sysctl(host, "net.ipv6.conf.all.disable_ipv6", "0"));
+    return settings;
 }
 
 }  // namespace
@@ -29,16 +35,10 @@ NatPath::~NatPath() = default;
 
 Result<std::unique_ptr<NatPath>> NatPath::build(Journal& journal) {
     std::unique_ptr<NatPath> lab(new NatPath(journal));
-    TRY(doing(build_path(lab->names_, *lab->namespaces_), "build the nat-path lab"));
-    TRY(lab->begin());
+    TRY(doing(realise(nat_path_topology(lab->names_), *lab->namespaces_, lab->hosts_),
+              "build the nat-path lab"));
+    TRY(lab->begin_settings());
     return lab;
-}
-
-Status NatPath::begin(Tables tables) {
-    TRY(hosts_.add({HostRole::kClient, HostRole::kTunnelEnds}, names_.client));
-    TRY(hosts_.add({HostRole::kDut}, names_.dut, tables));
-    TRY(hosts_.add({HostRole::kServer, HostRole::kTunnelEnds}, names_.server));
-    return begin_settings();
 }
 
 Status NatPath::begin_settings() {
@@ -49,13 +49,8 @@ Status NatPath::begin_settings() {
 }
 
 Status NatPath::add_neighbour() {
-    TRY(namespaces_->add({names_.neighbour}));
-    TRY(run_ip(nat_path_neighbour_scripts(names_)));
-    return begin_bridge();
-}
-
-Status NatPath::begin_bridge() {
-    TRY(hosts_.add({HostRole::kNeighbour}, names_.neighbour));
+    const Topology neighbour = nat_path_neighbour(names_);
+    TRY(realise(neighbour, *namespaces_, hosts_));
     return keep_bridge();
 }
 
@@ -72,32 +67,32 @@ Status NatPath::keep_bridge() {
 }
 
 Status NatPath::add_shortcut() {
-    TRY(run_ip(nat_path_shortcut_scripts(names_)));
+    TRY(make_links({nat_path_shortcut(names_)}));
+    const auto up = [](HostRole host, const std::string& device) {
+        return setting::links(host, "shortcut", device,
+                              {{fmt::format("link set dev {} up", device),
+                                fmt::format("link set dev {} down", device)}});
+    };
     // Or else the client refuses what comes another way than it would go.
     return hosts_.keep(
-        {setting::sysctl(HostRole::kClient, "net.ipv4.conf.all.rp_filter", "0"),
+        {up(HostRole::kClient, names_.client_shortcut),
+         up(HostRole::kServer, names_.server_shortcut),
+         setting::sysctl(HostRole::kClient, "net.ipv4.conf.all.rp_filter", "0"),
          setting::sysctl(HostRole::kClient,
                          "net.ipv4.conf." + names_.client_shortcut + ".rp_filter", "0")});
 }
 
-Status NatPath::ipv6_on(const std::string& netns, const std::vector<std::string>& devices) {
-    // Without duplicate address detection neighbours can be asked at once.
-    Sysctls values{{"net.ipv6.conf.all.accept_dad", "0"}};
-    for (const std::string& device : devices) {
-        values.emplace_back("net.ipv6.conf." + device + ".accept_dad", "0");
-    }
-    values.emplace_back("net.ipv6.conf.default.disable_ipv6", "0");
-    values.emplace_back("net.ipv6.conf.all.disable_ipv6", "0");
-    const Status on = set_sysctls(netns, values);
+Status NatPath::keep_ipv6(HostRole host, const std::vector<std::string>& devices) {
+    const Status on = hosts_.keep(ipv6_on(host, devices));
     return on ? on : fail(ErrorCode::kKernelLacks, "IPv6 is not there ({})", on.error().message);
 }
 
 Status NatPath::add_ipv6() {
-    TRY(ipv6_on(names_.client, {names_.client_device}));
-    TRY(ipv6_on(names_.dut, {names_.dut_client_device, names_.dut_server_device}));
-    TRY(ipv6_on(names_.server, {names_.server_device}));
-    TRY(set_sysctls(names_.dut, {{"net.ipv6.conf.all.forwarding", "1"}}));
-    TRY(run_ip(nat_path_scripts(names6_)));
+    TRY(keep_ipv6(HostRole::kClient, {names_.client_device}));
+    TRY(keep_ipv6(HostRole::kDut, {names_.dut_client_device, names_.dut_server_device}));
+    TRY(keep_ipv6(HostRole::kServer, {names_.server_device}));
+    TRY(hosts_.keep({setting::sysctl(HostRole::kDut, "net.ipv6.conf.all.forwarding", "1")}));
+    TRY(hosts_.keep(nat_path_ipv6(names6_)));
     return begin_ipv6();
 }
 
@@ -107,13 +102,14 @@ Status NatPath::begin_ipv6() {
 }
 
 Status NatPath::add_server_addresses(const std::vector<frame::IpAddress>& addresses) {
-    std::string commands;
+    setting::Setting more{.id = "addresses from " + to_string(addresses.front()),
+                          .host = HostRole::kServer,
+                          .changes = {},
+                          .command = ""};
     for (const frame::IpAddress& address : addresses) {
-        commands +=
-            fmt::format("address add {} dev {}{}\n", host_prefix(address), names_.server_device,
-                        address.family == Family::kIpv6 ? " nodad" : "");
+        more.changes.push_back(address_change(names_.server_device, host_prefix(address)));
     }
-    return run_ip(names_.server, commands);
+    return hosts_.keep({std::move(more)});
 }
 
 // With what each rule of iptables has counted.

@@ -89,7 +89,7 @@ class NatPath {
     bool has_ipv6() const { return has_ipv6_; }
     // A link of the client and the server beside the DUT. Nothing takes it but what passes by.
     Status add_shortcut();
-    // Further addresses of the server, of one family.
+    // Further addresses of the server, one or more, of one family.
     Status add_server_addresses(const std::vector<frame::IpAddress>& addresses);
 
     // What `iptables-save --counters` says of the DUT, the rules that were set where its text has them.
@@ -97,17 +97,13 @@ class NatPath {
 
   protected:
     explicit NatPath(Journal& journal);
-    // Once its namespaces are there: starts the agents, and sets what every cell has.
-    Status begin(Tables tables = Tables::kOurs);
-    // The second part of it, where the hosts have their agents already.
+    // Once the three hosts have their agents: sets what every cell has.
     Status begin_settings();
-    // Once the neighbour is on the bridge: answers cross it past conntrack.
-    Status begin_bridge();
-    // The second part of it, where the neighbour has its agent already.
+    // Once the neighbour is on the bridge, and has its agent: answers cross it past conntrack.
     Status keep_bridge();
     Status begin_ipv6();
-    // Has these devices of a namespace of the lab's own take IPv6 addresses. kKernelLacks without IPv6.
-    static Status ipv6_on(const std::string& netns, const std::vector<std::string>& devices);
+    // Has these devices of a host of the lab's own take IPv6 addresses. kKernelLacks without IPv6.
+    Status keep_ipv6(HostRole host, const std::vector<std::string>& devices);
 
     NatPathNames names_;
     NatPathNames names6_;

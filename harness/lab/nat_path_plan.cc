@@ -4,11 +4,6 @@
 namespace pathproof::lab {
 namespace {
 
-std::string kernel_host(const std::string& device, const frame::IpAddress& address) {
-    return fmt::format("link set lo up\naddress add {0}/24 dev {1}\nlink set {1} up\n",
-                       to_string(address), device);
-}
-
 // An address of the IPv6 network that stands for an IPv4 one.
 frame::IpAddress v6(std::uint16_t network, std::uint16_t host) {
     frame::IpAddress address{.family = frame::Family::kIpv6};
@@ -22,14 +17,44 @@ frame::IpAddress v6(std::uint16_t network, std::uint16_t host) {
     return address.plus(host);
 }
 
-std::string veth(const std::string& one, const std::string& netns, const std::string& other,
-                 const std::string& far) {
-    return fmt::format("link add name {} netns {} type veth peer name {} netns {}\n", one, netns,
-                       other, far);
-}
-
 bool is_v6(const NatPathNames& names) {
     return names.client_address.family == frame::Family::kIpv6;
+}
+
+// An address of a host's device. Without duplicate address detection one of IPv6 can be used at once.
+std::string address_on(const std::string& device, const frame::IpAddress& address) {
+    const bool ipv6 = address.family == frame::Family::kIpv6;
+    return fmt::format("address add {}/{} dev {}{}\n", to_string(address), ipv6 ? 64 : 24, device,
+                       ipv6 ? " nodad" : "");
+}
+
+std::string up(const std::string& device) {
+    return fmt::format("link set {} up\n", device);
+}
+
+std::string route(const std::string& to, const frame::IpAddress& by, const std::string& device) {
+    return fmt::format("route replace {} via {} dev {}\n", to, to_string(by), device);
+}
+
+// Addresses and routes of the three hosts, of one family.
+struct Commands {
+    std::string client, dut, server;
+};
+
+Commands commands_of(const NatPathNames& names) {
+    const std::string anywhere = is_v6(names) ? "::/0" : "default";
+    return {
+        .client = address_on(names.client_device, names.client_address) +
+                  route(anywhere, names.dut_client_address, names.client_device),
+        .dut =
+            address_on(names.dut_client_device, names.dut_client_address) +
+            address_on(names.dut_server_device, names.dut_server_address) +
+            // What no rule translates is forwarded all the same.
+            route(to_string(names.service.address), names.server_address, names.dut_server_device),
+        .server = address_on(names.server_device, names.server_address) +
+                  address_on(names.server_device, names.endpoints[1]) +
+                  route(anywhere, names.dut_server_address, names.server_device),
+    };
 }
 
 constexpr std::uint16_t kClientSide6 = 0x18, kServerSide6 = 0x113, kServices6 = 0x100;
@@ -63,61 +88,60 @@ NatPathNames nat_path_names(const std::string& run_id, frame::Family family) {
     return names;
 }
 
-std::vector<std::string> namespaces_of(const NatPathNames& names) {
-    return {names.client, names.dut, names.server};
+Topology nat_path_topology(const NatPathNames& names) {
+    const Commands commands = commands_of(names);
+    return {.hosts = {{names.client,
+                       {HostRole::kClient, HostRole::kTunnelEnds},
+                       up(names.client_device) + commands.client},
+                      {names.dut,
+                       {HostRole::kDut},
+                       up(names.dut_client_device) + up(names.dut_server_device) + commands.dut},
+                      {names.server,
+                       {HostRole::kServer, HostRole::kTunnelEnds},
+                       up(names.server_device) + commands.server}},
+            .links = {{{names.client, names.client_device}, {names.dut, names.dut_client_device}},
+                      {{names.server, names.server_device}, {names.dut, names.dut_server_device}}},
+            .settings = {setting::sysctl(HostRole::kDut, "net.ipv4.ip_forward", "1")}};
 }
 
-std::string nat_path_links(const NatPathNames& names) {
-    return veth(names.client_device, names.client, names.dut_client_device, names.dut) +
-           veth(names.server_device, names.server, names.dut_server_device, names.dut);
-}
-
-std::vector<Script> nat_path_scripts(const NatPathNames& names) {
-    const bool ipv6 = is_v6(names);
-    // Without duplicate address detection an address of IPv6 can be used at once.
-    const auto add = [&](const std::string& device, const frame::IpAddress& address) {
-        return fmt::format("address add {}/{} dev {}{}\n", to_string(address), ipv6 ? 64 : 24,
-                           device, ipv6 ? " nodad" : "");
+Settings nat_path_ipv6(const NatPathNames& names6) {
+    const Commands commands = commands_of(names6);
+    const auto part = [](HostRole host, const std::string& text, const std::string& device) {
+        return setting::links(
+            host, "ipv6-addresses", device,
+            {{text, fmt::format("-6 address flush dev {} scope global", device)}});
     };
-    const auto host = [&](const std::string& device, const frame::IpAddress& address) {
-        return ipv6 ? add(device, address) : kernel_host(device, address);
-    };
-    const auto route = [](const std::string& to, const frame::IpAddress& by) {
-        return fmt::format("route add {} via {}\n", to, to_string(by));
-    };
-    const std::string anywhere = ipv6 ? "::/0" : "default";
-    return {{names.dut, host(names.dut_client_device, names.dut_client_address) +
-                            host(names.dut_server_device, names.dut_server_address) +
-                            // What no rule translates is forwarded all the same.
-                            route(to_string(names.service.address), names.server_address)},
-            {names.client, host(names.client_device, names.client_address) +
-                               route(anywhere, names.dut_client_address)},
-            {names.server, host(names.server_device, names.server_address) +
-                               add(names.server_device, names.endpoints[1]) +
-                               route(anywhere, names.dut_server_address)}};
+    return {part(HostRole::kClient, commands.client, names6.client_device),
+            part(HostRole::kDut, commands.dut, names6.dut_server_device),
+            part(HostRole::kServer, commands.server, names6.server_device)};
 }
 
-std::vector<Script> nat_path_neighbour_scripts(const NatPathNames& names) {
-    return {
-        {"", veth(names.neighbour_device, names.neighbour, names.dut_neighbour_device, names.dut)},
-        {names.dut, fmt::format("link add name {0} type bridge forward_delay 0 mcast_snooping "
-                                "0\n"
-                                "address flush dev {1}\n"
-                                "link set {1} master {0}\n"
-                                "link set {2} master {0} up\n"
-                                "address add {3}/24 dev {0}\n"
-                                "link set {0} up\n",
-                                names.bridge, names.dut_client_device, names.dut_neighbour_device,
-                                to_string(names.dut_client_address))},
-        {names.neighbour,
-         kernel_host(names.neighbour_device, names.neighbour_address) +
-             fmt::format("route add default via {}\n", to_string(names.dut_client_address))}};
+Topology nat_path_neighbour(const NatPathNames& names) {
+    const std::string gateway = to_string(names.dut_client_address);
+    Topology topology{
+        .hosts = {{names.neighbour,
+                   {HostRole::kNeighbour},
+                   up(names.neighbour_device) +
+                       address_on(names.neighbour_device, names.neighbour_address) +
+                       route("default", names.dut_client_address, names.neighbour_device)}},
+        .links = {
+            {{names.neighbour, names.neighbour_device}, {names.dut, names.dut_neighbour_device}}}};
+    topology.settings.push_back(setting::links(
+        HostRole::kDut, "client-bridge", names.dut_client_device,
+        {{fmt::format("link add name {0} type bridge forward_delay 0 mcast_snooping 0\n"
+                      "address flush dev {1}\n"
+                      "link set {1} master {0}\n"
+                      "link set {2} master {0} up\n"
+                      "address add {3}/24 dev {0}\n"
+                      "link set {0} up",
+                      names.bridge, names.dut_client_device, names.dut_neighbour_device, gateway),
+          fmt::format("link delete dev {0}\naddress replace {1}/24 dev {2}", names.bridge, gateway,
+                      names.dut_client_device)}}));
+    return topology;
 }
 
-std::vector<Script> nat_path_shortcut_scripts(const NatPathNames& names) {
-    return {{"", veth(names.client_shortcut, names.client, names.server_shortcut, names.server)},
-            {names.client, fmt::format("link set {} up\n", names.client_shortcut)},
-            {names.server, fmt::format("link set {} up\n", names.server_shortcut)}};
+Link nat_path_shortcut(const NatPathNames& names) {
+    return {{names.client, names.client_shortcut}, {names.server, names.server_shortcut}};
 }
 
 }  // namespace pathproof::lab

@@ -1,4 +1,5 @@
 #include "harness/lab/plan.h"
+#include "harness/setting/cures.h"
 
 namespace pathproof::lab {
 namespace {
@@ -40,35 +41,22 @@ Side side_b(const OverlayNames& names) {
             mac_of(4, 0xb)};
 }
 
-std::string in_netns(const std::string& name) {
-    return name.empty() ? "" : " netns " + name;
+Link cable(const OverlayNames& names, const Side& side) {
+    return {{names.tester, side.tester_port, to_string(side.tester_mac)},
+            {side.node, names.underlay, to_string(side.node_mac)},
+            kUnderlayMtu};
 }
 
-std::string cable(const OverlayNames& names, const Side& side) {
-    return fmt::format(
-        "link add name {} address {} mtu {}{} type veth peer name {} address {} mtu {} netns {}\n",
-        side.tester_port, to_string(side.tester_mac), kUnderlayMtu, in_netns(names.tester),
-        names.underlay, to_string(side.node_mac), kUnderlayMtu, side.node);
-}
-
-// `node`: empty where it is made inside.
-std::string pod_link(const Side& side, const std::string& node) {
-    return fmt::format(
-        "link add name pod0 address {} mtu {}{} type veth peer name eth0 address {} mtu {} netns "
-        "{}\n",
-        to_string(side.gateway_mac), kOverlayMtu, in_netns(node), to_string(side.pod_mac),
-        kOverlayMtu, side.pod);
-}
-
-std::string links(const OverlayNames& names, const Side& side) {
-    return cable(names, side) + pod_link(side, side.node);
+Link pod_link(const Side& side) {
+    return {{side.node, "pod0", to_string(side.gateway_mac)},
+            {side.pod, "eth0", to_string(side.pod_mac)},
+            kOverlayMtu};
 }
 
 // Permanent neighbours: no ARP is needed, so the first frame on the wire is the first one of a
 // probe.
 std::string node_commands(const OverlayNames& names, const Side& side, const Side& far) {
     return fmt::format(
-        "link set lo up\n"
         "link set {0} up\n"
         "link set pod0 up\n"
         "address add {1}/24 dev {0}\n"
@@ -82,7 +70,6 @@ std::string node_commands(const OverlayNames& names, const Side& side, const Sid
 
 std::string pod_commands(const Side& side) {
     return fmt::format(
-        "link set lo up\n"
         "link set eth0 up\n"
         "address add {0}/24 dev eth0\n"
         "route add default via {1} dev eth0\n"
@@ -91,8 +78,8 @@ std::string pod_commands(const Side& side) {
 }
 
 // `remote` is the static forwarding entry for every inner address, as a CNI's static FDB is.
-std::string vxlan_commands(const OverlayNames& names, const OverlayOptions& options,
-                           const Side& side, const Side& far) {
+std::string vxlan_commands(const OverlayNames& names, bool udp_checksum, const Side& side,
+                           const Side& far) {
     return fmt::format(
         "link add name {0} address {1} mtu {2} type vxlan id {3} dstport {4} local {5} remote {6} "
         "nolearning {7}\n"
@@ -102,7 +89,7 @@ std::string vxlan_commands(const OverlayNames& names, const OverlayOptions& opti
         "route replace {11}/24 via {9} dev {0}\n",
         names.vxlan, to_string(side.vxlan_mac), kOverlayMtu, names.vni, names.vxlan_port,
         to_string(side.node_address), to_string(far.node_address),
-        options.udp_checksum ? "udpcsum" : "noudpcsum", to_string(side.vxlan_address),
+        udp_checksum ? "udpcsum" : "noudpcsum", to_string(side.vxlan_address),
         to_string(far.vxlan_address), to_string(far.vxlan_mac), to_string(far.pod_network));
 }
 
@@ -110,12 +97,15 @@ std::string vxlan_commands(const OverlayNames& names, const OverlayOptions& opti
 constexpr const char* kTracksAll =
     "-A FORWARD -m conntrack --ctstate RELATED,ESTABLISHED -j ACCEPT\n";
 
-std::string outer_snat(const OverlayNames& names, const OverlayOptions& options) {
-    return options.masquerade
-               ? fmt::format(
-                     "-A POSTROUTING -o {} -p udp -m udp --dport {} -j MASQUERADE --random-fully\n",
-                     names.underlay, names.vxlan_port)
-               : std::string();
+Settings forwards(const std::string& underlay) {
+    Settings settings{setting::sysctl(HostRole::kDut, "net.ipv4.ip_forward", "1"),
+                      setting::rules(HostRole::kDut, "tracks-all", "filter", kTracksAll)};
+    for (const std::string& device :
+         {std::string("all"), std::string("default"), underlay, std::string("pod0")}) {
+        settings.push_back(setting::sysctl(HostRole::kDut,
+                                           fmt::format("net.ipv4.conf.{}.rp_filter", device), "0"));
+    }
+    return settings;
 }
 
 }  // namespace
@@ -135,61 +125,45 @@ OverlayNames overlay_names(const std::string& run_id) {
     return names;
 }
 
-std::vector<std::string> namespaces_of(const OverlayNames& names) {
-    return {names.tester, names.node_a, names.node_b, names.pod_a, names.pod_b};
+setting::Names place_names(const OverlayNames& names) {
+    return {{"$TUNNEL", names.vxlan}, {"$UNDERLAY", names.underlay}};
 }
 
-std::string wire_commands(const std::string& one_port, const std::string& other) {
-    return fmt::format(
-        "link add name wire type bridge forward_delay 0 mcast_snooping 0\n"
-        "link set {} master wire\nlink set {} master wire\nlink set wire arp off up\n",
-        one_port, other);
-}
-
-std::vector<Script> overlay_scripts(const OverlayNames& names) {
+Topology overlay_topology(const OverlayNames& names) {
     const Side a = side_a(names);
     const Side b = side_b(names);
     // The tester's kernel must neither ask nor answer: no address, no ARP.
     const std::string tester = fmt::format("link set {} arp off up\nlink set {} arp off up\n",
                                            a.tester_port, b.tester_port);
-    return {{"", links(names, a) + links(names, b)},
-            {names.tester, tester},
-            {a.node, node_commands(names, a, b)},
-            {b.node, node_commands(names, b, a)},
-            {a.pod, pod_commands(a)},
-            {b.pod, pod_commands(b)}};
+    return {.hosts = {{names.tester, {}, tester},
+                      {a.node,
+                       {HostRole::kNodeA, HostRole::kDut, HostRole::kTunnelEnds},
+                       node_commands(names, a, b)},
+                      {b.node,
+                       {HostRole::kNodeB, HostRole::kDut, HostRole::kTunnelEnds},
+                       node_commands(names, b, a)},
+                      {a.pod, {HostRole::kPodA, HostRole::kClient}, pod_commands(a)},
+                      {b.pod, {HostRole::kPodB, HostRole::kClient}, pod_commands(b)}},
+            .links = {cable(names, a), cable(names, b), pod_link(a), pod_link(b)},
+            .settings = forwards(names.underlay)};
 }
 
-std::vector<Script> overlay_vxlans(const OverlayNames& names, const OverlayOptions& options) {
+Settings overlay_tunnel(const OverlayNames& names, bool udp_checksum) {
     const Side a = side_a(names);
     const Side b = side_b(names);
-    return {{a.node, vxlan_commands(names, options, a, b)},
-            {b.node, vxlan_commands(names, options, b, a)}};
+    const auto end = [&](HostRole node, const Side& side, const Side& far) {
+        return setting::links(
+            node, "tunnel", names.underlay,
+            {{vxlan_commands(names, udp_checksum, side, far), "link delete dev " + names.vxlan}});
+    };
+    return {end(HostRole::kNodeA, a, b), end(HostRole::kNodeB, b, a)};
 }
 
-OverlayNode overlay_node_a(const OverlayNames& names, const OverlayOptions& options) {
-    const Side a = side_a(names);
-    const Side b = side_b(names);
-    return {pod_link(a, ""), node_commands(names, a, b), pod_commands(a),
-            vxlan_commands(names, options, a, b)};
-}
-
-OverlayNode overlay_node_b(const OverlayNames& names, const OverlayOptions& options) {
-    const Side a = side_a(names);
-    const Side b = side_b(names);
-    return {links(names, b), node_commands(names, b, a), pod_commands(b),
-            vxlan_commands(names, options, b, a)};
-}
-
-std::string overlay_rules(const OverlayNames& names, const OverlayOptions& options) {
-    return table_head("filter") + kTracksAll + "COMMIT\n" + table_head("nat") +
-           outer_snat(names, options) + "COMMIT\n";
-}
-
-setting::Settings overlay_rule_settings(const OverlayNames& names, const OverlayOptions& options) {
-    using setting::HostRole;
-    return {setting::rules(HostRole::kDut, "tracks-all", "filter", kTracksAll),
-            setting::rules(HostRole::kDut, "outer-snat", "nat", outer_snat(names, options))};
+setting::Setting overlay_snat(const OverlayNames& names) {
+    return setting::rules(
+        HostRole::kDut, "outer-snat", "nat",
+        fmt::format("-A POSTROUTING -o {} -p udp -m udp --dport {} {}\n", names.underlay,
+                    names.vxlan_port, setting::kMasqueradeRandomFully));
 }
 
 }  // namespace pathproof::lab

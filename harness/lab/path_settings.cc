@@ -85,17 +85,16 @@ Settings path_defaults(const NatPathNames& names) {
     return settings;
 }
 
-Result<Settings> watchable(agent::Client& dut) {
+Result<Settings> watchable(agent::Client& dut, HostRole role) {
     Settings settings;
     for (const char* name :
          {"net.netfilter.nf_conntrack_acct", "net.netfilter.nf_conntrack_timestamp"}) {
-        settings.push_back(setting::sysctl(HostRole::kDut, name, "1"));
+        settings.push_back(setting::sysctl(role, name, "1"));
         settings.back().changes[0].allowed = HostChange::Allowed::kIsMissing;
     }
     const auto events = dut.read_sysctl("net.netfilter.nf_conntrack_events");
     if (events && *events == "0") {
-        settings.push_back(
-            setting::sysctl(HostRole::kDut, "net.netfilter.nf_conntrack_events", "1"));
+        settings.push_back(setting::sysctl(role, "net.netfilter.nf_conntrack_events", "1"));
     }
     return settings;
 }

@@ -35,6 +35,6 @@ Settings path_defaults(const NatPathNames& names);
 
 // Has conntrack tell of its entries: packet counts, times of birth, events (1, or 2 since Linux 5.19: as
 // long as somebody listens).
-Result<Settings> watchable(agent::Client& dut);
+Result<Settings> watchable(agent::Client& dut, HostRole role = HostRole::kDut);
 
 }  // namespace pathproof::lab

@@ -1,5 +1,5 @@
-// What a built-in lab looks like: names, addresses, and the texts that ip-batch and
-// iptables-restore are given. Pure functions: nothing here touches the machine.
+// The built-in labs as data: names, addresses, topologies, and the settings that they have. Pure functions: nothing here
+// touches the machine.
 //
 // Addresses: 198.18.0.0/15 (benchmarking, RFC 2544) and the documentation ranges of RFC 5737. MAC
 // addresses are locally administered and fixed, so that captures of two runs compare.
@@ -9,8 +9,10 @@
 #include <vector>
 
 #include "dataplane/base/result.h"
+#include "harness/lab/nat_box.h"
 #include "harness/lab/nat_path.h"
-#include "harness/lab/veth_lab.h"
+#include "harness/lab/overlay.h"
+#include "harness/lab/topology.h"
 #include "harness/setting/setting.h"
 
 namespace pathproof::lab {
@@ -25,45 +27,27 @@ inline constexpr const char* kCarriedRouter = "198.19.0.2";
 inline constexpr unsigned kMostBackends = 253;  // 203.0.113.2 to .254
 
 OverlayNames overlay_names(const std::string& run_id);
+setting::Names place_names(const OverlayNames& names);  // "$TUNNEL", "$UNDERLAY"
+Topology overlay_topology(const OverlayNames& names);
+// See Overlay.
+Settings overlay_tunnel(const OverlayNames& names, bool udp_checksum);
+setting::Setting overlay_snat(const OverlayNames& names);
+
 NatBoxNames nat_box_names(const std::string& run_id);
-std::vector<std::string> namespaces_of(const OverlayNames& names);
-std::vector<std::string> namespaces_of(const NatBoxNames& names);
-NatPathNames nat_path_names(const std::string& run_id, frame::Family family = frame::Family::kIpv4);
-std::vector<std::string> namespaces_of(const NatPathNames& names);
+setting::Names place_names(const NatBoxNames& names);  // "$TO_SERVER"
+Topology nat_box_topology(const NatBoxNames& names);
+// See NatBox.
+setting::Setting nat_box_service(const NatBoxNames& names, unsigned backends);
+setting::Setting nat_box_snat(const NatBoxNames& names, Snat snat);
 // 203.0.113.2 and the ones after it.
 std::vector<frame::IpAddress> backend_addresses(unsigned count);
-// kBadInput, with the range, for a number of backends or a timeout that cannot be.
-Status check(const NatBoxOptions& options, const NatBoxNames& names);
 
-// Commands for `ip -batch -`.
-struct Script {
-    std::string netns;  // empty: ours, outside of the lab's, where links into them are made
-    std::string commands;
-};
-std::string wire_commands(const std::string& one_port, const std::string& other);  // a bridge
-std::vector<Script> overlay_scripts(const OverlayNames& names);
-// Both nodes' vxlan devices, without the command that deletes the old ones.
-std::vector<Script> overlay_vxlans(const OverlayNames& names, const OverlayOptions& options);
-// What belongs to one node alone, for an overlay whose other node is elsewhere: the links with the node's pod (of node B
-// with the tester's port too, which is in `tester` or, where that is empty, in ours), the node's commands, the pod's,
-// the vxlan device's.
-struct OverlayNode {
-    std::string links, node, pod, vxlan;
-};
-OverlayNode overlay_node_a(const OverlayNames& names, const OverlayOptions& options);
-OverlayNode overlay_node_b(const OverlayNames& names, const OverlayOptions& options);
-std::vector<Script> nat_box_scripts(const NatBoxNames& names);
-std::string nat_path_links(const NatPathNames& names);
-std::vector<Script> nat_path_neighbour_scripts(const NatPathNames& names);
-// For links that are there, with names of IPv6 for those that are up: see add_ipv6().
-std::vector<Script> nat_path_scripts(const NatPathNames& names);
-std::vector<Script> nat_path_shortcut_scripts(const NatPathNames& names);
-// Texts for iptables-restore, which replaces each table as a whole.
-
-using setting::table_head;
-std::string overlay_rules(const OverlayNames& names, const OverlayOptions& options);
-// The same as settings of a node.
-setting::Settings overlay_rule_settings(const OverlayNames& names, const OverlayOptions& options);
-std::string nat_box_rules(const NatBoxNames& names, const NatBoxOptions& options);
+NatPathNames nat_path_names(const std::string& run_id, frame::Family family = frame::Family::kIpv4);
+Topology nat_path_topology(const NatPathNames& names);
+// Addresses and routes of the three hosts beside those of IPv4.
+Settings nat_path_ipv6(const NatPathNames& names6);
+// The neighbour, its link with the DUT, and what the DUT does for both to be on one bridge.
+Topology nat_path_neighbour(const NatPathNames& names);
+Link nat_path_shortcut(const NatPathNames& names);
 
 }  // namespace pathproof::lab

@@ -8,7 +8,9 @@
 #include "dataplane/base/pattern.h"
 #include "harness/hazards/facts.h"
 #include "harness/hazards/walk.h"
-#include "harness/lab/topology.h"
+#include "harness/lab/link_changes.h"
+#include "harness/lab/namespaces.h"
+#include "harness/lab/path_settings.h"
 #include "harness/process/foreign.h"
 #include "harness/process/json_text.h"
 #include "harness/process/program.h"
@@ -22,38 +24,42 @@ const char* save_program(Family family) {
     return family == Family::kIpv4 ? "iptables-save" : "ip6tables-save";
 }
 
-std::string link_commands(const PodNodeNames& names) {
-    const std::string pair =
-        "link add name {} address 02:70:70:02:00:{:02x} netns {} type veth peer name {} address "
-        "02:70:70:02:01:{:02x} netns {}\n";
-    std::string commands;
-    unsigned number = 0;
-    const auto cable = [&](const std::string& one, const std::string& netns,
-                           const std::string& other, const std::string& far) {
-        ++number;
-        commands += fmt::format(fmt::runtime(pair), one, number, netns, other, number, far);
+std::vector<Link> links_of(const PodNodeNames& names) {
+    std::vector<Link> links;
+    const auto add = [&](const LinkEnd& one, const LinkEnd& other) {
+        const std::size_t number = links.size() + 1;
+        links.push_back({one, other});
+        links.back().one.mac = fmt::format("02:70:70:02:00:{:02x}", number);
+        links.back().other.mac = fmt::format("02:70:70:02:01:{:02x}", number);
     };
-    cable(names.port_a, names.tester, names.device, names.nodes[0]);
-    cable(names.port_b, names.tester, "p0", names.fabric);
-    cable("p1", names.fabric, names.device, names.nodes[1]);
-    cable("p2", names.fabric, names.device, names.outside);
-    return commands;
+    add({names.tester, names.port_a}, {names.nodes[0], names.device});
+    add({names.tester, names.port_b}, {names.fabric, "p0"});
+    add({names.fabric, "p1"}, {names.nodes[1], names.device});
+    add({names.fabric, "p2"}, {names.outside, names.device});
+    return links;
 }
 
 std::string host_commands(const std::string& device, const frame::IpAddress& v4,
                           const frame::IpAddress& v6) {
-    return fmt::format(
-        "link set lo up\nlink set {0} up\naddress add {1}/24 dev {0}\naddress add {2}/64 dev {0}\n",
-        device, to_string(v4), to_string(v6));
+    return fmt::format("link set {0} up\naddress add {1}/24 dev {0}\naddress add {2}/64 dev {0}\n",
+                       device, to_string(v4), to_string(v6));
 }
 
-// Without duplicate address detection an address can be used at once.
-Status allow_ipv6(const std::string& netns) {
-    return set_sysctls(netns, {{"net.ipv6.conf.all.accept_dad", "0"},
-                               {"net.ipv6.conf.default.accept_dad", "0"},
-                               {"net.ipv6.conf.default.router_solicitations", "0"},
-                               {"net.ipv6.conf.default.disable_ipv6", "0"},
-                               {"net.ipv6.conf.all.disable_ipv6", "0"}});
+// The nodes and the host outside of the cluster.
+std::vector<TopologyHost> hosts_of(const PodNodeNames& names) {
+    const auto commands = [&](const auto& address) {
+        return host_commands(names.device, address(Family::kIpv4), address(Family::kIpv6));
+    };
+    std::vector<TopologyHost> hosts;
+    for (unsigned node = 0; node < names.nodes.size(); ++node) {
+        hosts.push_back({names.nodes[node], {kNodeRoles.at(node)}, commands([&](Family family) {
+                             return names.node_address(node, family);
+                         })});
+    }
+    hosts.push_back({names.outside, {HostRole::kServer}, commands([&](Family family) {
+                         return names.outside_address(family);
+                     })});
+    return hosts;
 }
 
 // Names that the plug-ins draw are not what differs, nor is what the kernel says of a route a moment
@@ -131,6 +137,7 @@ PodNodes::PodNodes(Journal& journal, PodChain chain)
 }
 
 PodNodes::~PodNodes() {
+    hosts_.end();
     namespaces_.reset();
     std::error_code gone;  // else the journal deletes it
     for (unsigned node = 0; node < names_.nodes.size() && !folder_.empty(); ++node) {
@@ -160,34 +167,25 @@ Result<std::unique_ptr<PodNodes>> PodNodes::build(Journal& journal, const PodCha
 }
 
 Status PodNodes::build_nodes() {
-    TRY(namespaces_->add(
-        {names_.tester, names_.fabric, names_.nodes[0], names_.nodes[1], names_.outside}));
-    for (const std::string& netns : {names_.nodes[0], names_.nodes[1], names_.outside}) {
-        TRY(allow_ipv6(netns));
+    TRY(namespaces_->add({names_.tester, names_.fabric}));
+    TRY(namespaces_->add({names_.nodes[0], names_.nodes[1], names_.outside},
+                         Namespaces::Ipv6::kOn));
+    TRY(make_links(links_of(names_)));
+    TRY(set_tester_port(names_.tester, fmt::format("link set {} arp off up\nlink set {} arp off up",
+                                                   names_.port_a, names_.port_b)));
+    TRY(make_switch(names_.fabric, {"p0", "p1", "p2"}));
+    TRY(hand_over_frames(names_.fabric, "p0"));
+    for (const TopologyHost& host : hosts_of(names_)) {
+        TRY(realise_host(host, hosts_));
     }
-    TRY(run_ip("", link_commands(names_)));
-    // A tester in the place of a NIC takes frames, not super-frames (overlay.cc).
-    for (const auto& [netns, device] :
-         {std::pair{names_.nodes[0], names_.device}, {names_.fabric, std::string("p0")}}) {
-        TRY(take_off_super_frames(netns, device));
-    }
-    TRY(run_ip(names_.tester, fmt::format("link set {} arp off up\nlink set {} arp off up\n",
-                                          names_.port_a, names_.port_b)));
-    TRY(run_ip(names_.fabric,
-               "link add name lan type bridge forward_delay 0 mcast_snooping 0\n"
-               "link set p0 master lan up\nlink set p1 master lan up\nlink set p2 master lan up\n"
-               "link set lan arp off up\n"));
-    TRY(run_ip(names_.outside, host_commands(names_.device, names_.outside_address(Family::kIpv4),
-                                             names_.outside_address(Family::kIpv6))));
-    for (unsigned node = 0; node < names_.nodes.size(); ++node) {
-        TRY(set_sysctls(names_.nodes[node],
-                        {{"net.ipv4.ip_forward", "1"}, {"net.ipv6.conf.all.forwarding", "1"}}));
-        TRY(run_ip(names_.nodes[node],
-                   host_commands(names_.device, names_.node_address(node, Family::kIpv4),
-                                 names_.node_address(node, Family::kIpv6))));
+    // A tester in the place of a NIC takes frames, not super-frames (link_changes.h).
+    TRY(hosts_.keep(no_super_frames(HostRole::kNodeA, names_.device)));
+    for (const HostRole node : kNodeRoles) {
+        TRY(hosts_.keep({setting::sysctl(node, "net.ipv4.ip_forward", "1"),
+                         setting::sysctl(node, "net.ipv6.conf.all.forwarding", "1")}));
     }
     TRY(build_overlay());
-    for (const std::string& node : names_.nodes) {
+    for (unsigned node = 0; node < names_.nodes.size(); ++node) {
         // Has conntrack at work before the first packet of a cell.
         for (const Family family : {Family::kIpv4, Family::kIpv6}) {
             TRY(add_rules(node,
@@ -200,9 +198,20 @@ Status PodNodes::build_nodes() {
                           "COMMIT\n",
                           family));
         }
-        TRY(make_watchable(node));
+        TRY(hosts_.keep(TRY(watchable(agent(node), kNodeRoles.at(node)))));
     }
     return {};
+}
+
+agent::Client& PodNodes::agent(unsigned node) const {
+    return hosts_.agent(kNodeRoles.at(node));
+}
+
+// What plug-ins and kube-proxy add: beside whatever is there.
+Status PodNodes::add_rules(unsigned node, const std::string& rules, Family family) {
+    const char* const program = family == Family::kIpv4 ? "iptables-restore" : "ip6tables-restore";
+    const auto added = agent(node).output_of({program, "--noflush"}, rules);
+    return added ? Status() : pass_on(added.error());
 }
 
 Status PodNodes::build_overlay() {
@@ -211,9 +220,9 @@ Status PodNodes::build_overlay() {
     }
     for (unsigned node = 0; node < names_.nodes.size(); ++node) {
         const cni::OverlaySetup setup = cni::overlay_setup(chain_.overlay, node + 1);
-        TRY(run_ip(names_.nodes[node], setup.tunnel));
-        TRY(process::run_checked(setup.forwarding, {.netns = names_.nodes[node]}));
-        TRY(add_rules(names_.nodes[node], setup.rules, Family::kIpv4));
+        TRY(agent(node).output_of({"ip", "-batch", "-"}, setup.tunnel));
+        TRY(agent(node).output_of(setup.forwarding));
+        TRY(add_rules(node, setup.rules, Family::kIpv4));
         tunnel_port_ = setup.port;
     }
     return {};
@@ -228,9 +237,7 @@ Result<Pod> PodNodes::make_pod(unsigned node, const std::string& name) {
                       .args = fmt::format("IgnoreUnknown=1;K8S_POD_NAMESPACE=default;"
                                           "K8S_POD_NAME={}",
                                           name)};
-    TRY(namespaces_->add({pod.netns}));
-    TRY(allow_ipv6(pod.netns));
-    TRY(run_ip(pod.netns, "link set lo up\n"));
+    TRY(namespaces_->add({pod.netns}, Namespaces::Ipv6::kOn));
     return pod;
 }
 
@@ -248,10 +255,10 @@ Status PodNodes::attach(Pod& pod) {
     }
     // As a cloud's route table, or kube-controller-manager's, leads to pods.
     for (const cni::PodAddress& ip : pod.added.addresses) {
-        TRY(run_ip(names_.nodes.at(1 - pod.node),
-                   fmt::format("route replace {} via {} dev {}\n", host_prefix(ip.address),
-                               to_string(names_.node_address(pod.node, ip.address.family)),
-                               names_.device)));
+        TRY(agent(1 - pod.node)
+                .output_of({"ip", "route", "replace", host_prefix(ip.address), "via",
+                            to_string(names_.node_address(pod.node, ip.address.family)), "dev",
+                            names_.device}));
     }
     return {};
 }
@@ -292,7 +299,7 @@ Status PodNodes::serve(const std::vector<KubeService>& services, Family family) 
     for (const KubeService& service : services) {
         rules += kube_service_rules(service);
     }
-    for (const std::string& node : names_.nodes) {
+    for (unsigned node = 0; node < names_.nodes.size(); ++node) {
         TRY(add_rules(node, rules + "COMMIT\n", family));
     }
     return {};

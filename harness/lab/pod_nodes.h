@@ -16,9 +16,11 @@
 
 #include "harness/cni/chains.h"
 #include "harness/cni/runtime.h"
+#include "harness/lab/hosts.h"
 #include "harness/lab/journal.h"
 #include "harness/lab/kube_proxy.h"
-#include "harness/lab/veth_lab.h"
+#include "harness/lab/lab_file.h"
+#include "harness/lab/snat.h"
 
 namespace pathproof::lab {
 
@@ -37,6 +39,8 @@ struct PodChain {
     // Whether packets of pods pass the node's own rules: not where they are on the nodes' network.
     bool passes_nodes() const { return overlay != cni::Overlay::kNone; }
 };
+
+inline constexpr std::array kNodeRoles{HostRole::kNodeA, HostRole::kNodeB};
 
 struct Pod {
     std::string name;  // "a1"
@@ -77,6 +81,13 @@ class PodNodes {
 
     const PodNodeNames& names() const { return names_; }
     const PodChain& chain() const { return chain_; }
+    // Of a node: the one that its DUT has.
+    std::shared_ptr<agent::Client> shared_agent(unsigned node) const {
+        return hosts_.shared_agent(kNodeRoles.at(node));
+    }
+    std::shared_ptr<agent::Client> outside_agent() const {
+        return hosts_.shared_agent(HostRole::kServer);
+    }
     cni::Runtime& runtime(unsigned node) { return runtimes_.at(node); }
     // UDP port of the tunnel; 0: there is none.
     std::uint16_t tunnel_port() const { return tunnel_port_; }
@@ -102,10 +113,13 @@ class PodNodes {
     PodNodes(Journal& journal, PodChain chain);
     Status build_nodes();
     Status build_overlay();
+    agent::Client& agent(unsigned node) const;
+    Status add_rules(unsigned node, const std::string& rules, frame::Family family);
     PodNodeNames names_;
     PodChain chain_;
     std::string folder_;
     std::unique_ptr<Namespaces> namespaces_;
+    Hosts hosts_;  // both nodes, and the one outside as a server
     std::vector<cni::Runtime> runtimes_;
     std::uint16_t tunnel_port_ = 0;
 };

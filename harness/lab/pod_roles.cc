@@ -6,9 +6,10 @@
 
 #include "harness/agent/device_info.h"
 #include "harness/lab/front_rules.h"
+#include "harness/lab/link_changes.h"
+#include "harness/lab/namespaces.h"
+#include "harness/lab/path_settings.h"
 #include "harness/lab/plan.h"
-#include "harness/lab/topology.h"
-#include "harness/netfilter/dump.h"
 #include "harness/process/json_text.h"
 #include "harness/process/program.h"
 
@@ -16,7 +17,6 @@ namespace pathproof::lab {
 namespace {
 
 using frame::Family;
-using Snat = NatBoxOptions::Snat;
 
 constexpr const char* kServers = "203.0.113.0/24";
 constexpr const char* kServers6 = "2001:db8:113::/64";
@@ -51,23 +51,29 @@ const char* name(Snat snat) {
                                        : "MASQUERADE --random-fully";
 }
 
+// A network that is on the nodes' own wire.
+setting::Setting way_to_servers(const char* network, const std::string& device) {
+    return setting::links(HostRole::kDut, fmt::format("way to {}", network), device,
+                          {{fmt::format("route add {} dev {}", network, device),
+                            fmt::format("route delete {} dev {}", network, device)}});
+}
+
 RoleFacts facts_of(const PodChain& chain) {
     return {{"network", chain.name}, {"plug-ins", chain.plugins}, {"conflist", chain.sources[0]}};
 }
 
 class PodOverlay final : public Overlay {
   public:
-    explicit PodOverlay(std::unique_ptr<PodNodes> nodes)
-        : nodes_(std::move(nodes)),
-          front_{FrontRules(nodes_->names().nodes[0]), FrontRules(nodes_->names().nodes[1])} {}
+    explicit PodOverlay(std::unique_ptr<PodNodes> nodes) : nodes_(std::move(nodes)) {}
+    ~PodOverlay() override { hosts_.end(); }
 
     Status build();
     RoleFacts facts() const override;
-    Status configure(const OverlayOptions& options) override;
+    Settings tunnel(bool udp_checksum) const override;
+    Status set_anew(const Settings& settings) override;
 
   private:
     std::unique_ptr<PodNodes> nodes_;
-    std::array<FrontRules, 2> front_;
 };
 
 Status PodOverlay::build() {
@@ -84,15 +90,25 @@ Status PodOverlay::build() {
               .node_b_address = names.node_address(1, Family::kIpv4),
               .vni = setup.vni,
               .vxlan_port = setup.port};
-    // As at node A (pod_nodes.cc): else the fabric would make the segments, and their checksums.
-    TRY(take_off_super_frames(names.nodes[1], names.device));
     const Pod a = TRY(attached(*nodes_, 0, "a1"));
     const Pod b = TRY(attached(*nodes_, 1, "b1"));
     names_.pod_a = a.netns;
     names_.pod_b = b.netns;
     names_.pod_a_address = TRY(address_of(a, nodes_->chain()));
     names_.pod_b_address = TRY(address_of(b, nodes_->chain()));
-    return configure({});
+    hosts_.call(place_names(names_));
+    for (unsigned node = 0; node < kNodeRoles.size(); ++node) {
+        const auto agent = nodes_->shared_agent(node);
+        // The tunnel that the network came with.
+        TRY(agent->output_of({"ip", "link", "delete", setup.device}));
+        hosts_.add({kNodeRoles.at(node), HostRole::kDut, HostRole::kTunnelEnds}, agent,
+                   Tables::kOthers);
+    }
+    TRY(hosts_.add({HostRole::kPodA, HostRole::kClient}, names_.pod_a));
+    TRY(hosts_.add({HostRole::kPodB, HostRole::kClient}, names_.pod_b));
+    // As at node A (pod_nodes.cc): else the fabric would make the segments, and their checksums.
+    TRY(hosts_.keep(no_super_frames(HostRole::kNodeB, names.device)));
+    return set_anew(usual());
 }
 
 RoleFacts PodOverlay::facts() const {
@@ -107,43 +123,37 @@ RoleFacts PodOverlay::facts() const {
     return facts;
 }
 
-Status PodOverlay::configure(const OverlayOptions& options) {
-    for (unsigned node = 0; node < front_.size(); ++node) {
-        const std::string& netns = nodes_->names().nodes[node];
+Settings PodOverlay::tunnel(bool udp_checksum) const {
+    Settings settings;
+    for (unsigned node = 0; node < kNodeRoles.size(); ++node) {
         const cni::OverlaySetup setup =
-            cni::overlay_setup(nodes_->chain().overlay, node + 1, options.udp_checksum);
-        TRY(run_ip(netns, fmt::format("link delete {}\n{}", setup.device, setup.tunnel)));
-        TRY(process::run_checked(setup.forwarding, {.netns = netns}));
-        TRY(front_[node].load(
-            "*nat\n:POSTROUTING ACCEPT [0:0]\n" +
-                (options.masquerade ? fmt::format("-A POSTROUTING -o {} -p udp -m udp --dport {} "
-                                                  "-j MASQUERADE --random-fully\n",
-                                                  names_.underlay, names_.vxlan_port)
-                                    : std::string()) +
-                "COMMIT\n",
-            Family::kIpv4));
-        TRY(netfilter::flush(netns));
+            cni::overlay_setup(nodes_->chain().overlay, node + 1, udp_checksum);
+        settings.push_back(setting::links(kNodeRoles.at(node), "tunnel", names_.underlay,
+                                          {{setup.tunnel, "link delete dev " + setup.device}}));
+    }
+    return settings;
+}
+
+Status PodOverlay::set_anew(const Settings& settings) {
+    TRY(Overlay::set_anew(settings));
+    for (unsigned node = 0; node < kNodeRoles.size(); ++node) {
+        const cni::OverlaySetup setup = cni::overlay_setup(nodes_->chain().overlay, node + 1);
+        TRY(nodes_->shared_agent(node)->output_of(setup.forwarding));
     }
     return {};
 }
 
-class PodNatBox final : public NamespaceNatBox {
+class PodNatBox final : public NatBox {
   public:
-    PodNatBox(Journal& journal, std::unique_ptr<PodNodes> nodes)
-        : NamespaceNatBox(journal), nodes_(std::move(nodes)), front_(nodes_->names().nodes[0]) {}
+    explicit PodNatBox(std::unique_ptr<PodNodes> nodes) : nodes_(std::move(nodes)) {}
+    ~PodNatBox() override { hosts_.end(); }
 
     Status build();
     RoleFacts facts() const override;
     Status meet(const std::vector<frame::MacAddress>& tester_ports) override;
 
   private:
-    Status load(const std::string& nat_table, const Sysctls& sysctls) override {
-        TRY(front_.load(nat_table, Family::kIpv4));
-        return set_sysctls(names_.dut, sysctls);
-    }
-
     std::unique_ptr<PodNodes> nodes_;
-    FrontRules front_;
     std::array<std::string, 2> ways_;  // of the node to the two pods
 };
 
@@ -155,25 +165,24 @@ Status PodNatBox::build() {
     names_.server_port = names.port_a;
     names_.dut_server_device = names.device;
     names_.vxlan = "";
+    hosts_.call(place_names(names_));
+    hosts_.add({HostRole::kDut}, nodes_->shared_agent(0), Tables::kOthers);
     // What two lcores send at once as one socket comes by way of two pods' devices.
-    TRY(set_sysctls(names_.dut, {{"net.ipv4.conf.all.rp_filter", "0"},
-                                 {"net.ipv4.conf.default.rp_filter", "0"},
-                                 {"net.ipv4.conf.all.send_redirects", "0"},
-                                 {"net.ipv4.conf.default.send_redirects", "0"}}));
+    for (const char* name :
+         {"all.rp_filter", "default.rp_filter", "all.send_redirects", "default.send_redirects"}) {
+        TRY(hosts_.keep(
+            {setting::sysctl(HostRole::kDut, fmt::format("net.ipv4.conf.{}", name), "0")}));
+    }
     for (unsigned i = 0; i < 2; ++i) {
         const std::string& port = names_.client_ports[i];
         const Pod pod = TRY(attached(*nodes_, 0, fmt::format("a{}", i + 1), port));
         names_.first_client[i] = TRY(address_of(pod, nodes_->chain()));
         names_.dut_client_devices[i] = pod.node_device();
         ways_[i] = TRY(way_to(names_.dut, names_.first_client[i]));
-        // The pod's kernel must neither ask nor answer.
-        TRY(run_ip(pod.netns, fmt::format("link set {} netns {}\n", port, names.tester)));
-        TRY(run_ip(names.tester, fmt::format("link set {} arp off up\n", port)));
+        TRY(give_to_tester(pod.netns, port, names.tester));
     }
     names_.own_snat = TRY(nodes_->snat_of(0, names_.first_client[0], names_.servers.front()));
-    TRY(run_ip(names_.dut,
-               fmt::format("route add {} dev {}\n", kServers, names_.dut_server_device)));
-    return {};
+    return hosts_.keep({way_to_servers(kServers, names_.dut_server_device)});
 }
 
 RoleFacts PodNatBox::facts() const {
@@ -191,7 +200,7 @@ RoleFacts PodNatBox::facts() const {
 }
 
 Status PodNatBox::meet(const std::vector<frame::MacAddress>& tester_ports) {
-    const auto dut = TRY(agent());
+    agent::Client& dut = hosts_.agent(HostRole::kDut);
     std::string commands;
     const auto neighbour = [&](const frame::IpAddress& who, const frame::MacAddress& mac,
                                const std::string& device) {
@@ -200,17 +209,18 @@ Status PodNatBox::meet(const std::vector<frame::MacAddress>& tester_ports) {
     };
     for (std::size_t i = 0; i < 2; ++i) {
         names_.tester_client_mac[i] = tester_ports.at(i);
-        names_.dut_client_mac[i] = TRY(dut->device(ways_[i])).mac;
+        names_.dut_client_mac[i] = TRY(dut.device(ways_[i])).mac;
         neighbour(names_.first_client[i], tester_ports[i], ways_[i]);
     }
     names_.tester_server_mac = tester_ports.at(2);
-    names_.dut_server_mac = TRY(dut->device(names_.dut_server_device)).mac;
+    names_.dut_server_mac = TRY(dut.device(names_.dut_server_device)).mac;
     for (const frame::IpAddress& server : names_.servers) {
         neighbour(server, names_.tester_server_mac, names_.dut_server_device);
     }
-    TRY(run_ip(names_.dut, commands));
-    TRY(configure({}));
-    return make_watchable(names_.dut);
+    TRY(hosts_.keep({setting::links(HostRole::kDut, "neighbours", names_.dut_server_device,
+                                    {{commands, "neigh flush dev " + names_.dut_server_device}})}));
+    TRY(set({}));
+    return hosts_.keep(TRY(watchable(dut)));
 }
 
 class PodPath final : public NatPath {
@@ -229,26 +239,30 @@ class PodPath final : public NatPath {
     }
 
   private:
-    Status add_server(const NatPathNames& names, const char* network, const char* options);
+    Status keep_server(const NatPathNames& names, const char* network);
 
     std::unique_ptr<PodNodes> nodes_;
     Pod client_;
 };
 
 // The server's addresses on the host outside, and the ways there and back.
-Status PodPath::add_server(const NatPathNames& names, const char* network, const char* options) {
+Status PodPath::keep_server(const NatPathNames& names, const char* network) {
     const unsigned length = names.client_address.family == Family::kIpv4 ? 24 : 64;
-    std::string at_server;
+    setting::Setting at_server{.id = fmt::format("server of {}", network),
+                               .host = HostRole::kServer,
+                               .changes = {},
+                               .command = ""};
+    const std::string& device = names.server_device;
     for (const frame::IpAddress& address : names.endpoints) {
-        at_server += fmt::format("address add {}/{} dev {}{}\n", to_string(address), length,
-                                 names.server_device, options);
+        at_server.changes.push_back(
+            address_change(device, fmt::format("{}/{}", to_string(address), length)));
     }
-    at_server += fmt::format("route add {} via {}\n", host_prefix(names.client_address),
-                             to_string(names.dut_server_address));
-    TRY(run_ip(names.server, at_server));
-    return run_ip(names.dut, fmt::format("route add {} dev {}\nroute add {} via {}\n", network,
-                                         names.dut_server_device, to_string(names.service.address),
-                                         to_string(names.server_address)));
+    at_server.changes.push_back(
+        route_change(device, host_prefix(names.client_address), names.dut_server_address));
+    setting::Setting to_server = way_to_servers(network, names.dut_server_device);
+    to_server.changes.push_back(route_change(
+        names.dut_server_device, to_string(names.service.address), names.server_address));
+    return hosts_.keep({std::move(at_server), std::move(to_server)});
 }
 
 Status PodPath::build() {
@@ -270,9 +284,12 @@ Status PodPath::build() {
         each->own_snat = TRY(nodes_->snat_of(0, each->client_address, each->server_address));
     }
     // The nodes' wire, without the tester.
-    TRY(run_ip(names.tester, wire_commands(names.port_a, names.port_b)));
-    TRY(add_server(names_, kServers, ""));
-    return begin(Tables::kOthers);
+    TRY(make_switch(names.tester, {names.port_a, names.port_b}));
+    TRY(hosts_.add({HostRole::kClient, HostRole::kTunnelEnds}, names_.client));
+    hosts_.add({HostRole::kDut}, nodes_->shared_agent(0), Tables::kOthers);
+    hosts_.add({HostRole::kServer, HostRole::kTunnelEnds}, nodes_->outside_agent());
+    TRY(keep_server(names_, kServers));
+    return begin_settings();
 }
 
 RoleFacts PodPath::facts() const {
@@ -302,7 +319,8 @@ Status PodPath::add_neighbour() {
         each->bridge = names_.dut_client_device;
     }
     names_.neighbour_address = TRY(address_of(neighbour, nodes_->chain()));
-    return begin_bridge();
+    TRY(hosts_.add({HostRole::kNeighbour}, names_.neighbour));
+    return keep_bridge();
 }
 
 Status PodPath::add_ipv6() {
@@ -310,7 +328,7 @@ Status PodPath::add_ipv6() {
         return fail(ErrorCode::kKernelLacks, "the network {} gives pods no IPv6 address",
                     nodes_->chain().name);
     }
-    TRY(add_server(names6_, kServers6, " nodad"));
+    TRY(keep_server(names6_, kServers6));
     return begin_ipv6();
 }
 
@@ -345,7 +363,7 @@ Result<std::unique_ptr<Overlay>> pod_overlay(Journal& journal, const PodChain& c
 }
 
 Result<std::unique_ptr<NatBox>> pod_nat_box(Journal& journal, const PodChain& chain) {
-    auto box = std::make_unique<PodNatBox>(journal, TRY(PodNodes::build(journal, chain)));
+    auto box = std::make_unique<PodNatBox>(TRY(PodNodes::build(journal, chain)));
     TRY(box->build());
     return box;
 }
@@ -377,15 +395,17 @@ Result<MadeDut> pod_device(Journal& journal, const PodChain& chain) {
                     "address alone, and the frames of this scenario have one address both ways",
                     chain.name);
     }
-    // Off its bridge and without an address: it must neither ask nor answer.
-    TRY(run_ip(names.nodes[0], fmt::format("link set {} down\nlink set {} name {} netns {}\n", far,
-                                           far, device.tester_port, names.tester)));
-    TRY(run_ip(names.tester, fmt::format("link set {} arp off up\n", device.tester_port)));
+    // Off its bridge and without an address.
+    TRY(nodes->shared_agent(0)->output_of(
+        {"ip", "-batch", "-"},
+        fmt::format("link set {0} down\nlink set {0} name {1}\n", far, device.tester_port)));
+    TRY(give_to_tester(names.nodes[0], device.tester_port, names.tester));
     facts.emplace_back("the tester", "at the far end of the pod's veth, in the node's place");
     // Without stray frames of the kernel's own.
-    const std::string ipv6 = fmt::format("net.ipv6.conf.{}.", device.name);
-    TRY(set_sysctls(pod->netns, {{ipv6 + "accept_ra", "0"}, {ipv6 + "addr_gen_mode", "1"}}));
     auto agent = TRY(agent::Client::start_in_netns(pod->netns));
+    const std::string ipv6 = fmt::format("net.ipv6.conf.{}.", device.name);
+    TRY(agent->apply(
+        {sysctl_change(ipv6 + "accept_ra", "0"), sysctl_change(ipv6 + "addr_gen_mode", "1")}));
     return MadeDut{.parts = std::move(nodes),
                    .agent = std::move(agent),
                    .device = std::move(device),

@@ -10,9 +10,9 @@
 #include "harness/lab/cabled_nat_path.h"
 #include "harness/lab/dut_agent.h"
 #include "harness/lab/lab.h"
+#include "harness/lab/namespaces.h"
 #include "harness/lab/plan.h"
 #include "harness/lab/signals.h"
-#include "harness/lab/topology.h"
 
 namespace pathproof::lab {
 namespace {
@@ -57,7 +57,7 @@ LabFile nat_box_file(const std::string& netns, const guest::Nic& nic) {
             port.addresses = {prefix(testers[cable])};
             port.clients = prefix(clients[cable]);
         } else {
-            port.servers = backend_addresses(NatBoxOptions{}.backends);
+            port.servers = backend_addresses(kUsualBackends);
         }
         file.dut.devices.push_back({.name = guest::device_of(cable),
                                     .port = port.name,
@@ -78,7 +78,7 @@ class QemuNatBox final : private GuestOfNatBox, public CabledNatBox {
   public:
     explicit QemuNatBox(GuestOfNatBox made)
         : GuestOfNatBox(std::move(made)),
-          CabledNatBox(GuestOfNatBox::file_, GuestOfNatBox::parts_->dut) {}
+          CabledNatBox(GuestOfNatBox::file_, GuestOfNatBox::parts_->dut, Tables::kOurs) {}
     // The lab's own interfaces, which go with their namespace.
     std::vector<PortPlan> port_plans() const override { return {}; }
     RoleFacts facts() const override { return facts_; }
@@ -142,7 +142,7 @@ class QemuLab final : public Lab {
                                              lacking.empty() && guest::has_nat_programs()
                                                  ? guest::Work::kNatBox
                                                  : guest::Work::kDevice}));
-        TRY(run_ip(netns, fmt::format("link set {} up\n", guest::tap_of(0))));
+        TRY(set_tester_port(netns, fmt::format("link set {} up", guest::tap_of(0))));
         const std::shared_ptr<GuestParts> parts(
             new GuestParts{std::move(namespaces), std::move(guest)});
         return MadeDut{.parts = parts,
@@ -171,7 +171,8 @@ class QemuLab final : public Lab {
         auto guest = TRY(guest::Guest::boot(
             {kernel_, nic, replacement_, netns, guest::Work::kNatBox, kNatCables, kNatCpus}));
         for (unsigned cable = 0; cable < kNatCables; ++cable) {
-            TRY(run_ip(netns, fmt::format("link set {} arp off up\n", guest::tap_of(cable))));
+            TRY(set_tester_port(netns,
+                                fmt::format("link set {} arp off up", guest::tap_of(cable))));
         }
         RoleFacts facts = facts_of(kernel_, nic, *guest);
         return GuestOfNatBox{

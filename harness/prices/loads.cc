@@ -304,16 +304,8 @@ Result<LoadRun> run_tunnel(scenario::Context& context, const Load& load, const C
     const auto overlay = TRY(context.lab.overlay(context.journal));
     TRY(overlay->join_by_bridge());
     const lab::OverlayNames& names = overlay->names();
-    const auto node_a = TRY(agent::Client::start_in_netns(names.node_a));
-    const auto node_b = TRY(agent::Client::start_in_netns(names.node_b));
     const auto once = [&](const Cure& cure, LoadRun& run) -> Result<Sample> {
-        TRY(overlay->configure({}));
-        for (const auto& node : {&node_a, &node_b}) {
-            for (const agent::HostChange& change : setting::merged(
-                     cure.settings, {setting::HostRole::kTunnelEnds}, {{"$TUNNEL", names.vxlan}})) {
-                TRY((*node)->apply({change}));
-            }
-        }
+        TRY(overlay->set_anew(both(overlay->usual(), cure.settings)));
         Stream stream;
         TRY(open_stream(names.pod_a, names.pod_b, {names.pod_b_address, kPort}, stream));
         TRY(pour(stream, kTransferBytes / 10));  // the window is open

@@ -368,16 +368,8 @@ Result<Tried> try_sender(scenario::Context& context, const Cures& cures, Send se
     const lab::OverlayNames& names = overlay->names();
     const SenderPath path{
         names.node_a, names.pod_b, names.vxlan, {names.pod_b_address, kSenderPort}};
-    const auto node_a = TRY(agent::Client::start_in_netns(names.node_a));
-    const auto node_b = TRY(agent::Client::start_in_netns(names.node_b));
     const auto once = [&](const Cure& cure) -> Result<ProbeOutcome> {
-        TRY(overlay->configure({}));
-        for (const auto& node : {&node_a, &node_b}) {
-            for (const agent::HostChange& change : setting::merged(
-                     cure.settings, {setting::HostRole::kTunnelEnds}, {{"$TUNNEL", names.vxlan}})) {
-                TRY((*node)->apply({change}));
-            }
-        }
+        TRY(overlay->set_anew(both(overlay->usual(), cure.settings)));
         return send(path);
     };
     Tried tried;

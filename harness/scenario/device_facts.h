@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "harness/agent/client.h"
-#include "harness/lab/veth_lab.h"
+#include "harness/lab/snat.h"
 #include "harness/profile/profile.h"
 #include "harness/scenario/measured.h"
 #include "harness/tester/client.h"

@@ -25,6 +25,11 @@ enum class HostRole {
     kServer,      // is connected to and asked
     kNeighbour,   // a second host on the client's network
     kTunnelEnds,  // has a vxlan device
+    // One of two nodes, and one of their pods, beside what they are to others: a node is a DUT, a pod a client.
+    kNodeA,
+    kNodeB,
+    kPodA,
+    kPodB,
 };
 
 // In every rule of the other settings that has `words` they become `others`, as `iptables -R` makes it.

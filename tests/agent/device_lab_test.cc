@@ -6,8 +6,10 @@
 #include <thread>
 
 #include "harness/agent/device_info.h"
+#include "harness/agent/ethtool.h"
 #include "harness/agent/feature_names.h"
 #include "harness/agent/probes.h"
+#include "harness/process/netns.h"
 #include "tests/agent/lab.h"
 
 BOOST_AUTO_TEST_SUITE(devices)
@@ -95,6 +97,13 @@ std::string first_line(const std::string& text) {
     return text.substr(0, text.find('\n'));
 }
 
+// As the agent of that namespace changes them.
+Result<std::vector<FeatureChange>> change_in(
+    const std::string& netns, const std::string& device,
+    const std::vector<std::pair<std::string, bool>>& wanted) {
+    return process::in_netns(netns, [&] { return change_features(device, wanted); });
+}
+
 }  // namespace
 
 BOOST_AUTO_TEST_CASE(features_are_those_of_ethtool_k) {
@@ -134,7 +143,7 @@ BOOST_AUTO_TEST_CASE(setting_features_does_what_ethtool_K_does) {
             const auto tried = process::run_program(
                 {"ip", "netns", "exec", lab.b, "ethtool", "-K", device, word, on ? "on" : "off"});
             BOOST_REQUIRE(tried);
-            const auto changed = agent_a->set_features(device, {{word, on}});
+            const auto changed = change_in(lab.a, device, {{word, on}});
             BOOST_TEST((tried->exit_status == 0) == changed.has_value(),
                        device << " " << word << ": ethtool: " << tried->err
                               << ", we: " << (changed ? "done" : changed.error().message));
@@ -148,7 +157,7 @@ BOOST_AUTO_TEST_CASE(setting_features_does_what_ethtool_K_does) {
 BOOST_AUTO_TEST_CASE(what_changed_along_is_told_apart_from_what_was_asked) {
     const Lab lab;
     const auto agent = agent_in(lab.a);
-    const auto changed = agent->set_features("e0", {{"tx-checksum-ip-generic", false}});
+    const auto changed = change_in(lab.a, "e0", {{"tx-checksum-ip-generic", false}});
     BOOST_REQUIRE_MESSAGE(changed, changed.error().message);
     std::map<std::string, FeatureChange> changes;
     for (const FeatureChange& change : *changed) {
@@ -159,16 +168,16 @@ BOOST_AUTO_TEST_CASE(what_changed_along_is_told_apart_from_what_was_asked) {
     BOOST_REQUIRE(changes.contains("tx-tcp-segmentation"));
     BOOST_TEST(!changes["tx-tcp-segmentation"].asked);
     BOOST_TEST((changes["tx-tcp-segmentation"].before && !changes["tx-tcp-segmentation"].after));
-    BOOST_TEST(agent->set_features("e0", {{"tx-checksum-ip-generic", false}})->empty());
+    BOOST_TEST(change_in(lab.a, "e0", {{"tx-checksum-ip-generic", false}})->empty());
 }
 
 BOOST_AUTO_TEST_CASE(a_refused_or_fixed_feature_is_named_and_nothing_is_changed) {
     const Lab lab;
     const auto agent = agent_in(lab.a);
-    BOOST_REQUIRE(agent->set_features("e0", {{"tx", false}}));
+    BOOST_REQUIRE(change_in(lab.a, "e0", {{"tx", false}}));
     const Shown before = shown_by_us(*agent, "e0");
 
-    const auto fixed = agent->set_features("e0", {{"rx", false}, {"vlan-challenged", true}});
+    const auto fixed = change_in(lab.a, "e0", {{"rx", false}, {"vlan-challenged", true}});
     BOOST_REQUIRE(!fixed);
     BOOST_TEST((fixed.error().code == ErrorCode::kNotSupported));
     BOOST_TEST(
@@ -177,16 +186,16 @@ BOOST_AUTO_TEST_CASE(a_refused_or_fixed_feature_is_named_and_nothing_is_changed)
     BOOST_TEST((shown_by_us(*agent, "e0") == before));
 
     // The kernel keeps TSO off while checksums are off (netdev_fix_features).
-    BOOST_REQUIRE(agent->set_features("e0", {{"tso", false}}));
+    BOOST_REQUIRE(change_in(lab.a, "e0", {{"tso", false}}));
     const Shown without_tso = shown_by_us(*agent, "e0");
-    const auto refused = agent->set_features("e0", {{"rx", false}, {"tx-tcp-segmentation", true}});
+    const auto refused = change_in(lab.a, "e0", {{"rx", false}, {"tx-tcp-segmentation", true}});
     BOOST_REQUIRE(!refused);
     BOOST_TEST((refused.error().code == ErrorCode::kNotSupported));
     BOOST_TEST(refused.error().message.find("tx-tcp-segmentation") != std::string::npos,
                refused.error().message);
     BOOST_TEST((shown_by_us(*agent, "e0") == without_tso));
 
-    const auto on_lo = agent->set_features("lo", {{"highdma", false}});
+    const auto on_lo = change_in(lab.a, "lo", {{"highdma", false}});
     BOOST_REQUIRE(!on_lo);
     BOOST_TEST(on_lo.error().message.find("highdma of lo is on [fixed]") != std::string::npos,
                on_lo.error().message);
@@ -202,8 +211,7 @@ BOOST_AUTO_TEST_CASE(unknown_devices_and_features_are_refused_with_close_names) 
                device.error().message);
     BOOST_TEST(device.error().message.find(lab.a) != std::string::npos, device.error().message);
     const Shown before = shown_by_us(*agent, "e0");
-    const auto feature =
-        agent->set_features("e0", {{"rx", false}, {"tx-checksum-ip-genric", false}});
+    const auto feature = change_in(lab.a, "e0", {{"rx", false}, {"tx-checksum-ip-genric", false}});
     BOOST_REQUIRE(!feature);
     BOOST_TEST((feature.error().code == ErrorCode::kNotFound));
     BOOST_TEST((shown_by_us(*agent, "e0") == before));

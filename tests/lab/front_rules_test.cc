@@ -72,11 +72,14 @@ BOOST_AUTO_TEST_CASE(what_they_counted_is_read_as_of_the_tables_own_chains) {
 }
 
 BOOST_AUTO_TEST_CASE(what_a_dut_translates_by_itself_is_left_to_it_or_exempted) {
-    using Snat = NatBoxOptions::Snat;
     NatBoxNames box = nat_box_names("run");
     NatPathNames path = nat_path_names("run");
     box.own_snat = path.own_snat = Snat::kMasquerade;
-    const auto box_rules = [&](Snat snat) { return nat_box_rules(box, {.snat = snat}); };
+    const auto box_rules = [&](Snat snat) {
+        return setting::merged({nat_box_service(box, 2), nat_box_snat(box, snat)}, {HostRole::kDut},
+                               place_names(box))[0]
+            .value;
+    };
     BOOST_TEST(!has(box_rules(Snat::kMasquerade), "-A KUBE-POSTROUTING -o ds -j MASQUERADE"));
     BOOST_TEST(has(box_rules(Snat::kNone), "-A KUBE-POSTROUTING -o ds -j ACCEPT"));
     BOOST_TEST(has(box_rules(Snat::kMasqueradeRandomFully),

@@ -9,9 +9,10 @@
 #include <filesystem>
 #include <stdexcept>
 
+#include "harness/lab/nat_box.h"
 #include "harness/lab/netns_names.h"
+#include "harness/lab/overlay.h"
 #include "harness/lab/undo.h"
-#include "harness/lab/veth_lab.h"
 #include "harness/process/child.h"
 #include "harness/process/netns.h"
 #include "tests/lab/support.h"

@@ -33,8 +33,12 @@ BOOST_AUTO_TEST_CASE(each_command_of_a_plan_has_the_one_that_undoes_it) {
 }
 
 BOOST_AUTO_TEST_CASE(a_plan_of_a_node_becomes_changes_without_a_rest) {
-    const OverlayNode node = overlay_node_a(overlay_names("1a2b"), {});
-    for (const std::string& commands : {node.links, node.node, node.pod, node.vxlan}) {
+    const OverlayNames names = overlay_names("1a2b");
+    const Topology topology = overlay_topology(names);
+    for (const std::string& commands :
+         {link_command_inside(topology.links_of(names.pod_a)[0]),
+          topology.host(HostRole::kNodeA).commands, topology.host(HostRole::kPodA).commands,
+          overlay_tunnel(names, true)[0].changes[0].value}) {
         const auto lines = std::ranges::count(commands, '\n');
         const auto changes = as_changes(commands, "eth0");
         BOOST_TEST(changes.size() == static_cast<std::size_t>(lines), commands);

@@ -1,10 +1,12 @@
+#include "harness/lab/nat_box.h"
+
 #include <algorithm>
 #include <boost/test/unit_test.hpp>
 #include <chrono>
 #include <map>
 #include <optional>
 
-#include "harness/lab/veth_lab.h"
+#include "harness/lab/path_settings.h"
 #include "tests/lab/support.h"
 
 BOOST_AUTO_TEST_SUITE(nat_box)
@@ -13,7 +15,6 @@ using namespace pathproof;
 using namespace pathproof::lab;
 using Bytes = std::vector<std::uint8_t>;
 using Clock = std::chrono::steady_clock;
-using Snat = NatBoxOptions::Snat;
 
 namespace {
 
@@ -117,8 +118,13 @@ struct Lab {
         BOOST_REQUIRE_MESSAGE(built, (built ? "" : built.error().message));
         box = std::move(*built);
     }
-    void configure(const NatBoxOptions& options) const {
-        const Status done = box->configure(options);
+    setting::Setting service(unsigned backends) const {
+        const auto service = box->service(backends);
+        BOOST_REQUIRE_MESSAGE(service, (service ? "" : service.error().message));
+        return *service;
+    }
+    void set(const Settings& settings) const {
+        const Status done = box->set(settings);
         BOOST_REQUIRE_MESSAGE(done, (done ? "" : done.error().message));
     }
     RawPort client(std::size_t i) const { return {names().tester, names().client_ports[i]}; }
@@ -147,7 +153,7 @@ BOOST_AUTO_TEST_CASE(it_stands_and_leaves_nothing) {
         const Lab lab;
         BOOST_TEST_MESSAGE("nat-box up in " << seconds() << " s");
         began = Clock::now();
-        lab.configure({.backends = 77});
+        lab.set({lab.service(77)});
         BOOST_TEST_MESSAGE("77 backends in " << seconds() << " s");
         began = Clock::now();
     }
@@ -180,7 +186,8 @@ BOOST_AUTO_TEST_CASE(queries_are_spread_over_all_backends_and_answers_come_back_
             server.send(lab.answer(query));
         }
         BOOST_REQUIRE(at.size() == 2U);
-        for (const frame::IpAddress& backend : lab.names().backends) {
+        for (unsigned number = 0; number < kUsualBackends; ++number) {
+            const frame::IpAddress& backend = lab.names().servers[number];
             BOOST_TEST(at[backend] > 10, to_string(backend));  // 32 expected; under 11 is 1 in 10^8
         }
         const std::vector<Udp> answers = received(client);
@@ -198,7 +205,7 @@ BOOST_AUTO_TEST_CASE(source_nat_is_as_configured) {
     RawPort client = lab.client(0);
     RawPort server = lab.server();
     for (Snat snat : {Snat::kNone, Snat::kMasquerade, Snat::kMasqueradeRandomFully}) {
-        lab.configure({.snat = snat});
+        lab.set({lab.box->snat(snat)});
         for (std::uint16_t i = 0; i < 8; ++i) {
             client.send(
                 lab.query(0, lab.names().first_client[0], static_cast<std::uint16_t>(40000 + i)));
@@ -216,32 +223,31 @@ BOOST_AUTO_TEST_CASE(source_nat_is_as_configured) {
     }
 }
 
-BOOST_AUTO_TEST_CASE(configure_replaces_the_rules_and_forgets_the_flows) {
+BOOST_AUTO_TEST_CASE(settings_replace_the_rules_and_forget_the_flows) {
     const Lab lab;
     RawPort client = lab.client(0);
     client.send(lab.query(0, lab.names().first_client[0], 40000));
     client.receive(50);
     BOOST_TEST(shell(lab.names().dut, "conntrack -C") == "1\n");
-    lab.configure({.backends = 5, .snat = Snat::kMasquerade, .udp_timeout_s = 7});
+    lab.set({lab.service(5), lab.box->snat(Snat::kMasquerade), udp_timeout(7)});
     BOOST_TEST(shell(lab.names().dut, "conntrack -C") == "0\n");
-    BOOST_TEST(lab.names().backends.size() == 5U);
     const std::string rules = shell(lab.names().dut, "iptables-save -t nat");
     BOOST_TEST(contains(rules, " -m statistic --mode random --probability 0.2"));
     BOOST_TEST(contains(rules, "--to-destination 203.0.113.6:53"));
     BOOST_TEST(shell(lab.names().dut,
                      "sysctl -n net.netfilter.nf_conntrack_udp_timeout "
                      "net.netfilter.nf_conntrack_udp_timeout_stream") == "7\n7\n");
-    lab.configure({});
+    lab.set({});
     const std::string again = shell(lab.names().dut, "iptables-save -t nat");
     BOOST_TEST(!contains(again, "203.0.113.6"));
     BOOST_TEST(!contains(again, "MASQUERADE"));
 
-    // Refused options change nothing.
-    const std::string save = "iptables-save -t nat | grep -v '^[#:]'";
-    const std::string before = shell(lab.names().dut, save);
-    BOOST_TEST(!lab.box->configure({.backends = 0}));
-    BOOST_TEST(shell(lab.names().dut, save) == before);
-    BOOST_TEST(lab.names().backends.size() == 2U);
+    for (const unsigned number : {0U, 254U}) {
+        const auto refused = lab.box->service(number);
+        BOOST_REQUIRE(!refused);
+        BOOST_TEST((refused.error().code == ErrorCode::kBadInput));
+        BOOST_TEST(contains(refused.error().message, "1 to 253"));
+    }
 }
 
 BOOST_AUTO_TEST_CASE(clients_that_come_in_vxlan_are_served_and_answered_in_vxlan) {

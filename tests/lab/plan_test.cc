@@ -5,6 +5,7 @@
 #include <set>
 #include <sstream>
 
+#include "harness/lab/link_changes.h"
 #include "harness/lab/path_settings.h"
 #include "harness/lab/rule_hits.h"
 #include "harness/setting/cures.h"
@@ -14,7 +15,6 @@ BOOST_AUTO_TEST_SUITE(plan)
 
 using namespace pathproof;
 using namespace pathproof::lab;
-using Snat = NatBoxOptions::Snat;
 
 namespace {
 
@@ -29,7 +29,10 @@ std::size_t count(const std::string& text, const std::string& part) {
 }
 
 std::string rules_with(unsigned backends, Snat snat = Snat::kNone) {
-    return nat_box_rules(nat_box_names("1a2b"), {.backends = backends, .snat = snat});
+    const NatBoxNames names = nat_box_names("1a2b");
+    return setting::merged({nat_box_service(names, backends), nat_box_snat(names, snat)},
+                           {HostRole::kDut}, place_names(names))[0]
+        .value;
 }
 
 // The chance that a packet ends at each backend, by walking the service's chain as the kernel does.
@@ -51,10 +54,24 @@ std::vector<double> shares(unsigned backends) {
     return found;
 }
 
-std::string all_commands(const std::vector<Script>& scripts) {
+// All that ip(8) is told of it.
+std::string all_commands(const Topology& topology) {
     std::string all;
-    for (const Script& script : scripts) {
-        all += script.commands;
+    for (const TopologyHost& host : topology.hosts) {
+        all += host.commands;
+    }
+    for (const Link& link : topology.links) {
+        all += link_command(link);
+    }
+    return all;
+}
+
+std::string all_values(const Settings& settings) {
+    std::string all;
+    for (const setting::Setting& setting : settings) {
+        for (const agent::HostChange& change : setting.changes) {
+            all += change.value + "\n";
+        }
     }
     return all;
 }
@@ -62,10 +79,10 @@ std::string all_commands(const std::vector<Script>& scripts) {
 }  // namespace
 
 BOOST_AUTO_TEST_CASE(every_namespace_carries_the_run_in_its_name) {
-    for (const std::string& name : namespaces_of(overlay_names("1a2b"))) {
+    for (const std::string& name : overlay_topology(overlay_names("1a2b")).namespaces()) {
         BOOST_TEST(name.starts_with("pp-1a2b-"));
     }
-    BOOST_TEST((namespaces_of(nat_box_names("1a2b")) ==
+    BOOST_TEST((nat_box_topology(nat_box_names("1a2b")).namespaces() ==
                 std::vector<std::string>{"pp-1a2b-tester", "pp-1a2b-dut"}));
 }
 
@@ -109,7 +126,7 @@ std::string dut_rules(const NatPathNames& names, const Settings& settings) {
 
 BOOST_AUTO_TEST_CASE(the_nat_path_translates_as_set) {
     const NatPathNames names = nat_path_names("1a2b");
-    BOOST_TEST((namespaces_of(names) ==
+    BOOST_TEST((nat_path_topology(names).namespaces() ==
                 std::vector<std::string>{"pp-1a2b-client", "pp-1a2b-dut", "pp-1a2b-server"}));
     BOOST_TEST(contains(dut_rules(names, {masquerade(names, {})}),
                         "-A PATH-POSTROUTING -o d1 -p tcp -j MASQUERADE --random-fully\n"));
@@ -147,9 +164,9 @@ BOOST_AUTO_TEST_CASE(the_nat_path_has_the_same_of_ipv6) {
         setting::merged(path_defaults(names), {HostRole::kDut}, place_names(names));
     BOOST_REQUIRE(changes.size() == 1u);
     BOOST_TEST(changes[0].name == "ip6 nat");
-    const std::string commands = all_commands(nat_path_scripts(names));
+    const std::string commands = all_values(nat_path_ipv6(names));
     BOOST_TEST(contains(commands, "address add 2001:db8:18::2/64 dev c0 nodad\n"));
-    BOOST_TEST(contains(commands, "route add ::/0 via 2001:db8:113::1\n"));
+    BOOST_TEST(contains(commands, "route replace ::/0 via 2001:db8:113::1 dev s0\n"));
 }
 
 BOOST_AUTO_TEST_CASE(what_a_rule_of_nft_has_counted_is_read_from_its_line) {
@@ -172,42 +189,29 @@ BOOST_AUTO_TEST_CASE(what_a_rule_has_counted_is_read_from_its_line) {
     BOOST_TEST(hits_of(rules, " -d 198.51.100.1/32") == 0U);
 }
 
-BOOST_AUTO_TEST_CASE(options_out_of_range_are_refused_with_the_range) {
-    BOOST_TEST(check(NatBoxOptions{}, nat_box_names("1a2b")).has_value());
-    BOOST_TEST(check({.backends = kMostBackends}, nat_box_names("1a2b")).has_value());
-    for (const NatBoxOptions& options :
-         {NatBoxOptions{.backends = 0}, NatBoxOptions{.backends = kMostBackends + 1},
-          NatBoxOptions{.udp_timeout_s = 0}, NatBoxOptions{.udp_timeout_s = 100'000}}) {
-        const Status allowed = check(options, nat_box_names("1a2b"));
-        BOOST_REQUIRE(!allowed);
-        BOOST_TEST((allowed.error().code == ErrorCode::kBadInput));
-        BOOST_TEST(contains(allowed.error().message, "1 to "));
-    }
-}
-
-BOOST_AUTO_TEST_CASE(the_overlay_follows_its_options) {
+BOOST_AUTO_TEST_CASE(the_overlay_follows_its_settings) {
     const OverlayNames names = overlay_names("1a2b");
-    const std::string with = all_commands(overlay_vxlans(names, {.udp_checksum = true}));
-    const std::string without = all_commands(overlay_vxlans(names, {.udp_checksum = false}));
-    BOOST_TEST(count(with, " udpcsum\n") == 2U);
-    BOOST_TEST(count(without, " noudpcsum\n") == 2U);
-    BOOST_TEST(contains(overlay_rules(names, {.masquerade = true}),
+    BOOST_TEST(count(all_values(overlay_tunnel(names, true)), " udpcsum\n") == 2U);
+    BOOST_TEST(count(all_values(overlay_tunnel(names, false)), " noudpcsum\n") == 2U);
+    BOOST_TEST(contains(all_values({overlay_snat(names)}),
                         "-o eth0 -p udp -m udp --dport 4789 -j MASQUERADE --random-fully"));
-    BOOST_TEST(!contains(overlay_rules(names, {.masquerade = false}), "MASQUERADE"));
-    BOOST_TEST(contains(overlay_rules(names, {.masquerade = false}), "conntrack"));
+    // conntrack is at work where nothing is translated, too.
+    BOOST_TEST(contains(all_values(overlay_topology(names).settings), "-m conntrack"));
 }
 
 BOOST_AUTO_TEST_CASE(a_vxlan_frame_of_a_full_inner_packet_fits_the_underlay) {
     // RFC 7348: outer IPv4 20, UDP 8, VXLAN 8, inner Ethernet 14.
     BOOST_TEST(kOverlayMtu + 20 + 8 + 8 + 14 <= kUnderlayMtu);
     BOOST_TEST(
-        contains(all_commands(overlay_vxlans(overlay_names("1a2b"), {})), "mtu 1450 type vxlan"));
+        contains(all_values(overlay_tunnel(overlay_names("1a2b"), true)), "mtu 1450 type vxlan"));
 }
 
 BOOST_AUTO_TEST_CASE(no_two_devices_share_a_mac_address) {
-    for (const std::string& commands : {all_commands(overlay_scripts(overlay_names("1a2b"))) +
-                                            all_commands(overlay_vxlans(overlay_names("1a2b"), {})),
-                                        all_commands(nat_box_scripts(nat_box_names("1a2b")))}) {
+    const OverlayNames overlay = overlay_names("1a2b");
+    const Topology nat_box = nat_box_topology(nat_box_names("1a2b"));
+    for (const std::string& commands :
+         {all_commands(overlay_topology(overlay)) + all_values(overlay_tunnel(overlay, true)),
+          all_commands(nat_box) + all_values(nat_box.settings)}) {
         std::istringstream words(commands);
         std::set<std::string> seen;
         std::string word;
@@ -218,6 +222,15 @@ BOOST_AUTO_TEST_CASE(no_two_devices_share_a_mac_address) {
         }
         BOOST_TEST(seen.size() >= 6U);
     }
+}
+
+BOOST_AUTO_TEST_CASE(a_host_s_commands_can_be_said_again) {
+    const Topology topology = overlay_topology(overlay_names("1a2b"));
+    const TopologyHost& node = topology.host(HostRole::kNodeA);
+    const std::string commands = links_of(node).changes[0].value;
+    BOOST_TEST(commands.starts_with("link set lo up\n"));
+    BOOST_TEST(contains(commands, "address replace 198.51.100.1/24 dev eth0\n"));
+    BOOST_TEST(!contains(commands, " add "));
 }
 
 BOOST_AUTO_TEST_CASE(clients_servers_and_carried_clients_lie_in_their_networks) {

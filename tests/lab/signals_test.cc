@@ -11,7 +11,7 @@
 #include <cstring>
 
 #include "harness/agent/client.h"
-#include "harness/lab/veth_lab.h"
+#include "harness/lab/overlay.h"
 #include "harness/process/children.h"
 #include "harness/process/program.h"
 #include "tests/lab/support.h"

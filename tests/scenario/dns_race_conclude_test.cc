@@ -15,7 +15,7 @@ using judge::QueryState;
 using verdict::CellVerdict;
 using verdict::ScenarioVerdict;
 using Role = CellRole;
-using Snat = lab::NatBoxOptions::Snat;
+using Snat = lab::Snat;
 
 namespace {
 

@@ -17,18 +17,16 @@ VethPair pair(const std::string& client, const std::string& server, const std::s
     return {.client = end(client, name + "-c", 1), .server = end(server, name + "-s", 2)};
 }
 
-std::string links(const VethPair& pair) {
-    return fmt::format(
-        "link add {} address {} netns {} type veth peer name {} address {} netns {}\n",
-        pair.client.device, to_string(pair.client.mac), pair.client.netns, pair.server.device,
-        to_string(pair.server.mac), pair.server.netns);
+lab::Link link_of(const VethPair& pair) {
+    return {{pair.client.netns, pair.client.device, to_string(pair.client.mac)},
+            {pair.server.netns, pair.server.device, to_string(pair.server.mac)}};
 }
 
 // The server's end gets no address: nothing of the kernel's may answer beside ours.
 std::string client_side(const VethPair& pair) {
     return fmt::format(
-        "link set {0} up\naddr add {1}/24 dev {0}\n"
-        "neigh add {2} lladdr {3} dev {0} nud permanent\n",
+        "link set {0} up\naddress add {1}/24 dev {0}\n"
+        "neigh replace {2} lladdr {3} dev {0} nud permanent\n",
         pair.client.device, to_string(pair.client.address), to_string(pair.server.address),
         to_string(pair.server.mac));
 }
@@ -48,17 +46,21 @@ VethRig::VethRig(lab::Journal& journal)
 }
 
 Status VethRig::make() {
-    TRY(namespaces_.add({client_netns_, server_netns_}));
-    TRY(lab::run_ip("", links(sink_) + links(server_)));
-    TRY(lab::run_ip({{client_netns_, client_side(sink_) + client_side(server_)},
-                     {server_netns_, server_side(sink_) + server_side(server_)}}));
-    // A socket's queries shall carry whole checksums: veth hands unfinished ones on as they are.
-    return lab::switch_off(client_netns_, server_.client.device, {"tx"});
+    using lab::HostRole;
+    TRY(lab::realise(
+        {.hosts = {{client_netns_, {HostRole::kClient}, client_side(sink_) + client_side(server_)},
+                   {server_netns_, {HostRole::kServer}, server_side(sink_) + server_side(server_)}},
+         .links = {link_of(sink_), link_of(server_)},
+         // A socket's queries shall carry whole checksums: veth hands unfinished ones on as they are.
+         .settings = {setting::feature(HostRole::kClient, server_.client.device, "tx", false)}},
+        namespaces_, hosts_));
+    return {};
 }
 
 Status VethRig::clean_up() const {
-    return lab::run_ip(client_netns_, fmt::format("link set {} xdp off\nlink set {} xdp off\n",
-                                                  sink_.client.device, server_.client.device));
+    return lab::set_tester_port(
+        client_netns_, fmt::format("link set {} xdp off\nlink set {} xdp off", sink_.client.device,
+                                   server_.client.device));
 }
 
 }  // namespace pathproof::bench

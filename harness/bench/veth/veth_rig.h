@@ -7,7 +7,7 @@
 #include "dataplane/base/result.h"
 #include "dataplane/frame/address.h"
 #include "harness/lab/journal.h"
-#include "harness/lab/topology.h"
+#include "harness/lab/namespaces.h"
 
 namespace pathproof::bench {
 
@@ -39,6 +39,7 @@ class VethRig {
 
   private:
     lab::Namespaces namespaces_;
+    lab::Hosts hosts_;
     VethPair sink_;
     VethPair server_;
     std::string client_netns_;

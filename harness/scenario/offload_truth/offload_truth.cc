@@ -20,8 +20,9 @@
 #include "dataplane/judge/explain.h"
 #include "dataplane/port/device_name.h"
 #include "dataplane/port/port_request.h"
+#include "harness/agent/host_change.h"
 #include "harness/fingerprint/kernel_log.h"
-#include "harness/lab/topology.h"
+#include "harness/lab/link_changes.h"
 #include "harness/scenario/calibration_result.h"
 #include "harness/scenario/device_facts.h"
 #include "harness/scenario/measures.h"
@@ -72,18 +73,16 @@ port::PortRequest long_frame_port(const std::string& interface) {
 Result<TruthLab> build_lab(Context& context) {
     auto overlay = TRY(context.lab.overlay(context.journal));
     const lab::OverlayNames& names = overlay->names();
-    for (const auto& [netns, device] :
-         {std::pair{names.node_a, names.underlay}, {names.tester, names.tester_port_a}}) {
-        TRY(lab::run_ip(netns, fmt::format("link set {} mtu {}\n", device, kLabMtu)));
-    }
+    TRY(overlay->lengthen_cable(kLabMtu));
     // The lab is without IPv6; here its frames are counted. Without stray ones of the kernel's own.
     const std::string ipv6 = fmt::format("net.ipv6.conf.{}.", names.underlay);
-    const Status ipv6_on = lab::set_sysctls(names.node_a, {{ipv6 + "accept_ra", "0"},
-                                                           {ipv6 + "router_solicitations", "0"},
-                                                           {ipv6 + "addr_gen_mode", "1"},
-                                                           {ipv6 + "disable_ipv6", "0"}});
-    if (!ipv6_on && ipv6_on.error().code != ErrorCode::kNotFound) {
-        return pass_on(ipv6_on.error());
+    for (const auto& [name, value] : {std::pair{"accept_ra", "0"},
+                                      {"router_solicitations", "0"},
+                                      {"addr_gen_mode", "1"},
+                                      {"disable_ipv6", "0"}}) {
+        setting::Setting on = setting::sysctl(lab::HostRole::kNodeA, ipv6 + name, value);
+        on.changes.front().allowed = agent::HostChange::Allowed::kIsMissing;
+        TRY(overlay->hosts().keep({std::move(on)}));
     }
     TruthLab built{.overlay = std::move(overlay)};
     built.device = {.netns = names.node_a,
@@ -474,12 +473,20 @@ Status describe(Context& context, TruthBench& bench) {
     return {};
 }
 
+// In the place of those that the overlay has off (lab/link_changes.h).
+setting::Settings super_frames(const std::string& device) {
+    setting::Settings settings;
+    for (const char* word : lab::kSuperFrameWords) {
+        settings.push_back(setting::feature(lab::HostRole::kDut, device, word, true));
+    }
+    return settings;
+}
+
 Status run_on(Context& context, const TruthDevice& device, std::shared_ptr<agent::Client> dut,
               lab::Overlay* overlay, verdict::ScenarioResult& result) {
     auto bench = TRY(TruthBench::open(context, device, std::move(dut)));
     if (overlay != nullptr) {  // the lab takes super-frames off; here they are what is looked at
-        TRY(bench->dut().set_features(
-            device.name, {{"tso", true}, {"gso", true}, {"tx-udp-segmentation", true}}));
+        TRY(overlay->hosts().keep(super_frames(device.name)));
     }
     TRY(describe(context, *bench));
     auto far = TRY(FarEnd::take(context.journal, device));
@@ -599,7 +606,9 @@ Result<verdict::ScenarioResult> run_offload_truth(Context& context) {
         TRY(run_on_duts(context, result));
     } else {
         auto built = TRY(build_lab(context));
-        TRY(run_on(context, built.device, nullptr, built.overlay.get(), result));
+        TRY(run_on(context, built.device,
+                   built.overlay->hosts().shared_agent(lab::HostRole::kNodeA), built.overlay.get(),
+                   result));
     }
     return result;
 }

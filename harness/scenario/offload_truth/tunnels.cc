@@ -9,12 +9,12 @@
 #include <optional>
 
 #include "dataplane/judge/explain.h"
+#include "harness/agent/host_change.h"
 #include "harness/agent/offload_frames.h"
-#include "harness/lab/topology.h"
-#include "harness/process/program.h"
 #include "harness/scenario/measures.h"
 #include "harness/scenario/offload_truth/addressed.h"
 #include "harness/scenario/offload_truth/part.h"
+#include "harness/setting/cures.h"
 
 namespace pathproof::scenario {
 namespace {
@@ -129,11 +129,10 @@ std::string type_of(const TunnelKind& kind, const std::string& local, const std:
                : fmt::format("{} local {} remote {}", name, local, remote);
 }
 
-// The nat table, for iptables-restore.
+// A line of the nat table.
 std::string masquerade(const TunnelKind& kind, const std::string& underlay) {
-    return fmt::format(
-        "*nat\n-A POSTROUTING -o {} -p udp --dport {} -j MASQUERADE --random-fully\nCOMMIT\n",
-        underlay, kind.port);
+    return fmt::format("-A POSTROUTING -o {} -p udp --dport {} {}\n", underlay, kind.port,
+                       setting::kMasqueradeRandomFully);
 }
 
 // Where the tunnel devices are made, and their outer header is translated.
@@ -149,8 +148,8 @@ class TunnelHost {
     virtual Endpoint far(const TunnelKind& /*kind*/) const {
         return {*frame::parse_ip(kInnerFar), kFarPort};
     }
-    // Deletes what an earlier point made, and makes the device and the rules anew. Gives why this
-    // host cannot have the point; empty: it is set.
+    // Deletes what an earlier point made, and makes the device, with its offload, and the rules anew. Gives why
+    // this host cannot have the point; empty: it is set.
     virtual Result<std::string> set(const TunnelPoint& point) = 0;
 };
 
@@ -174,29 +173,33 @@ class LabTunnels final : public TunnelHost {
                               : TunnelHost::far(kind);
     }
     Result<std::string> set(const TunnelPoint& point) override {
-        const lab::OverlayNames& names = overlay_.names();
-        TRY(overlay_.configure({.udp_checksum = point.kind.sum == OuterSum::kComputed,
-                                .masquerade = point.nat && point.kind.is_labs()}));
-        if (point.kind.is_labs()) {
-            return "";
+        const TunnelKind& kind = point.kind;
+        setting::Settings settings = overlay_.tunnel(kind.sum == OuterSum::kComputed);
+        if (!kind.is_labs()) {
+            settings.push_back(other_device(kind));
         }
-        const Status made = make_device(point.kind);
-        if (!made) {
-            return made.error().code == ErrorCode::kKernelLacks
-                       ? fmt::format("this kernel has no {} devices", point.kind.name)
-                       : made.error().message;
+        if (point.nat) {
+            settings.push_back(kind.is_labs() ? overlay_.outer_snat() : other_snat(kind));
         }
-        TRY(point.nat ? lab::load_rules(names.node_a, masquerade(point.kind, names.underlay))
-                      : Status());
-        return "";
+        settings.push_back(
+            setting::feature(lab::HostRole::kNodeA, kind.device, kFeature, point.offload));
+        const Status set = overlay_.set_anew(settings);
+        if (!set && set.error().code == ErrorCode::kKernelLacks) {
+            return fmt::format("this kernel has no {} devices", kind.name);
+        }
+        return as_lack(set, fmt::format("no {} device", kind.name));
     }
 
   private:
-    Status make_device(const TunnelKind& kind) {
+    setting::Setting other_snat(const TunnelKind& kind) const {
+        return setting::rules(lab::HostRole::kNodeA, "other-snat", "nat",
+                              masquerade(kind, overlay_.names().underlay));
+    }
+
+    // With the addresses that the underlay needs for it.
+    setting::Setting other_device(const TunnelKind& kind) const {
         const lab::OverlayNames& names = overlay_.names();
-        TRY(process::run_program({"ip", "link", "delete", kind.device}, {.netns = names.node_a}));
         const bool v6 = kind.family == frame::Family::kIpv6;
-        // With the addresses that the underlay needs for it.
         const std::string before =
             v6 ? fmt::format(
                      "address replace {0}/64 dev {2} nodad\n"
@@ -212,11 +215,12 @@ class LabTunnels final : public TunnelHost {
             v6 ? type_of(kind, kOwn6, kThere6, names.underlay)
                : type_of(kind, frame::to_string(names.node_a_address),
                          frame::to_string(names.node_b_address), names.underlay);
-        return lab::run_ip(
-            names.node_a,
-            before + fmt::format("link add name {0} mtu 1400 type {1}\nlink set {0} up\n"
-                                 "address add {2} dev {0}\n{3}",
-                                 kind.device, type, kInnerOwn, neighbour));
+        return setting::links(
+            lab::HostRole::kNodeA, "other-tunnel", names.underlay,
+            {{before + fmt::format("link add name {0} mtu 1400 type {1}\nlink set {0} up\n"
+                                   "address add {2} dev {0}\n{3}",
+                                   kind.device, type, kInnerOwn, neighbour),
+              fmt::format("link delete dev {}", kind.device)}});
     }
 
     lab::Overlay& overlay_;
@@ -248,7 +252,14 @@ class DeviceTunnels final : public TunnelHost {
             TRY(as_lack(make_device(point.kind, frame::to_string(AddressedDevice::own(family)),
                                     frame::to_string(AddressedDevice::tester(family))),
                         fmt::format("no {} device", point.kind.name)));
-        return no_device.empty() && (point.nat || has_rules_) ? set_rules(point) : no_device;
+        if (!no_device.empty()) {
+            return no_device;
+        }
+        TRY(bench_.dut().apply({{.kind = agent::HostChange::Kind::kFeature,
+                                 .device = device(point.kind),
+                                 .name = kFeature,
+                                 .value = point.offload ? "on" : "off"}}));
+        return point.nat || has_rules_ ? set_rules(point) : no_device;
     }
 
   private:
@@ -264,12 +275,13 @@ class DeviceTunnels final : public TunnelHost {
 
     Result<std::string> set_rules(const TunnelPoint& point) {
         const std::string& underlay = bench_.device().name;
-        const std::string lack =
-            TRY(as_lack(bench_.dut().apply({{.kind = agent::HostChange::Kind::kRules,
-                                             .name = "nat",
-                                             .value = point.nat ? masquerade(point.kind, underlay)
-                                                                : "*nat\nCOMMIT\n"}}),
-                        "no NAT"));
+        const std::string lack = TRY(as_lack(
+            bench_.dut().apply(
+                {{.kind = agent::HostChange::Kind::kRules,
+                  .name = "nat",
+                  .value = point.nat ? setting::whole_table("nat", masquerade(point.kind, underlay))
+                                     : setting::whole_table("nat", "")}}),
+            "no NAT"));
         has_rules_ = has_rules_ || lack.empty();
         if (lack.empty()) {
             TRY(bench_.dut().conntrack_flush());
@@ -362,7 +374,6 @@ Result<TunnelOutcome> measure(TruthBench& bench, TunnelHost& host, const TunnelP
     if (!outcome.unavailable.empty()) {
         return outcome;
     }
-    TRY(bench.dut().set_features(host.device(point.kind), {{kFeature, point.offload}}));
     agent::DatagramOptions options{.source = {}, .destination = host.far(point.kind)};
     for (std::size_t i = 0; i < kDatagrams; ++i) {
         std::vector<std::uint8_t> payload(1 + i * 37);
@@ -508,7 +519,8 @@ Status judge_tunnels(Context& context, TruthBench& bench, lab::Overlay* overlay,
     if (overlay != nullptr) {
         // The wire shows what the kernel finished; the underlay must not leave it to a NIC. The
         // lab's namespaces, flags and all, go with the lab.
-        TRY(bench.dut().set_features(overlay->names().underlay, {{"tx", false}}));
+        TRY(overlay->hosts().keep(
+            {setting::feature(lab::HostRole::kNodeA, overlay->names().underlay, "tx", false)}));
         host = std::make_unique<LabTunnels>(*overlay);
     } else {
         host = std::make_unique<DeviceTunnels>(bench);

@@ -2,7 +2,7 @@
 // devices, with and without NAT of the outer header, judged on the wire.
 #pragma once
 
-#include "harness/lab/veth_lab.h"
+#include "harness/lab/overlay.h"
 #include "harness/scenario/offload_truth/cells.h"
 
 namespace pathproof::scenario {

@@ -212,7 +212,7 @@ class PodPathsRun {
             if (const auto pod = bench_->pod("a1").address(family); pod && network.passes_nodes) {
                 (family == Family::kIpv4 ? network.masquerades : network.masquerades6) =
                     TRY(nodes.snat_of(0, *pod, nodes.names().outside_address(family))) !=
-                    lab::NatBoxOptions::Snat::kNone;
+                    lab::Snat::kNone;
             }
         }
         return network;

@@ -91,13 +91,10 @@ Result<verdict::ScenarioResult> run_first_race(Context& context) {
     add_cell(context, race.cells, std::move(*found));
     const RaceCell control = control_cell();
     context.progress.step(control.id);
-    TRY(bench->lab().set_sysctl(kListReceiveSysctl, "1"));
-    auto beside = bench->measure(control, bench->one_port_plan(kPairsAtOnce), Look::kRaceAlone);
-    TRY(bench->lab().set_sysctl(kListReceiveSysctl, ""));
-    if (!beside) {
-        return pass_on(beside.error());
-    }
-    add_cell(context, race.cells, std::move(*beside));
+    TRY(bench->set({lists_of_one()}));
+    auto beside =
+        TRY(bench->measure(control, bench->one_port_plan(kPairsAtOnce), Look::kRaceAlone));
+    add_cell(context, race.cells, std::move(beside));
     return conclude(race);
 }
 

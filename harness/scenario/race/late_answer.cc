@@ -41,7 +41,7 @@ std::vector<RaceCell> late_answer_cells() {
 Result<std::vector<MeasuredCell>> run_late_answer(Context& context, NatBench& bench) {
     const std::uint64_t pairs =
         std::min(context.options.number("pairs", kLatePairs), kMostLatePairs);
-    TRY(bench.lab().configure({.backends = 2}));
+    TRY(bench.set({}));
     std::vector<MeasuredCell> cells;
     for (const RaceCell& cell : late_answer_cells()) {
         if (!asked_for(context.options, cell.id)) {

@@ -8,7 +8,7 @@
 
 #include "harness/agent/client.h"
 #include "harness/fate/flow.h"
-#include "harness/lab/veth_lab.h"
+#include "harness/lab/nat_box.h"
 #include "harness/scenario/race/race_experiments.h"
 #include "harness/scenario/race/race_map.h"
 #include "harness/scenario/scenario.h"
@@ -61,7 +61,10 @@ class NatBench {
     // Of the DUT, one that a CPU mask of 32 bits has: where this is its machine, the last that
     // lcores use.
     unsigned last_cpu() const;
-    lab::NatBox& lab() { return *lab_; }
+    // See NatBox::set().
+    Status set(const setting::Settings& settings) { return lab_->set(settings); }
+    const lab::NatBox& lab() const { return *lab_; }
+    agent::Client& dut() { return *dut_; }
     const lab::NatBoxNames& names() const { return lab_->names(); }
     Status describe();
 

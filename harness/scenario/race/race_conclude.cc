@@ -14,7 +14,7 @@ using join::Fate;
 using judge::QueryState;
 using verdict::Cell;
 using verdict::CellVerdict;
-using Snat = lab::NatBoxOptions::Snat;
+using Snat = lab::Snat;
 
 // Two draws of --random-fully meet once in 64,512 pairs. More than two such meetings in a run are
 // no chance: their probability is below 2e-5 at 3000 pairs.

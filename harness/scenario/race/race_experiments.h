@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "harness/join/pairs.h"
-#include "harness/lab/veth_lab.h"
+#include "harness/lab/snat.h"
 #include "harness/scenario/concluded.h"
 #include "harness/verdict/result.h"
 
@@ -17,8 +17,8 @@ namespace pathproof::scenario {
 enum class Race { kSameTuple, kSnatCollision, kLateAnswer };
 inline constexpr Race kRaces[] = {Race::kSameTuple, Race::kSnatCollision, Race::kLateAnswer};
 
-// How many packets a driver hands up in one list; 1: each by itself.
-inline constexpr const char* kListReceiveSysctl = "net.core.gro_normal_batch";
+// The DUT's drivers hand each packet up by itself, not in a list with others.
+setting::Setting lists_of_one();
 
 // What a cell is.
 struct RaceCell {
@@ -31,7 +31,7 @@ struct RaceCell {
     // The same as the first cell of the race, after its cure was taken away.
     bool again = false;
     bool at_once = false;  // both halves leave at one instant, by two lcores
-    lab::NatBoxOptions::Snat snat = lab::NatBoxOptions::Snat::kNone;
+    lab::Snat snat = lab::Snat::kNone;
     std::chrono::milliseconds delay{0};  // of the server's answers
 };
 

@@ -151,7 +151,6 @@ class SameTuple {
 
     Result<std::vector<MeasuredCell>> run() {
         std::vector<MeasuredCell> cells;
-        TRY(bench_.lab().configure({.backends = 2}));
         for (const Case& which : cases()) {
             if (!asked_for(context_.options, which.cell.id) || leaves_out(which)) {
                 continue;
@@ -165,7 +164,6 @@ class SameTuple {
 
     Result<RaceMap> map_all() {
         RaceMap map;
-        TRY(bench_.lab().configure({.backends = 2}));
         for (const Case& which : map_cases()) {
             if (leaves_out(which)) {
                 continue;
@@ -255,18 +253,17 @@ class SameTuple {
     Status in_setting(const Case& which, std::vector<std::string>& hindrances, const Work& work) {
         const std::string& underlay = bench_.names().dut_client_devices[0];
         const std::string mask = mask_of(which.steering);
+        setting::Settings settings;
         if (which.steering != Steering::kLeft) {
-            TRY(bench_.lab().steer(underlay, mask));
+            settings.push_back(setting::steering(lab::HostRole::kDut, underlay, mask));
         }
         if (which.lists_of_one) {
-            TRY(bench_.lab().set_sysctl(kListReceiveSysctl, "1"));
+            settings.push_back(lists_of_one());
         }
+        TRY(bench_.set(settings));
         const Status done = work();
-        if (which.lists_of_one) {
-            TRY(bench_.lab().set_sysctl(kListReceiveSysctl, ""));
-        }
         if (which.steering != Steering::kLeft && done) {
-            const auto found = TRY(bench_.lab().steer(underlay, "0"));
+            const auto found = TRY(bench_.dut().rps(underlay));
             if (std::strtoul(found.c_str(), nullptr, 16) !=
                 std::strtoul(mask.c_str(), nullptr, 16)) {
                 hindrances.push_back(
@@ -342,6 +339,10 @@ class SameTuple {
 };
 
 }  // namespace
+
+setting::Setting lists_of_one() {
+    return setting::sysctl(lab::HostRole::kDut, "net.core.gro_normal_batch", "1");
+}
 
 std::vector<RaceCell> same_tuple_cells() {
     return cells_of(cases());

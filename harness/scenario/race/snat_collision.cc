@@ -6,7 +6,7 @@
 namespace pathproof::scenario {
 namespace {
 
-using Snat = lab::NatBoxOptions::Snat;
+using Snat = lab::Snat;
 
 // 2 flows a pair: well under the 64,512 ports that --random-fully draws from, so that exhaustion is
 // not taken for a race.
@@ -37,13 +37,14 @@ std::vector<RaceCell> snat_collision_cells() {
 Result<std::vector<MeasuredCell>> run_snat_collision(Context& context, NatBench& bench) {
     const std::uint64_t pairs =
         std::min(context.options.number("pairs", kCollidingPairs), kMostCollidingPairs);
+    const setting::Setting one_backend = TRY(bench.lab().service(1));
     std::vector<MeasuredCell> cells;
     for (const RaceCell& cell : snat_collision_cells()) {
         if (!asked_for(context.options, cell.id)) {
             continue;
         }
         context.progress.step(cell.id);
-        TRY(bench.lab().configure({.backends = 1, .snat = cell.snat}));
+        TRY(bench.set({one_backend, bench.lab().snat(cell.snat)}));
         auto measured = TRY(bench.measure(
             cell, bench.two_clients_plan(cell.again ? std::min(pairs, kFewColliding) : pairs)));
         add_cell(context, cells, std::move(measured));

@@ -11,7 +11,6 @@
 #include "harness/agent/client.h"
 #include "harness/agent/offload_frames.h"
 #include "harness/lab/nat_path.h"
-#include "harness/lab/veth_lab.h"
 #include "harness/netfilter/entry.h"
 #include "harness/scenario/nat_path_hosts.h"
 #include "harness/verdict/result.h"

@@ -11,10 +11,12 @@
 #include "harness/agent/name_servers.h"
 #include "harness/agent/offload_frames.h"
 #include "harness/agent/path_events.h"
+#include "harness/lab/link_changes.h"
 #include "harness/ports/open.h"
 #include "harness/process/at_once.h"
 #include "harness/scenario/device_facts.h"
 #include "harness/scenario/measures.h"
+#include "harness/setting/cures.h"
 
 namespace pathproof::scenario {
 namespace {
@@ -54,31 +56,18 @@ void take_wire(const softnic::WireReport& wire, OverlayFacts& facts) {
     }
 }
 
-// Requests the feature, or all of the group "tx", with a note in the host's journal: the device may be somebody's.
-Status keep(agent::Client& host, const std::string& device, const std::string& feature, bool on) {
-    std::vector<std::pair<std::string, bool>> wanted;
-    for (const agent::Feature& each : TRY(host.features(device))) {
-        const bool is_meant =
-            feature == "tx" ? each.name.starts_with("tx-checksum-") : each.name == feature;
-        if (is_meant && each.available && !each.never_changed) {
-            wanted.emplace_back(each.name, on);
-        }
-    }
-    return host.request_features(device, wanted, agent::KeptBy::kItsHost);
-}
-
 }  // namespace
 
 Result<std::unique_ptr<OverlayBench>> OverlayBench::build(Context& context, Carrier carrier) {
     std::unique_ptr<OverlayBench> bench(new OverlayBench(context));
     bench->lab_ = TRY(context.lab.overlay(context.journal));
     const lab::OverlayNames& names = bench->names();
-    using Place = lab::Overlay::Place;
-    for (auto [agent, place] : {std::pair{&bench->node_a_, Place::kNodeA},
-                                {&bench->node_b_, Place::kNodeB},
-                                {&bench->pod_a_, Place::kPodA},
-                                {&bench->pod_b_, Place::kPodB}}) {
-        *agent = TRY(bench->lab_->agent(place));
+    using lab::HostRole;
+    for (auto [agent, role] : {std::pair{&bench->node_a_, HostRole::kNodeA},
+                               {&bench->node_b_, HostRole::kNodeB},
+                               {&bench->pod_a_, HostRole::kPodA},
+                               {&bench->pod_b_, HostRole::kPodB}}) {
+        *agent = bench->lab_->hosts().shared_agent(role);
     }
     TRY(bench->open_wire(carrier));
     context.measured.know_dpdk(bench->tester_->dpdk_version());
@@ -116,23 +105,6 @@ Status OverlayBench::open_wire(Carrier carrier) {
     return {};
 }
 
-Status OverlayBench::set_super_frames(bool on) {
-    for (agent::Client* pod : {pod_a_.get(), pod_b_.get()}) {
-        TRY(pod->set_features("eth0", {{"tx-tcp-segmentation", on},
-                                       {"tx-generic-segmentation", on},
-                                       {"tx-udp-segmentation", on}}));
-    }
-    return {};
-}
-
-Status OverlayBench::set_feature(const std::string& device, const std::string& feature, bool on) {
-    for (const auto& node : {&node_a_, &node_b_}) {
-        TRY(keep(**node, device, feature, on));
-        TRY((*node)->set_features(device, {{feature, on}}));
-    }
-    return {};
-}
-
 Result<bool> OverlayBench::feature(const std::string& device, const std::string& feature) {
     std::vector<bool> states;
     for (const auto& node : {&node_a_, &node_b_}) {
@@ -150,19 +122,32 @@ Result<bool> OverlayBench::feature(const std::string& device, const std::string&
     return static_cast<bool>(states[0]);
 }
 
-Status OverlayBench::set(const OverlayPoint& point) {
-    TRY(lab_->configure({.udp_checksum = point.udp_checksum, .masquerade = point.masquerade}));
-    using setting::HostRole;
-    for (const auto& [role, hosts] :
-         {std::pair{HostRole::kClient, std::array{pod_a_.get(), pod_b_.get()}},
-          {HostRole::kDut, std::array{node_a_.get(), node_b_.get()}}}) {
-        const auto changes = setting::merged(context_.options.cure, {role}, {});
-        for (agent::Client* host : hosts) {
-            TRY(changes.empty() ? Status() : host->apply(changes));
+// The toggles last: a cure of the run's must not stand in their way.
+setting::Settings OverlayBench::settings_of(const OverlayPoint& point) const {
+    using lab::HostRole;
+    setting::Settings settings = lab_->tunnel(point.udp_checksum);
+    if (point.masquerade) {
+        settings.push_back(lab_->outer_snat());
+    }
+    return both(
+        both(std::move(settings), context_.options.cure),
+        {setting::feature(HostRole::kDut, names().vxlan, setting::kTunnelChecksums, point.vxlan_tx),
+         setting::feature(HostRole::kDut, names().underlay, "tx", point.underlay_tx)});
+}
+
+Status OverlayBench::set(const OverlayPoint& point, std::optional<bool> super_frames) {
+    setting::Settings settings = settings_of(point);
+    for (const char* word : lab::kSuperFrameWords) {
+        if (super_frames) {
+            settings.push_back(
+                setting::feature(lab::HostRole::kClient, "eth0", word, *super_frames));
         }
     }
-    TRY(set_feature(names().vxlan, "tx-checksum-ip-generic", point.vxlan_tx));
-    return set_feature(names().underlay, "tx", point.underlay_tx);
+    return lab_->set_anew(settings);
+}
+
+Status OverlayBench::change(const OverlayPoint& point) {
+    return lab_->hosts().set(settings_of(point), lab::Flows::kKeep);
 }
 
 Result<OverlayBench::Reading> OverlayBench::read() {

@@ -10,7 +10,7 @@
 
 #include "harness/agent/client.h"
 #include "harness/drops/tracer.h"
-#include "harness/lab/veth_lab.h"
+#include "harness/lab/overlay.h"
 #include "harness/scenario/scenario.h"
 #include "harness/scenario/vxlan/overlay_load.h"
 #include "harness/scenario/vxlan/vxlan_conclusion.h"
@@ -36,7 +36,10 @@ class OverlayBench {
                                                        Carrier carrier = Carrier::kTelling);
 
     // Makes the tunnel anew and sets the toggles of `point`.
-    Status set(const OverlayPoint& point);
+    // `super_frames`: whether pods hand such (TSO, GSO) to their device; nothing: as their device has it.
+    Status set(const OverlayPoint& point, std::optional<bool> super_frames = std::nullopt);
+    // Sets what differs from the point that is set, with the same tunnel.
+    Status change(const OverlayPoint& point);
     // Sends the four probes between the pods at once, over the wire of a point that is set. `id`:
     // of the cell.
     Result<OverlayObservation> observe(const OverlayPoint& point, const std::string& id);
@@ -45,12 +48,8 @@ class OverlayBench {
     Result<LoadPhase> load(const LoadPoint& what, std::optional<std::uint16_t> datagram_bytes,
                            std::chrono::milliseconds lasting,
                            std::vector<verdict::EvidenceFile>& evidence);
-    // Whether pods hand super-frames (TSO, GSO) to their device.
-    Status set_super_frames(bool on);
     // Of the port on node A's cable; 0: its driver does not say.
     std::uint32_t link_mbps() const { return tester_->ports().front().link_mbps; }
-    // One feature of one device on both nodes.
-    Status set_feature(const std::string& device, const std::string& feature, bool on);
     // Whether that feature is on, on both nodes alike.
     Result<bool> feature(const std::string& device, const std::string& feature);
 
@@ -59,6 +58,7 @@ class OverlayBench {
 
   private:
     explicit OverlayBench(Context& context) : context_(context) {}
+    setting::Settings settings_of(const OverlayPoint& point) const;
     struct Reading {
         std::array<agent::CounterSet, 4> counters;                  // node A, node B, pod A, pod B
         std::array<std::vector<netfilter::CpuStats>, 2> conntrack;  // of the nodes

@@ -20,8 +20,7 @@ constexpr std::uint16_t kDatagramBytes[] = {18, 512, 1400};
 Status measure_load(Context& context, OverlayBench& bench, const LoadPoint& what,
                     std::chrono::milliseconds lasting, std::vector<LoadFacts>& measured) {
     context.progress.step(what.id);
-    TRY(bench.set(what.point));
-    TRY(bench.set_super_frames(what.gso));
+    TRY(bench.set(what.point, what.gso));
     LoadFacts facts{.what = what, .link_mbps = bench.link_mbps()};
     for (const std::uint16_t bytes : kDatagramBytes) {
         auto phase = TRY(bench.load(what, bytes, lasting, facts.evidence));
@@ -47,8 +46,9 @@ Result<verdict::ScenarioResult> run_overlay_load(Context& context, unsigned seco
     for (const LoadPoint& point : points) {
         TRY(measure_load(context, *bench, point, std::chrono::seconds(seconds), measured));
     }
-    TRY(bench->set_super_frames(true));
-    TRY(bench->set_feature(bench->names().vxlan, kLoadFlag, before));
+    OverlayPoint as_found = points.back().point;
+    as_found.vxlan_tx = before;
+    TRY(bench->change(as_found));
     OverlayNaming after = naming;
     const auto restored = bench->feature(bench->names().vxlan, kLoadFlag);
     after.flag_restored = restored && *restored == before;

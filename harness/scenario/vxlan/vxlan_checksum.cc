@@ -94,9 +94,9 @@ Status run_cure(Context& context, OverlayBench& bench, std::vector<OverlayFacts>
     const std::string device = bench.names().vxlan;
     const auto before = TRY(bench.feature(device, kCureFeature));
     for (const auto& [id, on] : {std::pair{kFlagOff, false}, {kFlagBack, before}}) {
-        TRY(bench.set_feature(device, kCureFeature, on));
         OverlayPoint point = kSuspect;
         point.vxlan_tx = on;
+        TRY(bench.change(point));
         TRY(asked_for(context.options, id) ? measure(context, bench, point, id, measured)
                                            : Status());
     }
