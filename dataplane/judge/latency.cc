@@ -49,6 +49,45 @@ std::int64_t LatencyHistogram::max_ns() const noexcept {
     return max_ns_ < 0 ? 0 : told(max_ns_);
 }
 
+LatencyBins LatencyHistogram::contents() const {
+    LatencyBins filled{.min_ns = min_ns_, .max_ns = max_ns_, .bias_ns = bias_ns_};
+    for (std::size_t bin = 0; bin < kBins; ++bin) {
+        if (bins_[bin] != 0) {
+            filled.bins.push_back(static_cast<std::uint32_t>(bin));
+            filled.counts.push_back(bins_[bin]);
+        }
+    }
+    return filled;
+}
+
+LatencyHistogram LatencyHistogram::of(const LatencyBins& contents) {
+    LatencyHistogram made;
+    const std::size_t filled = std::min(contents.bins.size(), contents.counts.size());
+    for (std::size_t n = 0; n < filled; ++n) {
+        if (contents.bins[n] < kBins) {
+            made.bins_[contents.bins[n]] = contents.counts[n];
+        }
+    }
+    if (contents.max_ns >= 0) {
+        made.min_ns_ = contents.min_ns;
+        made.max_ns_ = contents.max_ns;
+    }
+    made.bias_ns_ = contents.bias_ns;
+    return made;
+}
+
+double LatencyHistogram::share_within(std::int64_t nanoseconds) const {
+    const std::uint64_t counted = count();
+    if (counted == 0 || nanoseconds < 0) {
+        return 0;
+    }
+    std::uint64_t within = 0;
+    for (std::size_t bin = 0; bin < kBins && told(middle_ns(bin)) <= nanoseconds; ++bin) {
+        within += bins_[bin];
+    }
+    return static_cast<double>(within) / static_cast<double>(counted);
+}
+
 std::int64_t LatencyHistogram::quantile_ns(double share) const {
     const std::uint64_t counted = count();
     if (counted == 0) {

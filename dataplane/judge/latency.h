@@ -7,10 +7,20 @@
 #include <bit>
 #include <cstdint>
 #include <limits>
+#include <vector>
 
 #include "dataplane/judge/pair_report.h"
 
 namespace pathproof::judge {
+
+// The contents of a histogram as plain values: for other processes, and for charts.
+struct LatencyBins {
+    std::vector<std::uint32_t> bins;  // those that are not empty, ascending
+    std::vector<std::uint64_t> counts;
+    std::int64_t min_ns = 0;
+    std::int64_t max_ns = -1;  // negative: nothing was counted
+    std::int64_t bias_ns = 0;  // taken off what is read
+};
 
 class LatencyHistogram {
   public:
@@ -51,6 +61,12 @@ class LatencyHistogram {
     std::int64_t min_ns() const noexcept;
     std::int64_t max_ns() const noexcept;
     LatencySummary summary() const;
+
+    LatencyBins contents() const;
+    // A bin that does not exist is left out.
+    static LatencyHistogram of(const LatencyBins& contents);
+    // Share of all times that are not longer, to the width of a bin; 0 where nothing was counted.
+    double share_within(std::int64_t nanoseconds) const;
 
   private:
     // 64 bins an octave, as HdrHistogram lays them out: below 64 units each unit has its own.

@@ -38,7 +38,9 @@ Result<bool> measure_point(const LatencyPlan& plan, Trials& trials, LatencyPoint
         const TrialOutput& output = *trial;
         into.offered_pps =
             into.trials == 0 ? output.offered_pps : std::min(into.offered_pps, output.offered_pps);
-        average_in(into.average, values_of(output.latency), into.trials);
+        into.each.push_back(values_of(output.latency));
+        average_in(into.average, into.each.back(), into.trials);
+        into.histogram.merge(output.latency);
         ++into.trials;
         into.frames += output.latency.count();
         into.doubtful |=

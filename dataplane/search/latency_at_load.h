@@ -32,7 +32,9 @@ struct LatencyPoint {
     LatencyPlan::Point point;
     double offered_pps = 0;  // the least of its trials
     unsigned trials = 0;
-    LatencyValues average;  // over the trials
+    LatencyValues average;              // over the trials
+    std::vector<LatencyValues> each;    // by trial
+    judge::LatencyHistogram histogram;  // of all trials
     std::uint64_t frames = 0;
     double loss_ratio = 0;  // of all trials together
     // A trial had an objection, or the tester was disturbed or the limit.
