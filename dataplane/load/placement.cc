@@ -28,6 +28,19 @@ std::map<const port::Port*, std::set<int>> cpus_by_port(const Roles& roles) {
 
 }  // namespace
 
+Roles share_queues(unsigned lcores, std::uint16_t queues, port::Port& sending,
+                   port::Port& receiving) {
+    Roles roles;
+    for (std::uint16_t queue = 0; queue < queues; ++queue) {
+        roles.senders.push_back({queue % lcores, &sending, queue});
+        roles.receivers.push_back({lcores - 1 - queue % lcores, &receiving, queue});
+        if (&receiving != &sending) {
+            roles.listeners.push_back({lcores - 1 - queue % lcores, &sending, queue});
+        }
+    }
+    return roles;
+}
+
 std::vector<std::string> placement_troubles(const Roles& roles) {
     std::vector<std::string> troubles;
     std::map<int, unsigned> worker_on;

@@ -191,6 +191,7 @@ Result<TrialOutput> LoadMeasurer::measure(const TrialInput& input) {
     const auto began = SteadyClock::now();
     const auto report = TRY(input.change ? run_change(input) : run_steady(input));
     TrialOutput output = output_of(input, report, plan_.offered_tolerance);
+    clock_ppm_ = report.clock_ppm;
     if (input.change) {
         judge_change(output, report, all_steps(input, plan_.roles.senders.size()));
     } else {

@@ -31,8 +31,12 @@ class LoadMeasurer final : public search::Measurer {
     // load with more than one receiver, which cannot tell the last loss.
     Result<search::TrialOutput> measure(const search::TrialInput& input) override;
 
-    // Latency that the tester itself adds, measured as its workers started: see load_run.h.
+    // Latency that the tester itself adds, measured as its workers started: see load_run.h. Known
+    // after the first trial.
     const load::OwnBias& own_bias() const { return bias_; }
+    // How many millionths the counter was ahead of CLOCK_MONOTONIC at the last trial; nothing within
+    // the first second.
+    std::optional<double> clock_ppm() const { return clock_ppm_; }
 
   private:
     LoadMeasurer(port::Eal& eal, MeasurerPlan plan, const std::atomic<bool>& stop)
@@ -47,6 +51,7 @@ class LoadMeasurer final : public search::Measurer {
     const std::atomic<bool>& stop_;
     std::unique_ptr<load::LoadRun> run_;  // null: to be started with the next trial
     load::OwnBias bias_;
+    std::optional<double> clock_ppm_;
 };
 
 // The trial as a search sees it, all but what it cost; for its tests.

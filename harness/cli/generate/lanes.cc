@@ -2,6 +2,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include "dataplane/load/placement.h"
 #include "dataplane/port/cpus.h"
 #include "harness/cli/generate/number_checks.h"
 
@@ -47,16 +48,8 @@ Status check_lanes(const LaneOptions& options) {
 }
 
 load::Roles roles_of(const LaneOptions& options, port::Port& sending, port::Port& receiving) {
-    const auto lcores = static_cast<unsigned>(options.cpus.size());
-    load::Roles roles;
-    for (std::uint16_t queue = 0; queue < options.queue_count(); ++queue) {
-        roles.senders.push_back({queue % lcores, &sending, queue});
-        roles.receivers.push_back({lcores - 1 - queue % lcores, &receiving, queue});
-        if (&receiving != &sending) {
-            roles.listeners.push_back({lcores - 1 - queue % lcores, &sending, queue});
-        }
-    }
-    return roles;
+    return load::share_queues(static_cast<unsigned>(options.cpus.size()), options.queue_count(),
+                              sending, receiving);
 }
 
 Result<Lanes> Lanes::open(const LaneOptions& options, std::uint64_t tx_offloads,

@@ -33,9 +33,7 @@ void add_lane_options(CLI::App& command, LaneOptions& options);
 // What of it makes no sense, before any port is opened: more lcores than CPUs or than queues.
 Status check_lanes(const LaneOptions& options);
 
-// Queues are dealt out to the lcores, transmit queues from the first, receive queues from the last:
-// with two lcores and one queue one sends and the other receives, with as many queues as lcores
-// each does both.
+// By load::share_queues().
 load::Roles roles_of(const LaneOptions& options, port::Port& sending, port::Port& receiving);
 
 // What a device in this kernel does to a sender on AF_XDP that is faster than it.
