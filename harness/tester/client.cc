@@ -17,6 +17,8 @@ using std::chrono::milliseconds;
 // For what takes no time of its own.
 constexpr milliseconds kPatience = std::chrono::seconds(30);
 // EAL start-up, allocation of the report and its way through the socket, on a busy machine.
+// The longest burst of a number of frames, which has no duration.
+constexpr milliseconds kBurstTime = std::chrono::seconds(60);
 constexpr milliseconds kMargin = std::chrono::seconds(60);
 
 milliseconds longest_run(const pairs::PairPlan& plan,
@@ -91,6 +93,20 @@ Result<traffic::Recording> Client::stop_recording(const traffic::RecordEnd& end)
 Status Client::write_frames(const std::string& path, const std::string& about,
                             const std::vector<std::vector<std::uint8_t>>& frames) {
     return message::ask<void>(rpc_, "write_frames", kPatience, path, about, frames);
+}
+
+Status Client::start_load(const measure::PathLoad& load) {
+    return message::ask<void>(rpc_, "start_load", kPatience, load);
+}
+
+Result<search::TrialOutput> Client::run_trial(const search::TrialInput& trial) {
+    const auto longest =
+        std::chrono::duration_cast<milliseconds>(trial.whole_duration() + kBurstTime) + kMargin;
+    return message::ask<search::TrialOutput>(rpc_, "run_trial", longest, trial);
+}
+
+Result<LoadEnd> Client::stop_load() {
+    return message::ask<LoadEnd>(rpc_, "stop_load", kPatience);
 }
 
 Status check_evidence_path(const std::string& path) {

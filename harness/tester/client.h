@@ -10,6 +10,7 @@
 
 #include "dataplane/base/result.h"
 #include "dataplane/judge/pair_report.h"
+#include "dataplane/measure/path_load.h"
 #include "dataplane/pairs/pair_plan.h"
 #include "dataplane/port/port.h"
 #include "dataplane/port/port_request.h"
@@ -42,6 +43,14 @@ struct TesterOptions {
 struct Opened {
     std::string dpdk_version;
     std::vector<port::PortInfo> ports;
+};
+
+// What the tester says of itself at the end of a load.
+struct LoadEnd {
+    load::OwnBias bias;  // latency that it adds itself
+    // How many millionths its counter is ahead of its host's clock (CLOCK_MONOTONIC); nothing within
+    // the first second.
+    std::optional<double> clock_ppm;
 };
 
 class Client {
@@ -83,11 +92,30 @@ class Client {
     Status write_frames(const std::string& path, const std::string& about,
                         const std::vector<std::vector<std::uint8_t>>& frames);
 
+    // Has all lcores send one stream over a path, trial by trial, until it is stopped. Errors: those
+    // of measure::plan_of() and LoadRun::start().
+    Status start_load(const measure::PathLoad& load);
+    Result<search::TrialOutput> run_trial(const search::TrialInput& trial);
+    Result<LoadEnd> stop_load();
+
   private:
     Client(process::Child child, const std::string& who) : rpc_(std::move(child), who) {}
 
     process::RpcClient rpc_;
     Opened opened_;
+};
+
+// The trials of a search that a tester makes: between start_load() and stop_load() of the client,
+// which must outlive it.
+class RemoteMeasurer final : public search::Measurer {
+  public:
+    explicit RemoteMeasurer(Client& tester) : tester_(tester) {}
+    Result<search::TrialOutput> measure(const search::TrialInput& input) override {
+        return tester_.run_trial(input);
+    }
+
+  private:
+    Client& tester_;
 };
 
 // Whether a file can be made at `path` (empty: none is wanted, fine): asked before a run, for a

@@ -78,6 +78,46 @@ FIELDS(PairReport, records, departures, client, server, checksums, bad_frames, m
 
 }  // namespace pathproof::judge
 
+namespace pathproof::judge {
+
+FIELDS(LatencyBins, bins, counts, min_ns, max_ns, bias_ns)
+
+// By its contents.
+inline void to_json(nlohmann::json& out, const LatencyHistogram& histogram) {
+    out = message::encode(histogram.contents());
+}
+inline void from_json(const nlohmann::json& in, LatencyHistogram& histogram) {
+    LatencyBins contents;
+    message::Reader::read(in, contents);
+    histogram = LatencyHistogram::of(contents);
+}
+
+}  // namespace pathproof::judge
+
+namespace pathproof::load {
+
+FIELDS(OwnBias, floor_ns, single_ns, burst_ns, hand_over_ns, poll_ns)
+
+}  // namespace pathproof::load
+
+namespace pathproof::measure {
+
+FIELDS(FrameShare, bytes, weight)
+FIELDS(PathLoad, from, to, queues, frames, source_mac, destination_mac, source, destination, flows,
+       seed, allow, drain, offered_tolerance)
+
+}  // namespace pathproof::measure
+
+namespace pathproof::search {
+
+FIELDS(TrialInput::Change, load_pps, duration)
+FIELDS(TrialInput, load_pps, duration, frames, change)
+FIELDS(TrialOutput, input, offered_pps, sent, lost, duplicates, reordered, bad_checksums, latency,
+       trial_seconds, overhead_seconds, tester_limit, limited_by_stalls, objection, disturbance,
+       partial, last_loss)
+
+}  // namespace pathproof::search
+
 namespace pathproof::softnic {
 
 ENUM_VALUES(WireMode, 2)
@@ -103,5 +143,6 @@ namespace pathproof::tester {
 FIELDS(SoftwareNic, faults, seed)
 FIELDS(TesterOptions, netns, ports, worker_cpus, hugepages, software_nic)
 FIELDS(Opened, dpdk_version, ports)
+FIELDS(LoadEnd, bias, clock_ppm)
 
 }  // namespace pathproof::tester

@@ -120,6 +120,32 @@ class Service {
         return port::write_capture(path, about, frames);
     }
 
+    Status start_load(const measure::PathLoad& load) {
+        TRY(check_ready());
+        if (load.from >= set_->ports.size() || load.to >= set_->ports.size()) {
+            return fail(ErrorCode::kBadInput, "a load from port {} to port {}: there are {} ports",
+                        load.from, load.to, set_->ports.size());
+        }
+        cancelled_ = false;
+        const auto plan = TRY(measure::plan_of(load, set_->ports[load.from], set_->ports[load.to],
+                                               set_->eal.workers()));
+        load_.reset();
+        load_ = TRY(measure::LoadMeasurer::start(set_->eal, plan, cancelled_));
+        return {};
+    }
+
+    Result<search::TrialOutput> run_trial(const search::TrialInput& trial) {
+        TRY(check_load());
+        return load_->measure(trial);
+    }
+
+    Result<LoadEnd> stop_load() {
+        TRY(check_load());
+        const LoadEnd end{.bias = load_->own_bias(), .clock_ppm = load_->clock_ppm()};
+        load_.reset();
+        return end;
+    }
+
     void cancel() { cancelled_ = true; }
 
   private:
@@ -175,6 +201,11 @@ class Service {
         return {};
     }
 
+    Status check_load() const {
+        return load_ ? Status()
+                     : fail(ErrorCode::kBadInput, "no load is started: ask for 'start_load' first");
+    }
+
     Status check_ready() const {
         TRY(check_open());
         if (!wires_.empty()) {
@@ -213,6 +244,7 @@ class Service {
         wires_;  // before the ports in destruction
     std::unique_ptr<traffic::Recorder> recorder_;
     std::optional<softnic::NicStand> stand_;
+    std::unique_ptr<measure::LoadMeasurer> load_;
     std::atomic<bool> cancelled_ = false;
 };
 
@@ -239,6 +271,9 @@ int serve(int input, int output) {
     add("start_recording", &Service::start_recording);
     add("stop_recording", &Service::stop_recording);
     add("write_frames", &Service::write_frames);
+    add("start_load", &Service::start_load);
+    add("run_trial", &Service::run_trial);
+    add("stop_load", &Service::stop_load);
     server.on("cancel", message::operation([&service]() -> Status {
                   service.cancel();
                   return {};
