@@ -62,6 +62,7 @@ struct CaptureOptions;
 struct ClosingServerOptions;
 struct ConnectsOptions;
 struct ConnectsReport;
+struct CpuUse;
 struct DatagramOptions;
 struct DeviceHook;
 struct DeviceInfo;
@@ -148,6 +149,8 @@ class Client {
     // The same through an ordinary UDP socket.
     Result<SendReport> send_datagrams(const DatagramOptions& options);
 
+    // CPU time, cycles, interrupts and memory of the host, with the interrupts of one device.
+    Result<CpuUse> cpu_use(const std::string& device);
     // Counters of this namespace: /proc/net/{snmp,snmp6,netstat} and device statistics.
     Result<CounterSet> counters();
     // A sysctl of this namespace, by its name below /proc/sys with dots ("net.ipv4.ip_forward").

@@ -138,6 +138,7 @@ class Operations {
 void add_connects(Operations& operations);
 void add_conntrack(Operations& operations);
 void add_counters(Operations& operations);
+void add_cpu_use(Operations& operations);
 void add_device_hooks(Operations& operations);
 void add_dns_load(Operations& operations);
 void add_dns_lookup(Operations& operations);
@@ -165,7 +166,7 @@ inline constexpr std::array kOperations = {
     add_dns_server,  add_dnsmasq,        add_facts,        add_features,    add_feature_trial,
     add_forwarder,   add_frame_listener, add_frame_sender, add_needs,       add_path_watch,
     add_ping,        add_sysctls,        add_tcp_queue,    add_transfer,    add_transfer_server,
-    add_xdp_program, add_fate,           add_device_hooks, add_run_program,
+    add_xdp_program, add_fate,           add_device_hooks, add_run_program, add_cpu_use,
 };
 
 }  // namespace pathproof::agent
