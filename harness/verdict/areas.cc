@@ -50,6 +50,12 @@ std::string nothing_wrong(const std::vector<ScenarioResult>& scenarios) {
     const auto exposed = ids_with(scenarios, [](const ScenarioResult& scenario) {
         return scenario.verdict == ScenarioVerdict::kExposed;
     });
+    const bool measured = std::ranges::all_of(scenarios, [](const ScenarioResult& scenario) {
+        return scenario.verdict == ScenarioVerdict::kMeasured;
+    });
+    if (measured) {
+        return scenarios.front().headline;
+    }
     const std::uint64_t frames = count_judged_frames(scenarios);
     const std::string searched = frames != 0
                                      ? "no defect in " + plural(frames, "judged frame")
@@ -82,7 +88,8 @@ std::string sentence_of(RunVerdict verdict, const std::vector<std::string>& reas
 
 std::vector<AreaVerdict> judge_areas(const std::vector<ScenarioResult>& scenarios) {
     std::vector<AreaVerdict> areas;
-    for (const Area area : {Area::kDevice, Area::kKernelPath, Area::kResolvers, Area::kCni}) {
+    for (const Area area : {Area::kDevice, Area::kKernelPath, Area::kResolvers, Area::kCni,
+                            Area::kPerformance, Area::kAcceptance}) {
         std::vector<ScenarioResult> own;
         std::ranges::copy_if(scenarios, std::back_inserter(own), [&](const ScenarioResult& each) {
             return each.area == area && each.verdict != ScenarioVerdict::kNotRun;

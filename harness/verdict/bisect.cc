@@ -12,6 +12,7 @@ int code_of(ScenarioVerdict verdict) {
         case ScenarioVerdict::kNotReproduced:
         case ScenarioVerdict::kNoDefectFound: return kBisectAbsent;
         case ScenarioVerdict::kExposed:
+        case ScenarioVerdict::kMeasured:
         case ScenarioVerdict::kInconclusive:
         case ScenarioVerdict::kNotRun: break;
     }

@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <boost/math/distributions/students_t.hpp>
 #include <cmath>
+#include <numeric>
 
 namespace pathproof::verdict {
 namespace {
@@ -62,6 +64,31 @@ Measure share(std::string name, std::string label, std::uint64_t hits, std::uint
     measure.value = percent(hits, trials);
     measure.interval = percent(fraction_interval(hits, trials));
     measure.note = fmt::format("{} of {}", hits, trials);
+    return measure;
+}
+
+Measure mean_of(std::string name, std::string label, const std::vector<double>& values,
+                std::string unit) {
+    Measure measure{.name = std::move(name), .label = std::move(label), .unit = std::move(unit)};
+    if (values.empty()) {
+        measure.note = "not measured";
+        return measure;
+    }
+    const auto count = static_cast<double>(values.size());
+    const double mean = std::accumulate(values.begin(), values.end(), 0.0) / count;
+    measure.value = mean;
+    measure.note = fmt::format("mean of {}", values.size());
+    measure.trials = values;
+    if (values.size() > 1) {
+        double squares = 0;
+        for (const double value : values) {
+            squares += (value - mean) * (value - mean);
+        }
+        const double deviation = std::sqrt(squares / (count - 1));
+        const double reach = boost::math::quantile(boost::math::students_t(count - 1), 0.975) *
+                             deviation / std::sqrt(count);
+        measure.interval = Interval{mean - reach, mean + reach};
+    }
     return measure;
 }
 

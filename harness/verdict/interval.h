@@ -17,7 +17,12 @@ Interval fraction_interval(std::uint64_t hits, std::uint64_t trials);
 // With no trials the value is null: nothing was measured.
 Measure share(std::string name, std::string label, std::uint64_t hits, std::uint64_t trials);
 
-// The same as a bar of a chart in percent.
+// The mean of repeated values as a measure, with Student's 95 % interval of it; one value has none. No
+// values: it is null.
+Measure mean_of(std::string name, std::string label, const std::vector<double>& values,
+                std::string unit);
+
+// share() as a bar of a chart in percent.
 Bar share_bar(std::string label, std::uint64_t hits, std::uint64_t trials, Bar::Kind kind);
 
 }  // namespace pathproof::verdict

@@ -166,6 +166,12 @@ void find_faults(const ScenarioResult& scenario, Reasons& found) {
     if (!is_failure(scenario.verdict)) {
         const auto cells = cells_of(scenario, Role::kMatrix);
         if (const std::size_t failed = count_failing(cells) + count_failing(cures); failed > 0) {
+            if (scenario.verdict == ScenarioVerdict::kMeasured) {
+                found.push_back(fmt::format("{}: {} of {} cells fail{}", scenario.id, failed,
+                                            cells.size() + cures.size(),
+                                            because(scenario.headline)));
+                return;
+            }
             found.push_back(fmt::format(
                 "{}: {} of {} cells fail, and not from {}", scenario.id, failed,
                 cells.size() + cures.size(),
@@ -193,8 +199,18 @@ std::string nothing_found(const std::vector<ScenarioResult>& scenarios) {
     const auto truths = std::ranges::count_if(
         scenarios, [](const ScenarioResult& scenario) { return is_truth(scenario.verdict); });
     const auto run = std::ranges::count_if(scenarios, [](const ScenarioResult& scenario) {
-        return scenario.verdict != ScenarioVerdict::kNotRun;
+        return scenario.verdict != ScenarioVerdict::kNotRun &&
+               scenario.verdict != ScenarioVerdict::kMeasured;
     });
+    if (run == 0) {
+        std::string measured;
+        for (const ScenarioResult& scenario : scenarios) {
+            if (scenario.verdict == ScenarioVerdict::kMeasured) {
+                measured += (measured.empty() ? "" : "; ") + scenario.headline;
+            }
+        }
+        return measured;
+    }
     const bool controlled = std::ranges::any_of(scenarios, [](const ScenarioResult& scenario) {
         return count(cells_of(scenario, Role::kControl), CellVerdict::kPass) > 0;
     });

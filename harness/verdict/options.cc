@@ -25,6 +25,10 @@ std::string repeat_command(const RunOptions& options) {
     add(!options.cells.empty(), "--cells", fmt::format("'{}'", fmt::join(options.cells, ",")));
     add(options.repeat > 1, "--repeat", options.repeat);
     line += options.prices ? " --prices" : "";
+    line += options.performance.value_or(false) ? " --performance" : "";
+    line += options.performance.value_or(true) ? "" : " --no-performance";
+    add(!options.limits.empty(), "--limits", options.limits);
+    add(!options.requirements.empty(), "--requirements", options.requirements);
     line += options.quick ? " --quick" : "";
     line += options.serials ? " --serials" : "";
     line += options.no_hugepages ? " --no-hugepages" : "";

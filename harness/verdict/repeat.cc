@@ -20,6 +20,7 @@ int badness(ScenarioVerdict verdict) {
         case ScenarioVerdict::kExposed: return 1;
         case ScenarioVerdict::kNotReproduced:
         case ScenarioVerdict::kNoDefectFound:
+        case ScenarioVerdict::kMeasured:
         case ScenarioVerdict::kNotRun: break;
     }
     return 0;

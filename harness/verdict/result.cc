@@ -39,6 +39,7 @@ const char* name(ScenarioVerdict verdict) {
         case ScenarioVerdict::kNotReproduced: return "NOT REPRODUCED";
         case ScenarioVerdict::kDefectFound: return "DEFECT FOUND";
         case ScenarioVerdict::kNoDefectFound: return "NO DEFECT FOUND";
+        case ScenarioVerdict::kMeasured: return "MEASURED";
         case ScenarioVerdict::kInconclusive: return "INCONCLUSIVE";
         case ScenarioVerdict::kNotRun: return "NOT RUN";
     }
@@ -61,6 +62,8 @@ const char* name(Area area) {
         case Area::kKernelPath: return "kernel path";
         case Area::kResolvers: return "resolvers";
         case Area::kCni: return "CNI";
+        case Area::kPerformance: return "performance";
+        case Area::kAcceptance: return "acceptance";
     }
     return "kernel path";
 }

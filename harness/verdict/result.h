@@ -23,13 +23,15 @@ namespace pathproof::verdict {
 enum class CellVerdict { kPass, kFail, kError, kSkip, kInconclusive, kUnstable };
 // A scenario that sets up a known failure reproduces it (users are harmed: a packet lost, late,
 // misdelivered or wrong), sees it exposed (it happens here and harms nobody) or does not; one that
-// looks for whatever is wrong (an offload truth table) finds a defect or does not.
+// looks for whatever is wrong (an offload truth table) finds a defect or does not; one that measures, or
+// holds figures against limits, says no more than that it did.
 enum class ScenarioVerdict {
     kReproduced,
     kExposed,
     kNotReproduced,
     kDefectFound,
     kNoDefectFound,
+    kMeasured,
     kInconclusive,
     kNotRun  // its lab lacks what it takes; the headline says what
 };
@@ -127,6 +129,10 @@ Cell::Role role_among_controls(const Cell& cell);
 // none of it is no PASS, whatever it looks for.
 inline constexpr const char* kUnexplained = "unexplained";
 
+// Of a measure of a cell in words: who kept its figures from being better, "device", "tester", "line rate".
+// Where it was not the device, they say what the device does at least.
+inline constexpr const char* kLimitedBy = "limited_by";
+
 // A bar (with whiskers when it has an interval) of a chart; `kind` picks its colour.
 struct Bar {
     enum class Kind { kGood, kBad, kNeutral };
@@ -182,8 +188,9 @@ struct Repetition {
 };
 
 // The part of the system that a scenario speaks of: each has a verdict of its own.
-enum class Area { kDevice, kKernelPath, kResolvers, kCni };
-const char* name(Area area);  // "device and driver", "kernel path", "resolvers", "CNI"
+enum class Area { kDevice, kKernelPath, kResolvers, kCni, kPerformance, kAcceptance };
+// "device and driver", "kernel path", "resolvers", "CNI", "performance", "acceptance"
+const char* name(Area area);
 
 struct ScenarioResult {
     std::string id;        // "vxlan-checksum"
@@ -243,6 +250,7 @@ const Cell* whole_of(std::string id, const Find& find) {
 }
 
 struct PriceTable;  // prices.h
+struct Preflight;   // preflight.h
 
 struct RunResult {
     std::string id = {};  // of this report: a UUID; empty in those of older versions
@@ -267,7 +275,8 @@ struct RunResult {
     std::vector<HostWatch> meanwhile = {};  // hosts that were watched
     std::vector<FactGroup> environment;
     std::vector<ScenarioResult> scenarios;
-    std::shared_ptr<const PriceTable> prices = nullptr;  // null: not asked for
+    std::shared_ptr<const PriceTable> prices = nullptr;    // null: not asked for
+    std::shared_ptr<const Preflight> preflight = nullptr;  // null: it is of no lab file
 };
 
 // The rule of the blueprint, applied to the scenarios: sets nothing else.

@@ -82,3 +82,14 @@ BOOST_AUTO_TEST_CASE(a_share_of_nothing_was_not_measured) {
     BOOST_TEST(measure.note == "nothing was tried");
     BOOST_TEST(share("x", "x", 5, 3).value.is_null());
 }
+
+// Student's t of 3 degrees of freedom: 3.1824.
+BOOST_AUTO_TEST_CASE(a_mean_has_students_interval) {
+    const Measure mean = mean_of("m", "label", {1, 2, 3, 4}, "us");
+    BOOST_TEST(mean.value.number() == 2.5);
+    const double reach = 3.18245 * 1.290994 / 2;
+    BOOST_TEST(std::abs(mean.interval->high - (2.5 + reach)) < 1e-4);
+    BOOST_TEST(std::abs(mean.interval->low - (2.5 - reach)) < 1e-4);
+    BOOST_TEST(!mean_of("m", "label", {1}, "").interval.has_value());
+    BOOST_TEST(mean_of("m", "label", {}, "").value.is_null());
+}
