@@ -242,9 +242,9 @@ void ProfileReader::read_provenance() {
 }
 
 Profile ProfileReader::read(const std::string& file) {
-    reader_.allow_only(
-        root_, {"schema", "id", "title", "status", "evidence_class", "errata", "match", "sources",
-                "link", "limits", "dpdk_limits", "tunnel", "quirk", "offload", "provenance"});
+    reader_.allow_only(root_, {"schema", "id", "title", "status", "evidence_class", "errata",
+                               "match", "acceptance", "sources", "link", "limits", "dpdk_limits",
+                               "tunnel", "quirk", "offload", "provenance"});
     reader_.word(root_, "schema", {kProfileSchema});
     profile_.file = file;
     profile_.id = reader_.required_text(root_, "id");
@@ -253,6 +253,7 @@ Profile ProfileReader::read(const std::string& file) {
     const std::vector<std::string_view> classes = {"physical", "virtual", "simulated"};
     profile_.evidence_class = classes[reader_.word(root_, "evidence_class", classes)];
     profile_.errata = reader_.texts(root_, "errata");
+    profile_.acceptance = reader_.acceptance(root_, "acceptance");
     read_sources();
     profile_.match = read_match(reader_.section(root_, "match"));
     read_link();

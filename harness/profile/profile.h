@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "dataplane/base/result.h"
+#include "harness/profile/acceptance.h"
 #include "harness/profile/version_range.h"
 
 namespace pathproof::profile {
@@ -124,6 +125,8 @@ struct Profile {
     std::vector<TunnelPorts> tunnels;
     std::vector<Quirk> quirks;
     std::vector<std::string> errata;  // ids of the catalogue
+    std::vector<AcceptanceLimit>
+        acceptance;  // what a run's figures are held against without a file of limits
     // What was read, by the key that the claims name: file and function, document, probe.
     std::map<std::string, std::string> sources;
 };

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "dataplane/base/result.h"
+#include "harness/profile/acceptance.h"
 #include "harness/profile/version_range.h"
 
 namespace pathproof::profile {
@@ -76,6 +77,10 @@ class TomlReader {
     // { from = "5.1", fixed_in = "5.7", backports = ["5.4.41"] }; missing: all versions.
     VersionRange versions(const toml::table& table, std::string_view key);
     std::string date(const toml::table& table, std::string_view key);
+    // A finite number, with or without a fraction.
+    std::optional<double> real(const toml::table& table, std::string_view key);
+    // The tables [[key]]: see acceptance.h.
+    std::vector<AcceptanceLimit> acceptance(const toml::table& table, std::string_view key);
     // "5.7"; nothing where the key is missing.
     std::optional<Version> version(const toml::table& table, std::string_view key);
 
