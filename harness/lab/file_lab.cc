@@ -30,6 +30,7 @@ class FileLab final : public Lab {
 
     const std::string& name() const override { return file_.name; }
     verdict::Parties parties() const override { return file_.report; }
+    const LabFile* file() const override { return &file_; }
     std::string lacks(Role role) const override {
         if (role == Role::kDevice) {
             return "";

@@ -87,6 +87,8 @@ class Lab {
     virtual std::shared_ptr<agent::Client> dut() const { return nullptr; }
     // What the DUT is to a report where it is another machine, not this one; empty: it is this one.
     virtual std::string other_host() const { return ""; }
+    // The description that it is made from; null: it is made without one.
+    virtual const LabFile* file() const { return nullptr; }
     // Those of the DUT, the one that is judged first. None: they are made when the lab is built.
     virtual std::vector<CabledDevice> devices() const { return {}; }
 
