@@ -8,7 +8,9 @@
 #include <utility>
 
 #include "dataplane/base/join_each.h"
+#include "harness/scenario/model/conclusions.h"
 #include "harness/scenario/offload_truth/offload_truth.h"
+#include "harness/scenario/performance/performance.h"
 #include "harness/scenario/pods/pod_life.h"
 #include "harness/scenario/pods/pod_paths.h"
 #include "harness/scenario/race/race_experiments.h"
@@ -65,6 +67,7 @@ const std::vector<Scenario>& all_scenarios() {
         {kCni, pod_paths_scenario()},
         {kCni, pod_residue_scenario()},
         {kCni, pod_churn_scenario()},
+        {kPerformance, performance_scenario()},
     };
     static const std::vector<Scenario> scenarios = [] {
         std::vector<Scenario> all;
@@ -165,6 +168,22 @@ Status check_options(const std::vector<const Scenario*>& scenarios,
         }
     }
     return {};
+}
+
+std::vector<FigureRow> figures_of(const Scenario& scenario) {
+    if (scenario.figures != nullptr) {
+        return scenario.figures();
+    }
+    std::vector<FigureRow> figures;
+    if (scenario.conclusions != nullptr) {
+        for (const model::FigureText& figure : scenario.conclusions().figures()) {
+            if (!figure.label.empty()) {
+                const bool is_share = !figure.hits.empty();
+                figures.push_back({figure.name, is_share ? "%" : figure.unit});
+            }
+        }
+    }
+    return figures;
 }
 
 std::string known_scenarios() {

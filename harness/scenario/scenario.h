@@ -71,6 +71,8 @@ struct Options {
     bool hugepages = false;  // the tester may use them
     std::vector<int> cpus;   // where lcores may run; the DUT shares them in the built-in lab
     std::string out_dir;     // evidence/ below it takes the files of failed cells
+    std::string report_folder =
+        {};  // that the report goes to, and where what outlasts a run is kept; empty: none
     std::optional<TruthDevice> device = std::nullopt;  // offload-truth: in place of the lab's own
     Calibrate calibrate = Calibrate::kNo;
     // A cure on top of what the cells set, to see what it does to them; what has no such path ignores it.
@@ -125,6 +127,12 @@ struct Context {
 // INCONCLUSIVE.
 void close_wires(Context& context, verdict::ScenarioResult& result);
 
+// A figure that a cell of a scenario may have.
+struct FigureRow {
+    std::string name;
+    std::string unit;  // empty: a count, or words
+};
+
 struct Scenario {
     const char* id;
     const char* title;
@@ -142,7 +150,13 @@ struct Scenario {
     // Of one whose conclusions are data (model/README.md). Ends the program where they are wrong.
     const model::Program& (*conclusions)() = nullptr;
     verdict::Area area = verdict::Area::kKernelPath;  // all_scenarios() says it
+    // Names and units of its figures, where they are known before it runs; null: those of its conclusions, if
+    // these are data.
+    std::vector<FigureRow> (*figures)() = nullptr;
 };
+
+// Of a scenario: none where they are known only once it ran.
+std::vector<FigureRow> figures_of(const Scenario& scenario);
 
 // All scenarios in the order in which `qualify` runs them.
 const std::vector<Scenario>& all_scenarios();

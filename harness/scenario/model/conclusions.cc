@@ -604,6 +604,10 @@ Program::Program(std::vector<FigureText> figures, ConclusionTexts texts)
 
 Program::~Program() = default;
 
+const std::vector<FigureText>& Program::figures() const {
+    return compiled_->figures;
+}
+
 std::vector<std::string> Program::problems_of(const std::vector<FigureText>& figures,
                                               const ConclusionTexts& texts) {
     return Compiled(figures, texts).problems;

@@ -200,6 +200,7 @@ class Program {
     Program(const Program&) = delete;
     Program& operator=(const Program&) = delete;
 
+    const std::vector<FigureText>& figures() const;
     verdict::Cell conclude(const CellFacts& facts) const;
     // The whole scenario but for its id, title and duration. `facts` are concluded.
     verdict::ScenarioResult conclude(std::vector<CellFacts>& facts) const;
