@@ -49,7 +49,8 @@ Badge badge_of(ScenarioVerdict verdict) {
         case ScenarioVerdict::kReproduced:
         case ScenarioVerdict::kDefectFound: return {"bad", "✕", name(verdict)};
         case ScenarioVerdict::kNotReproduced:
-        case ScenarioVerdict::kNoDefectFound: return {"good", "✓", name(verdict)};
+        case ScenarioVerdict::kNoDefectFound:
+        case ScenarioVerdict::kMeasured: return {"good", "✓", name(verdict)};
         case ScenarioVerdict::kExposed: return {"warn", "!", name(verdict)};
         case ScenarioVerdict::kInconclusive:
         case ScenarioVerdict::kNotRun: return {"warn", "?", name(verdict)};

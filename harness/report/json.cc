@@ -5,6 +5,7 @@
 #include "harness/report/badge.h"
 #include "harness/report/coverage.h"
 #include "harness/verdict/findings.h"
+#include "harness/verdict/preflight.h"
 
 namespace pathproof::report {
 namespace {
@@ -324,6 +325,9 @@ void fields(auto& archive, RunOptions& all) {
     archive("repeat", all.repeat, "no_hugepages", all.no_hugepages);
     archive.optional("serials", all.serials, all.serials);
     archive.optional("prices", true, all.prices);
+    archive.optional("performance", all.performance.has_value(), all.performance);
+    archive.optional("limits", !all.limits.empty(), all.limits);
+    archive.optional("requirements", !all.requirements.empty(), all.requirements);
     archive("device", all.device, "netns", all.netns, "tester", all.tester, "tester_netns",
             all.tester_netns, "quick", all.quick);
     // Reports before 2026-12 have two options of scenarios beside the others.
@@ -439,6 +443,16 @@ std::vector<AreaLine> area_lines(const std::vector<ScenarioResult>& scenarios) {
     return lines;
 }
 
+FIELDS(Preflight::Check, outcome, of, what, found)
+FIELDS(Preflight::Port, host, name, device, driver, firmware, mac, addresses, link_mbps, mtu,
+       numa_node, pcie)
+FIELDS(Preflight::Cable, port, device, proof, found)
+
+void fields(auto& archive, Preflight& all) {
+    archive("checks", all.checks, "ports", all.ports, "cables", all.cables);
+    archive.derived("topology_svg", topology_svg(all));
+}
+
 void fields(auto& archive, RunResult& all) {
     archive.derived("schema", std::string("pathproof-report/1"));
     archive("verdict", all.verdict, "reasons", all.reasons, "evidence_class", all.evidence_class,
@@ -458,6 +472,7 @@ void fields(auto& archive, RunResult& all) {
     archive.optional("meanwhile", !all.meanwhile.empty(), all.meanwhile);
     archive.optional("options", !all.options.command.empty(), all.options);
     archive.optional("prices", all.prices != nullptr, all.prices);
+    archive.optional("preflight", all.preflight != nullptr, all.preflight);
 }
 
 template <typename T>

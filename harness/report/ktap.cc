@@ -5,6 +5,7 @@
 #include "harness/report/certificate.h"
 #include "harness/report/outcome.h"
 #include "harness/report/text.h"
+#include "harness/verdict/preflight.h"
 
 namespace pathproof::report {
 namespace {
@@ -110,6 +111,18 @@ std::string summary_markdown(const RunResult& run, int exit_code) {
     text += conditions.empty()
                 ? ""
                 : "\n| condition of | its failures end with |\n|---|---|\n" + conditions;
+    if (run.preflight) {
+        text += "\n| cable | frames pass |\n|---|---|\n";
+        for (const Preflight::Cable& cable : run.preflight->cables) {
+            text += fmt::format("| {} - {} | {} |\n", field(cable.port), field(cable.device),
+                                name(cable.proof));
+        }
+        text += "\n| preflight | of | what | found |\n|---|---|---|---|\n";
+        for (const Preflight::Check& check : run.preflight->checks) {
+            text += fmt::format("| {} | {} | {} | {} |\n", field(check.outcome), field(check.of),
+                                field(check.what), field(check.found));
+        }
+    }
     text += "\n| certificate | |\n|---|---|\n";
     for (const auto& [name, value] : certificate_rows(run)) {
         text += fmt::format("| {} | {} |\n", field(name), field(value));

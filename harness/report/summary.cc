@@ -6,6 +6,7 @@
 #include "harness/report/prices.h"
 #include "harness/report/report.h"
 #include "harness/report/text.h"
+#include "harness/verdict/preflight.h"
 
 namespace pathproof::report {
 namespace {
@@ -96,6 +97,24 @@ std::string areas_text(const RunResult& run) {
     return text;
 }
 
+// What was not as it should be before the run, and how the cables were proved.
+std::string preflight_text(const Preflight& preflight) {
+    std::string text = "\npreflight\n";
+    for (const Preflight::Cable& cable : preflight.cables) {
+        text += labelled("cable",
+                         fmt::format("{} - {}: {}", cable.port, cable.device, name(cable.proof)));
+    }
+    std::size_t good = 0;
+    for (const Preflight::Check& check : preflight.checks) {
+        good += check.outcome == "ok" ? 1 : 0;
+        if (check.outcome != "ok") {
+            text += labelled(check.outcome.c_str(),
+                             fmt::format("{}: {}: {}", check.of, check.what, check.found));
+        }
+    }
+    return text + labelled("ok", fmt::format("{} of {} checks", good, preflight.checks.size()));
+}
+
 }  // namespace
 
 std::string summary(const RunResult& run, Colour colour) {
@@ -103,6 +122,7 @@ std::string summary(const RunResult& run, Colour colour) {
         fmt::format("{}  {}\n", painted(headline_of(run), colour), subject_of(run.evidence_class));
     text += wrap(meaning(run), kWidth, 0) + "\n";
     text += areas_text(run);
+    text += run.preflight ? preflight_text(*run.preflight) : "";
     for (const std::string& reason : run.reasons) {
         text += "  - " + wrap(reason, kWidth, 4) + "\n";
     }

@@ -5,6 +5,7 @@
 #include <random>
 
 #include "harness/report/embedded.h"
+#include "harness/verdict/preflight.h"
 #include "samples.h"
 
 using namespace pathproof;
@@ -83,6 +84,21 @@ BOOST_AUTO_TEST_CASE(roles_parts_and_exposure_go_round_without_loss) {
     BOOST_TEST((json_text(*read) == json_text(run)));
     BOOST_TEST((read->scenarios[0].controls[0].role == Cell::Role::kCure));
     BOOST_TEST((read->scenarios[0].controls[1].role == Cell::Role::kControl));
+}
+
+BOOST_AUTO_TEST_CASE(a_preflight_goes_round_without_loss) {
+    using namespace verdict;
+    RunResult run = sample();
+    run.preflight = std::make_shared<Preflight>(Preflight{
+        .checks = {{"doubt", "DUT device ens1f0", "PCIe", "linked at 8 GT/s x4"}},
+        .ports = {{.host = "tester", .name = "client0", .addresses = {"198.18.0.2/24"}},
+                  {.host = "DUT root@dut1", .name = "ens1f0", .link_mbps = 25'000, .mtu = 1500}},
+        .cables = {{"client0", "ens1f0", Preflight::Cable::Proof::kBothWays, "both saw it"}}});
+    const auto read = from_json(json_text(run));
+    BOOST_REQUIRE_MESSAGE(read.has_value(), (read ? std::string() : read.error().message));
+    BOOST_TEST((*read->preflight == *run.preflight));
+    BOOST_TEST(json_text(*read) == json_text(run));
+    BOOST_TEST(json_text(run).find("<svg") != std::string::npos);
 }
 
 BOOST_AUTO_TEST_CASE(a_certificate_goes_round_without_loss) {
