@@ -8,7 +8,8 @@ namespace {
 int repro_exit_code(verdict::ScenarioVerdict verdict) {
     switch (verdict) {
         case verdict::ScenarioVerdict::kReproduced:
-        case verdict::ScenarioVerdict::kDefectFound: return 0;
+        case verdict::ScenarioVerdict::kDefectFound:
+        case verdict::ScenarioVerdict::kMeasured: return 0;
         case verdict::ScenarioVerdict::kExposed:
         case verdict::ScenarioVerdict::kNotReproduced:
         case verdict::ScenarioVerdict::kNoDefectFound: return 1;

@@ -41,7 +41,28 @@ void StderrProgress::begin(const std::string& scenario, std::size_t steps) {
     done_ = 0;
     const double seconds =
         std::chrono::duration<double>(std::chrono::steady_clock::now() - began_).count();
-    say(fmt::format("pathproof: {:5.1f} s  {}: begins\n", seconds, scenario));
+    const std::string where = place(0);
+    say(fmt::format("pathproof: {:5.1f} s  {}: begins{}\n", seconds, scenario,
+                    where.empty() ? "" : " (" + where + ")"));
+}
+
+std::string StderrProgress::place(std::size_t steps_done) const {
+    const auto now = std::ranges::find(expected_, scenario_, &ExpectedTime::scenario);
+    if (now == expected_.end()) {
+        return "";
+    }
+    const double done =
+        std::min(1.0, static_cast<double>(steps_done) / static_cast<double>(steps_));
+    double left = now->seconds.value_or(0) * (1 - done);
+    bool is_known = now->seconds.has_value();
+    for (auto later = now + 1; later != expected_.end(); ++later) {
+        left += later->seconds.value_or(0);
+        is_known = is_known && later->seconds.has_value();
+    }
+    return fmt::format("scenario {} of {}{}", now - expected_.begin() + 1, expected_.size(),
+                       left <= 0 ? ""
+                                 : fmt::format(", {} {} left", is_known ? "about" : "more than",
+                                               duration_text(left)));
 }
 
 void StderrProgress::step(const std::string& what) {
@@ -49,14 +70,15 @@ void StderrProgress::step(const std::string& what) {
     ++done_;
     const double seconds =
         std::chrono::duration<double>(std::chrono::steady_clock::now() - began_).count();
+    const std::string where = place(done_ - 1);
     if (!terminal_) {
-        say(fmt::format("pathproof: {:5.1f} s  {} {}/{}  {}\n", seconds, scenario_, done_, steps_,
-                        what));
+        say(fmt::format("pathproof: {:5.1f} s  {} {}/{}  {}{}\n", seconds, scenario_, done_, steps_,
+                        what, where.empty() ? "" : " (" + where + ")"));
         return;
     }
     const std::size_t full = std::min(kBarWidth, kBarWidth * (done_ - 1) / steps_);
-    say(fmt::format("{} [{:=<{}}{: <{}}] {}/{}  {}", scenario_, "", full, "", kBarWidth - full,
-                    done_, steps_, what.substr(0, 44)));
+    say(fmt::format("{} [{:=<{}}{: <{}}] {}/{}  {:<28}  {}", scenario_, "", full, "",
+                    kBarWidth - full, done_, steps_, what.substr(0, 28), where));
 }
 
 void StderrProgress::leave_out(std::size_t steps) {

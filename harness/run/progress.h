@@ -6,6 +6,7 @@
 #include <chrono>
 #include <string>
 
+#include "harness/run/timings.h"
 #include "harness/scenario/scenario.h"
 
 namespace pathproof::run {
@@ -14,6 +15,8 @@ class StderrProgress : public scenario::Progress {
   public:
     explicit StderrProgress(scenario::Measured& measured);
     ~StderrProgress() override;
+    // The scenarios of the run in their order, for what is said of the time left.
+    void expect(std::vector<ExpectedTime> scenarios) { expected_ = std::move(scenarios); }
     void begin(const std::string& scenario, std::size_t steps) override;
     void step(const std::string& what) override;
     void leave_out(std::size_t steps) override;
@@ -23,6 +26,8 @@ class StderrProgress : public scenario::Progress {
 
   private:
     void say(const std::string& text);
+    // "scenario 2 of 5, about 3 min left"; of one that is not among the expected nothing.
+    std::string place(std::size_t steps_done) const;
 
     scenario::Measured& measured_;
     std::timed_mutex saying_;
@@ -30,6 +35,7 @@ class StderrProgress : public scenario::Progress {
 
     const bool terminal_;
     const std::chrono::steady_clock::time_point began_ = std::chrono::steady_clock::now();
+    std::vector<ExpectedTime> expected_;
     std::string scenario_;
     std::size_t steps_ = 0;
     std::size_t done_ = 0;

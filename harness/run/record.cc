@@ -13,6 +13,7 @@
 #include "dataplane/port/device_name.h"
 #include "harness/fingerprint/host.h"
 #include "harness/guest/program.h"
+#include "harness/preflight/tester_calibration.h"
 #include "harness/prices/cures.h"
 #include "harness/prices/kept.h"
 #include "harness/prices/run.h"
@@ -76,6 +77,21 @@ std::vector<verdict::FactGroup> serial_facts(const lab::Lab& place) {
         }
     }
     return groups;
+}
+
+// The kept calibration of a lab's tester with its age, or why there is none.
+verdict::FactGroup calibration_facts(const lab::LabFile& file) {
+    const auto kept = preflight::find_calibration(preflight::calibrations_file(), file.name);
+    const std::string why =
+        kept ? preflight::why_not_of(*kept, file) : std::string(kept.error().message);
+    if (why.empty()) {
+        return preflight::facts_of(**kept, realtime_ns() / 1'000'000'000);
+    }
+    return {.title = "Tester calibration",
+            .facts = {{.name = "calibration",
+                       .value = why,
+                       .status = verdict::Fact::Status::kRead,
+                       .source = "pathproof lab calibrate"}}};
 }
 
 // A command line with the guest that it was run in.
@@ -153,6 +169,11 @@ void Record::add_prices(verdict::PriceTable table) {
     result_.prices = std::make_shared<verdict::PriceTable>(std::move(table));
 }
 
+void Record::add_preflight(verdict::Preflight looked) {
+    const std::lock_guard lock(mutex_);
+    result_.preflight = std::make_shared<verdict::Preflight>(std::move(looked));
+}
+
 void Record::describe(verdict::ScenarioResult& scenario) const {
     const scenario::Options asked{.cells =
                                       scenario::patterns_for(scenario.id, options_.asked.cells)};
@@ -192,6 +213,7 @@ verdict::RunResult Record::finish(const std::string& interruption) {
     scenario::tell_side_effects(result.scenarios);
     attach_prices(result);
     add_watch(result);
+    options_.held.judge(result.scenarios);
     std::tie(result.verdict, result.reasons) = verdict::judge_run(result.scenarios);
     list_left_out(result.reasons);
     if (!interruption.empty()) {
@@ -239,6 +261,9 @@ void Record::add_environment(verdict::RunResult& result) {
         }
     }
     std::ranges::move(measured_.devices(), std::back_inserter(result.environment));
+    if (options_.place->file() != nullptr) {
+        result.environment.push_back(calibration_facts(*options_.place->file()));
+    }
     if (options_.asked.serials) {
         std::ranges::move(serial_facts(*options_.place), std::back_inserter(result.environment));
     }
@@ -264,7 +289,8 @@ void Record::attach_prices(verdict::RunResult& result) const {
 void Record::list_left_out(std::vector<std::string>& reasons) const {
     std::vector<std::string> left_out;
     for (const scenario::Scenario& each : scenario::all_scenarios()) {
-        if (options_.asked.scenarios.empty() && each.when == scenario::Scenario::When::kAsked) {
+        if (options_.asked.scenarios.empty() && each.when == scenario::Scenario::When::kAsked &&
+            std::ranges::count(options_.scenarios, &each) == 0) {
             left_out.emplace_back(each.id);
         }
     }

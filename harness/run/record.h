@@ -9,6 +9,7 @@
 #include "harness/run/session.h"
 #include "harness/run/watch.h"
 #include "harness/scenario/measured.h"
+#include "harness/verdict/preflight.h"
 #include "harness/verdict/prices.h"
 
 namespace pathproof::run {
@@ -31,6 +32,7 @@ class Record {
     // Adds a scenario for which the lab has no role.
     void add_not_run(verdict::ScenarioResult scenario);
     void add_prices(verdict::PriceTable table);
+    void add_preflight(verdict::Preflight looked);
 
     // Notes in the result which cells were asked for and planned.
     void describe(verdict::ScenarioResult& scenario) const;

@@ -99,6 +99,13 @@ Status take_device(SessionOptions& session) {
     return {};
 }
 
+void add_performance(SessionOptions& session) {
+    const scenario::Scenario* const performance = scenario::find_scenario("performance");
+    if (std::ranges::count(session.scenarios, performance) == 0) {
+        session.scenarios.push_back(performance);
+    }
+}
+
 // kBadInput where the lab lacks a role that one of the session's scenarios needs.
 Status check_roles(const SessionOptions& session) {
     for (const scenario::Scenario* scenario : session.scenarios) {
@@ -137,6 +144,9 @@ Result<SessionOptions> session_of(const verdict::RunOptions& asked, std::uint64_
             session.scenarios.push_back(&each);
         }
     }
+    if (asked.performance.value_or(false)) {
+        add_performance(session);
+    }
     TRY(scenario::check_options(session.scenarios, asked.of_scenarios, asked.cells));
     TRY(check_patterns(session.scenarios, asked.cells, asked.prices));
     TRY(check_priced(asked));
@@ -152,8 +162,13 @@ Result<SessionOptions> session_of(const verdict::RunOptions& asked, std::uint64_
     if (!named.empty()) {
         session.profile = TRY(profile::find_profile(profile::profile_directory(), named));
     }
+    session.held = TRY(Held::read(asked, session.profile));
     if (of_device) {
         return session;
+    }
+    if (asked.command == "qualify" && asked.scenarios.empty() && asked.performance.value_or(true) &&
+        session.evidence == port::Evidence::kPhysical) {
+        add_performance(session);
     }
     TRY(asked.scenarios.empty() ? Status() : check_roles(session));
     session.calibrate =

@@ -37,6 +37,9 @@ Result<int> run_to_end(Result<SessionOptions> asked, const Options& options, con
     session.wait = std::chrono::seconds(options.wait_s);
     const auto ocp = options.views.ocp.empty() ? nullptr : TRY(OcpFile::open(options.views.ocp));
     session.observer = ocp;
+    if constexpr (requires { options.calibrated_within_s; }) {
+        session.calibrated_within_s = options.calibrated_within_s;
+    }
     auto result = TRY(run_session(session));
     int code = options.views.write(result, expected.judge(result, exit_code_of(result)));
     if (ocp) {

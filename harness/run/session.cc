@@ -11,16 +11,21 @@
 #include <random>
 #include <thread>
 
+#include "dataplane/base/clock.h"
 #include "dataplane/base/version.h"
 #include "harness/lab/journal.h"
 #include "harness/lab/privilege.h"
 #include "harness/lab/signals.h"
+#include "harness/ports/open.h"
+#include "harness/preflight/look.h"
+#include "harness/preflight/tester_calibration.h"
 #include "harness/prices/kept.h"
 #include "harness/prices/run.h"
 #include "harness/process/log.h"
 #include "harness/report/report.h"
 #include "harness/run/progress.h"
 #include "harness/run/record.h"
+#include "harness/run/timings.h"
 #include "harness/verdict/repeat.h"
 
 namespace pathproof::run {
@@ -111,8 +116,36 @@ class Session {
                         options.use_hugepages && any_uses_ports(options) && take_hugepages(journal),
                     .cpus = options.place->lcores(),
                     .out_dir = record.folder(1),
+                    .report_folder = options.out_dir,
                     .device = at_its_place(options),
                     .calibrate = options.calibrate} {}
+
+    // Of a lab file: what `lab check` looks at, for the report. A run does not depend on it.
+    void look_before() {
+        const lab::LabFile* const file = options_.place->file();
+        const auto dut = options_.place->dut();
+        if (file == nullptr || dut == nullptr || options_.asked.command != "qualify") {
+            return;
+        }
+        const auto with_tester = [&](const std::function<Status(tester::Client&)>& look) -> Status {
+            tester::TesterOptions wanted{.netns = file->tester_netns,
+                                         .ports = {},
+                                         .worker_cpus = {settings_.cpus.back()},
+                                         .hugepages = settings_.hugepages};
+            for (const lab::TesterPort& port : file->ports) {
+                auto chosen = TRY(ports::choose_port(port.device, file->tester_netns, port.queues,
+                                                     &port.addresses));
+                wanted.ports.push_back(std::move(chosen));
+            }
+            const auto tester = TRY(ports::open_tester(wanted, wanted.ports, journal_));
+            return look(*tester);
+        };
+        lab::Sightings seen;
+        const auto checks = preflight::look_at(
+            *file, dut.get(), lab::check_tester_machine(*file, preflight::lcores_in(*file), {}),
+            with_tester, seen);
+        record_.add_preflight(preflight::describe(*file, dut.get(), checks, seen));
+    }
 
     void run_scenarios() {
         for (const scenario::Scenario* scenario : options_.scenarios) {
@@ -228,6 +261,33 @@ class Session {
     std::map<std::string, verdict::ScenarioVerdict> earlier_;  // by scenario
 };
 
+// Whether the tester's calibration is as young as was asked for. kBadInput: it is not, or there is none.
+Status check_calibration(const SessionOptions& options) {
+    if (!options.calibrated_within_s) {
+        return {};
+    }
+    const lab::LabFile* const file = options.place->file();
+    if (file == nullptr) {
+        return fail(
+            ErrorCode::kBadInput,
+            "--calibrated-within: the lab {} has no lab file, and so no tester that is calibrated",
+            options.lab);
+    }
+    const auto kept = TRY(preflight::find_calibration(preflight::calibrations_file(), file->name));
+    if (const std::string why = preflight::why_not_of(kept, *file); !why.empty()) {
+        return fail(ErrorCode::kBadInput, "--calibrated-within: {}", why);
+    }
+    const auto age = preflight::age_of(*kept, realtime_ns() / 1'000'000'000);
+    if (!age || *age > *options.calibrated_within_s) {
+        return fail(
+            ErrorCode::kBadInput,
+            "--calibrated-within: the tester's calibration is of {}, which is longer ago than {}; "
+            "'pathproof lab calibrate' makes a new one",
+            kept->date, duration_text(*options.calibrated_within_s));
+    }
+    return {};
+}
+
 // Opens the journal, which takes the lab, with the stop signals held from then on. While another run has
 // the lab it waits as long as was asked for; a signal ends that wait.
 Result<std::unique_ptr<lab::Journal>> open_journal(const SessionOptions& options,
@@ -253,6 +313,7 @@ Result<std::unique_ptr<lab::Journal>> open_journal(const SessionOptions& options
 
 Result<verdict::RunResult> run_session(const SessionOptions& options) {
     TRY(lab::needs_root("'" + options.command + "'"));
+    TRY(check_calibration(options));
     const SessionOptions seeded = with_seed(options);
     std::optional<lab::SignalHold> hold;
     auto journal = TRY(open_journal(options, hold));
@@ -263,6 +324,8 @@ Result<verdict::RunResult> run_session(const SessionOptions& options) {
     }
     Record record(seeded);
     StderrProgress progress(record.measured());
+    Timings timings = Timings::read();
+    progress.expect(expected_times(seeded, timings));
     const lab::SignalGuard guard(
         journal.get(),
         [&](int signal, const std::string& machine) {
@@ -276,11 +339,18 @@ Result<verdict::RunResult> run_session(const SessionOptions& options) {
         process::log(sentence);
     }
     Session session(seeded, *journal, record, progress);
+    session.look_before();
     record.begin_watch();
     session.run_scenarios();
     session.price_cures();
     record.end_watch();
-    return session.put_back();
+    verdict::RunResult result = session.put_back();
+    timings.note(result);
+    if (const Status kept = timings.keep(); !kept) {
+        process::log("how long the scenarios took is not kept for other runs: " +
+                     kept.error().message);
+    }
+    return result;
 }
 
 }  // namespace pathproof::run

@@ -12,6 +12,7 @@
 #include "dataplane/port/port.h"
 #include "harness/lab/lab.h"
 #include "harness/profile/profile.h"
+#include "harness/run/held.h"
 #include "harness/run/history.h"
 #include "harness/scenario/scenario.h"
 #include "harness/truth/matrix_size.h"
@@ -37,6 +38,9 @@ struct SessionOptions {
     std::string lab = "veth";                   // as the report names it
     std::shared_ptr<lab::Lab> place = nullptr;  // never null in run_session()
     std::optional<profile::Profile> profile;
+    Held held = {};  // what the results are held against
+    // A calibration of the tester that is older is refused; nothing: any is taken, and none is needed.
+    std::optional<double> calibrated_within_s = std::nullopt;
     std::vector<const scenario::Scenario*> scenarios;
     std::string out_dir;
     std::uint64_t seed = 0;  // 0: drawn
