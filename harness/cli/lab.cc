@@ -300,6 +300,7 @@ void add_lab(CLI::App& app, Command& chosen) {
     list_app->add_flag("--json", *as_json, "one JSON object a line");
 
     add_lab_check(*command, chosen);
+    add_lab_calibrate(*command, chosen);
     add_lab_init(*command, chosen);
     add_lab_bind(*command, chosen);
 }

@@ -6,16 +6,9 @@
 #include <algorithm>
 #include <functional>
 #include <nlohmann/json.hpp>
-#include <random>
 
-#include "dataplane/base/clock.h"
-#include "dataplane/base/version.h"
 #include "dataplane/port/cpus.h"
 #include "dataplane/port/device_name.h"
-#include "dataplane/port/numa.h"
-#include "harness/agent/ethtool.h"
-#include "harness/agent/offload_frames.h"
-#include "harness/agent/program_copy.h"
 #include "harness/lab/journal.h"
 #include "harness/lab/kernel_module.h"
 #include "harness/lab/lab.h"
@@ -26,8 +19,8 @@
 #include "harness/lab/privilege.h"
 #include "harness/lab/signals.h"
 #include "harness/ports/open.h"
+#include "harness/preflight/look.h"
 #include "harness/process/json_text.h"
-#include "harness/process/netns.h"
 #include "harness/tester/client.h"
 
 namespace pathproof::cli {
@@ -38,10 +31,6 @@ using lab::LabFile;
 using lab::TesterPort;
 using nlohmann::json;
 using Outcome = Check::Outcome;
-
-constexpr int kProbeFrames = 3;  // of each sender, at each look
-constexpr int kLooks = 3;
-constexpr std::chrono::milliseconds kProbeTime{200};
 
 struct LabCheckOptions {
     std::string path;
@@ -95,21 +84,6 @@ bool any_is(const std::vector<Check>& checks, Outcome outcome) {
     return std::ranges::find(checks, outcome, &Check::outcome) != checks.end();
 }
 
-void add(std::vector<Check>& all, std::vector<Check> more) {
-    std::ranges::move(more, std::back_inserter(all));
-}
-
-// Those that the file says, or that a run takes without.
-lab::LcoresOf lcores_in(const LabFile& file) {
-    return [of_run = lab::lcores_of_run(file, port::usable_cpus())](const TesterPort& port) {
-        lab::PlacedCpus placed{.cpus = port.lcores.empty() ? of_run : port.lcores, .nodes = {}};
-        for (const port::PlacedCpu& cpu : port::place(placed.cpus)) {
-            placed.nodes.insert(cpu.node);
-        }
-        return placed;
-    };
-}
-
 // Does what is safe, and leaves it so: 'lab down' gives it back.
 Result<std::string> fix(const LabFile& file) {
     const lab::SignalHold hold;
@@ -121,46 +95,6 @@ Result<std::string> fix(const LabFile& file) {
     }
     TRY(journal->keep("what 'lab check --fix' did for " + file.name));
     return journal->run_id();
-}
-
-std::vector<Check> check_tester_devices(const LabFile& file, const lab::LcoresOf& lcores_of) {
-    std::vector<Check> checks;
-    for (const TesterPort& port : file.ports) {
-        if (const std::string device = port.kernel_device(); !device.empty()) {
-            const std::string of = fmt::format("tester port {} ({})", port.name, device);
-            if (const auto info = process::in_netns(file.tester_netns,
-                                                    [&] { return agent::read_device(device); })) {
-                add(checks, lab::check_kernel_device(of, *info));
-                checks.push_back(lab::check_numa(of, info->numa_node, lcores_of(port), port.numa));
-            } else {
-                checks.push_back({Outcome::kBad, of, "device", info.error().message});
-            }
-        }
-    }
-    return checks;
-}
-
-std::vector<Check> check_dut(const LabFile& file, agent::Client& dut) {
-    std::vector<Check> checks{lab::check_agent(dut.hello(), version(), agent::build_id())};
-    std::vector<lab::ClockTry> tries;
-    for (int i = 0; i < 5; ++i) {
-        const std::int64_t sent = realtime_ns();
-        if (const auto there = dut.clock()) {
-            tries.push_back({sent, *there, realtime_ns()});
-        }
-    }
-    checks.push_back(tries.empty() ? Check{Outcome::kNotLooked, "DUT", "clock", "it told none"}
-                                   : lab::check_clock(lab::best_of(tries)));
-    for (const lab::DutDevice& device : file.dut.devices) {
-        const std::string of = "DUT device " + device.name;
-        const auto info = dut.device(device.name);
-        if (info) {
-            add(checks, lab::check_kernel_device(of, *info));
-        } else {
-            checks.push_back({Outcome::kBad, of, "device", info.error().message});
-        }
-    }
-    return checks;
 }
 
 Result<ports::OpenTester> open_ports_of(const LabFile& file) {
@@ -177,86 +111,14 @@ Result<ports::OpenTester> open_ports_of(const LabFile& file) {
     return ports::open_tester(wanted, wanted.ports);
 }
 
-template <typename Frames, typename Bytes>
-void see(const Frames& frames, const Bytes& bytes, const std::string& mark, const std::string& at,
-         std::map<std::string, std::set<std::string>>& seen) {
-    for (const auto& frame : frames) {
-        if (const std::string sender = lab::sender_of(std::invoke(bytes, frame), mark);
-            !sender.empty()) {
-            seen[sender].insert(at);
-        }
+// Opens the ports for a look. It takes root, and is refused without.
+Status with_tester(const LabFile& file, const std::function<Status(tester::Client&)>& look) {
+    if (!lab::needs_root("sending probe frames")) {
+        return fail(ErrorCode::kNotPermitted, "it takes root");
     }
-}
-
-// One look at all cables, added to what was seen before.
-Status look(const LabFile& file, agent::Client& dut, tester::Client& tester,
-            const std::string& mark, lab::Sightings& seen) {
-    std::map<std::string, std::vector<agent::OffloadFrame>> of_devices;
-    for (const lab::DutDevice& device : file.dut.devices) {
-        const auto info = TRY(dut.device(device.name));
-        if (info.link_up) {
-            of_devices[device.name].assign(kProbeFrames,
-                                           {lab::probe_frame(info.mac, mark, device.name), {}});
-            seen.of_devices[device.name];
-        }
-    }
-    for (std::size_t p = 0; p < file.ports.size(); ++p) {
-        TRY(tester.start_recording({.port = p}));
-        for (const auto& [device, frames] : of_devices) {
-            TRY(dut.send_frames(device, frames));
-        }
-        const auto recording = TRY(tester.stop_recording({.quiet = kProbeTime}));
-        see(recording.frames, std::identity(), mark, file.ports[p].name, seen.of_devices);
-    }
-    for (const auto& [device, frames] : of_devices) {
-        TRY(dut.start_capture({.device = device}));
-        for (std::size_t p = 0; p < file.ports.size(); ++p) {
-            const auto bytes = lab::probe_frame(tester.ports().at(p).mac, mark, file.ports[p].name);
-            traffic::ExchangePlan plan{.from = p, .to = p, .frames = {}, .quiet = kProbeTime / 4};
-            plan.frames.assign(kProbeFrames, {.bytes = bytes});
-            TRY(tester.exchange(plan));
-            seen.of_ports[file.ports[p].name];
-        }
-        const auto capture = TRY(dut.stop_capture());
-        see(capture.frames, &agent::CapturedFrame::bytes, mark, device, seen.of_ports);
-    }
-    return {};
-}
-
-Result<std::vector<Check>> look_at_cables(const LabFile& file, agent::Client& dut) {
     const lab::SignalHold hold;
     auto open = TRY(open_ports_of(file));
-    lab::Sightings seen;
-    std::vector<Check> checks;
-    for (int i = 0; i < kLooks && (i == 0 || any_is(checks, Outcome::kBad)); ++i) {
-        // Frames of the look before may still be under way.
-        const std::string mark = fmt::format("pathproof-probe-{:08x}", std::random_device{}());
-        TRY(look(file, dut, *open.client, mark, seen));
-        checks = lab::check_cabling(file, seen);
-    }
-    return checks;
-}
-
-std::vector<Check> check_cables(const LabFile& file, agent::Client* dut,
-                                const std::vector<Check>& before) {
-    const auto not_looked = [](const std::string& why) {
-        return std::vector{Check{Outcome::kNotLooked, "all cables", "cabling", why}};
-    };
-    const auto missing = std::ranges::find_if(before, [](const Check& check) {
-        return check.what == "binding" &&
-               (check.outcome == Outcome::kFixable || check.outcome == Outcome::kBad);
-    });
-    if (dut == nullptr) {
-        return not_looked("the DUT has no agent");
-    }
-    if (missing != before.end()) {
-        return not_looked(missing->of + " is not bound");
-    }
-    if (const Status root = lab::needs_root("sending probe frames"); !root) {
-        return not_looked("it takes root");
-    }
-    auto looked = look_at_cables(file, *dut);
-    return looked ? std::move(*looked) : not_looked(looked.error().message);
+    return look(*open.client);
 }
 
 void print_checks(const std::vector<Check>& checks, bool as_json) {
@@ -279,7 +141,7 @@ Result<int> check_all(LabFile file, const LabCheckOptions& options) {
     std::vector<Check> checks{{Outcome::kGood, "all devices", "use",
                                "none carries a default route, an SSH session, a mounted file "
                                "system or another address"}};
-    const lab::LcoresOf cpus = lcores_in(file);
+    const lab::LcoresOf cpus = preflight::lcores_in(file);
     auto machine = lab::check_tester_machine(file, cpus, {});
     if (options.fix && any_is(machine, Outcome::kFixable)) {
         const std::string run = TRY(fix(file));
@@ -287,17 +149,17 @@ Result<int> check_all(LabFile file, const LabCheckOptions& options) {
                    run);
         machine = lab::check_tester_machine(file, cpus, {});
     }
-    add(checks, std::move(machine));
-    add(checks, check_tester_devices(file, cpus));
+    std::ranges::move(machine, std::back_inserter(checks));
     auto dut = file.dut.kind == lab::Dut::Kind::kSsh
                    ? agent::Client::start_over_ssh(file.dut.ssh_host(), file.dut.program)
                    : agent::Client::start_in_netns(file.dut.where);
-    if (dut) {
-        add(checks, check_dut(file, **dut));
-    } else {
+    if (!dut) {
         checks.push_back({Outcome::kBad, "DUT", "agent", dut.error().message});
     }
-    add(checks, check_cables(file, dut ? dut->get() : nullptr, checks));
+    lab::Sightings seen;
+    checks = preflight::look_at(
+        file, dut ? dut->get() : nullptr, std::move(checks),
+        [&](const auto& look) { return with_tester(file, look); }, seen);
     print_checks(checks, options.as_json);
     return any_is(checks, Outcome::kBad) || any_is(checks, Outcome::kFixable) ? 1
            : any_is(checks, Outcome::kNotLooked)                              ? 3

@@ -7,6 +7,7 @@ namespace pathproof::cli {
 
 void add_lab_check(CLI::App& lab, Command& chosen);
 void add_lab_bind(CLI::App& lab, Command& chosen);
+void add_lab_calibrate(CLI::App& lab, Command& chosen);
 void add_lab_init(CLI::App& lab, Command& chosen);
 
 }  // namespace pathproof::cli

@@ -3,15 +3,43 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
+#include <map>
 
+#include "dataplane/base/number.h"
 #include "harness/cli/commands.h"
 #include "harness/cli/run_options.h"
+#include "harness/process/json_text.h"
+#include "harness/run/plan.h"
 #include "harness/run/request.h"
 #include "harness/run/run_to_end.h"
 #include "harness/verdict/bisect.h"
 
 namespace pathproof::cli {
 namespace {
+
+// "90", "30m", "8h", "2d".
+std::optional<double> seconds_of_duration(std::string text) {
+    static const std::map<char, double> kUnits{{'s', 1}, {'m', 60}, {'h', 3600}, {'d', 86'400}};
+    double unit = 1;
+    if (!text.empty() && kUnits.contains(text.back())) {
+        unit = kUnits.at(text.back());
+        text.pop_back();
+    }
+    const auto number = whole_number<std::uint64_t>(text);
+    constexpr double kMost = 3650 * 86'400.0;
+    if (!number || *number == 0 || static_cast<double>(*number) * unit > kMost) {
+        return std::nullopt;
+    }
+    return static_cast<double>(*number) * unit;
+}
+
+const CLI::Validator kDuration(
+    [](std::string& text) {
+        return seconds_of_duration(text)
+                   ? std::string()
+                   : fmt::format("'{}' is no duration: 90, 30m, 8h or 2d", text);
+    },
+    "");
 
 struct QualifyOptions : verdict::RunOptions {
     QualifyOptions() : RunOptions{.command = "qualify", .lab = {.name = "veth"}} {}
@@ -25,6 +53,8 @@ struct QualifyOptions : verdict::RunOptions {
     run::HistoryChoice history;
     std::uint32_t wait_s = 0;
     std::uint64_t seed = 0;
+    bool plan = false;
+    std::optional<double> calibrated_within_s;
 };
 
 Result<run::SessionOptions> qualify_session(const QualifyOptions& options) {
@@ -39,8 +69,20 @@ Result<run::SessionOptions> qualify_session(const QualifyOptions& options) {
     return session;
 }
 
+// --plan: as JSON with --json, else for people.
+Result<int> print_plan(const QualifyOptions& options) {
+    const auto session = TRY(qualify_session(options));
+    const run::Plan plan = run::plan_of(session, run::Timings::read());
+    fmt::print("{}", options.views.json ? process::to_text(run::plan_json(plan)) + "\n"
+                                        : run::plan_text(plan));
+    return 0;
+}
+
 Result<int> run_qualify(QualifyOptions options) {
     options.out = options.out.empty() ? "report" : options.out;
+    if (options.plan) {
+        return print_plan(options);
+    }
     const auto print = [](const verdict::RunResult& result, const std::string& report) {
         run::print_summary(result);
         fmt::print("{}", report.empty() ? "" : "report: " + report + "\n");
@@ -126,6 +168,48 @@ void add_qualify(CLI::App& app, Command& chosen) {
         "--prices", options->prices,
         "afterwards run every cure on the probes of all scenarios: what else it cures, breaks and "
         "costs (at most 20 minutes); kept for later runs on this kernel");
+    command->add_flag("--performance,!--no-performance", options->performance,
+                      "throughput, latency, loss, bursts, cost and offloads of the path, by trials "
+                      "(on hardware it is measured unless --no-performance; see --trial-ms)");
+    command
+        ->add_option_function<std::string>(
+            "--soak",
+            [options](const std::string& text) {
+                options->of_scenarios["soak"] =
+                    static_cast<std::uint64_t>(*seconds_of_duration(text));
+                options->performance = true;
+            },
+            "performance: a load at 90 % of the rate without loss for so long (30m, 8h): rate, "
+            "loss, errors "
+            "and memory over time. The same command with the same --out goes on with one that was "
+            "ended")
+        ->type_name("DURATION")
+        ->check(kDuration);
+    command
+        ->add_option("--limits", options->limits,
+                     "hold figures against the acceptance limits of this file (default: those of "
+                     "the profile)")
+        ->type_name("FILE");
+    command
+        ->add_option("--requirements", options->requirements,
+                     "say which clauses of a plan are met, by the cells that this file names for "
+                     "each")
+        ->type_name("FILE");
+    command
+        ->add_option_function<std::string>(
+            "--calibrated-within",
+            [options](const std::string& text) {
+                options->calibrated_within_s = seconds_of_duration(text);
+            },
+            "refuse to run where the tester's calibration ('lab calibrate') is older (30d), or "
+            "missing")
+        ->type_name("DURATION")
+        ->check(kDuration);
+    CLI::Option* plan = command->add_flag(
+        "--plan", options->plan,
+        "say what would be run, how long it takes and what it changes, and change nothing");
+    command->add_flag("--json", options->views.json, "print the plan as one JSON object")
+        ->needs(plan);
     add_wait_option(*command, options->wait_s);
     add_history_options(*command, options->history);
     add_baseline_option(*command, options->baseline);

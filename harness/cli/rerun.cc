@@ -127,7 +127,9 @@ Result<verdict::RunOptions> asked_again(const compare::Report& report,
     }
     if (ids.empty()) {
         for (const verdict::ScenarioResult& scenario : report.run.scenarios) {
-            if (scenario.verdict == verdict::ScenarioVerdict::kNotRun) {
+            // What was held against limits is judged anew, not run.
+            if (scenario.verdict == verdict::ScenarioVerdict::kNotRun ||
+                scenario.area == verdict::Area::kAcceptance) {
                 continue;
             }
             wanted.push_back({scenario.id, ""});
