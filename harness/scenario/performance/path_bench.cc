@@ -20,14 +20,13 @@ constexpr unsigned kHeaderAndFcs = 18;
 Result<std::unique_ptr<PathBench>> PathBench::open(Context& context) {
     std::unique_ptr<PathBench> bench(new PathBench(context));
     bench->lab_ = TRY(context.lab.nat_box(context.journal));
-    bench->dut_ = TRY(bench->lab_->agent());
+    bench->dut_ = bench->lab_->agent();
     TRY(bench->open_ports());
     std::vector<frame::MacAddress> addresses;
     for (const port::PortInfo& port : bench->tester_->ports()) {
         addresses.push_back(port.mac);
     }
     TRY(bench->lab_->meet(addresses));
-    bench->hosts_.add({setting::HostRole::kDut}, bench->dut_);
     bench->measurer_ = std::make_unique<tester::RemoteMeasurer>(*bench->tester_);
     const auto in = TRY(bench->dut_->device(bench->in_device()));
     const auto out = TRY(bench->dut_->device(bench->out_device()));
@@ -121,7 +120,7 @@ unsigned PathBench::dut_cpus() const {
 }
 
 Status PathBench::set(const setting::Settings& settings) {
-    return hosts_.set(settings, lab::Flows::kKeep);
+    return lab_->set(settings);
 }
 
 Status PathBench::describe() {

@@ -48,7 +48,6 @@ class PathBench {
     Context& context_;
     std::unique_ptr<lab::NatBox> lab_;
     std::shared_ptr<agent::Client> dut_;
-    lab::Hosts hosts_;
     std::unique_ptr<tester::Client> tester_;
     std::unique_ptr<tester::RemoteMeasurer> measurer_;
     std::uint32_t mtu_ = 0;
