@@ -5,7 +5,7 @@
 set -euo pipefail
 
 page=$1
-render=$2
+render=$(realpath "$2")
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT

@@ -106,7 +106,17 @@ judge::PairReport a_report() {
 softnic::WireReport a_wire_report() {
     softnic::WireReport report;
     report.mode = softnic::WireMode::kPassThrough;
-    report.directions[1] = {10, 7, 3, 1, 2, 4, 5, 6, 7, 8, {}};
+    report.directions[1] = {.received = 10,
+                            .bytes = 640,
+                            .forwarded = 7,
+                            .not_forwarded = 3,
+                            .malformed = 1,
+                            .truncated = 2,
+                            .too_long = 4,
+                            .handed_partial = 5,
+                            .completed = 6,
+                            .completed_by_value = 7,
+                            .bad_frames = 8};
     report.directions[0].checksums[2][1] = 9;
     report.kept.push_back({.direction = softnic::Direction::kBToA,
                            .time_ns = 5,
