@@ -16,8 +16,9 @@ extern const Family kKernel, kUp, kSeconds, kEntries, kEntriesLimit, kEvents, kE
     kBackendFlows, kBackendEntries, kBackendJudged, kBackendUnanswered, kBackendRefused,
     kBackendRatio, kBackendRatioLow, kBackendRatioHigh, kBackendAnswer, kBackendState,
     kBackendPacketsUnanswered, kBackendSilence, kBackendsLeftOut, kPodFlows, kPodUnanswered,
-    kPodClashes, kPodLateAnswers, kPodsLeftOut, kCniCacheUp, kCniCacheUnreadable, kRefusalsWatched, kFindings, kStaleEntries, kFindingsTime,
-    kDropsAvailable, kDrops, kDropsUnspecified, kDropsNowhere, kDropEventsLost;
+    kPodClashes, kPodLateAnswers, kPodsLeftOut, kCniCacheUp, kCniCacheUnreadable, kRefusalsWatched,
+    kFindings, kStaleEntries, kFindingsTime, kDropsAvailable, kDrops, kDropsUnspecified,
+    kDropsNowhere, kDropEventsLost;
 }
 
 // A counter of nf_conntrack, one sample for each CPU: pathproof_conntrack_insert_failed_total. The

@@ -11,14 +11,16 @@ BOOST_AUTO_TEST_SUITE(preflight_drawing)
 
 BOOST_AUTO_TEST_CASE(hosts_ports_addresses_and_proofs_are_drawn) {
     Preflight looked;
-    looked.ports = {{.host = "tester", .name = "client0", .device = "0000:3b:00.0", .driver = "net_ice"},
-                    {.host = "DUT root@<dut1>",
-                     .name = "ens1f0",
-                     .device = "ens1f0",
-                     .addresses = {"198.18.0.1/24"},
-                     .link_mbps = 25'000,
-                     .mtu = 1500}};
-    looked.cables = {{.port = "client0", .device = "ens1f0", .proof = Preflight::Cable::Proof::kOneWay}};
+    looked.ports = {
+        {.host = "tester", .name = "client0", .device = "0000:3b:00.0", .driver = "net_ice"},
+        {.host = "DUT root@<dut1>",
+         .name = "ens1f0",
+         .device = "ens1f0",
+         .addresses = {"198.18.0.1/24"},
+         .link_mbps = 25'000,
+         .mtu = 1500}};
+    looked.cables = {
+        {.port = "client0", .device = "ens1f0", .proof = Preflight::Cable::Proof::kOneWay}};
     const std::string svg = topology_svg(looked);
     BOOST_TEST(contains(svg, "client0 (0000:3b:00.0)"));
     BOOST_TEST(contains(svg, "25 Gbit/s, MTU 1500"));
