@@ -172,8 +172,7 @@ Status CabledNatBox::meet(const std::vector<frame::MacAddress>& tester_ports) {
     carry(changes);
     TRY(hosts_.keep(
         {{.id = "nat-box", .host = HostRole::kDut, .changes = std::move(changes), .command = ""}}));
-    TRY(set({}));
-    return hosts_.keep(TRY(watchable(dut)));
+    return begin();
 }
 
 }  // namespace pathproof::lab

@@ -49,7 +49,7 @@ class Hosts {
     // How devices and networks of the topology are called ("$TUNNEL").
     void call(const setting::Names& names);
 
-    // Stays until the hosts go; what set() sets comes after it.
+    // Stays until the hosts go. What an earlier set() set is taken back: it comes after what is kept.
     Status keep(const Settings& settings);
     // The hosts have these settings and what is kept, and no others: what an earlier call set, and this
     // one does not, is as it was found. One call of each agent. Commands of ip(8) that both have are not

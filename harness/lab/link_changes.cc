@@ -93,7 +93,7 @@ setting::Setting links_of(const TopologyHost& host) {
     }
     return {.id = "links of " + host.netns,
             .host = host.roles.front(),
-            .changes = {ip_change("lo", std::move(commands), "link set dev lo down")},
+            .changes = {ip_change("lo", std::move(commands), "address delete 127.0.0.1/8 dev lo")},
             .command = ""};
 }
 

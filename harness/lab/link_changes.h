@@ -34,7 +34,7 @@ agent::HostChange sysctl_change(std::string name, std::string value);
 std::vector<agent::HostChange> as_changes(const std::string& commands, const std::string& device);
 
 // All commands of a host's part of a topology, its loopback first, as one change that one `ip -batch -` carries out: for
-// a host of the lab's own. Undone is the loopback alone; the rest goes with the namespace.
+// a host of the lab's own. Undone is the loopback's address alone, which is seen to be gone; the rest goes with the namespace.
 setting::Setting links_of(const TopologyHost& host);
 
 // A tester in the place of a NIC takes frames, not super-frames: without these, TCP hands veth up

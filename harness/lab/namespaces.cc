@@ -30,7 +30,7 @@ Status begin_namespace(const Sysctls& sysctls, bool is_needed) {
             return set;
         }
     }
-    return run_ip("link set lo up\n");
+    return {};
 }
 
 }  // namespace

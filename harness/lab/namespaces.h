@@ -21,7 +21,7 @@ class Namespaces {
     Namespaces& operator=(const Namespaces&) = delete;
     ~Namespaces();
 
-    // Makes them beside those made before, with their loopbacks up. kOff: without IPv6 (no stray router or
+    // Makes them beside those made before. kOff: without IPv6 (no stray router or
     // multicast-listener frames on the wire). kOn: an address can be used at once, without duplicate address detection.
     enum class Ipv6 { kOff, kOn };
     Status add(const std::vector<std::string>& names, Ipv6 ipv6 = Ipv6::kOff);
@@ -44,7 +44,7 @@ Status bring_up_unheard(const std::string& netns, const std::string& device);
 // Gives a device of a namespace to the tester, whose kernel must neither ask nor answer by it.
 Status give_to_tester(const std::string& netns, const std::string& device,
                       const std::string& tester);
-// A command of ip(8) for a port of the tester.
+// A command of ip(8) for a port of the tester, or for a namespace without an agent.
 Status set_tester_port(const std::string& netns, const std::string& command);
 // Joins devices of a namespace by a bridge of the kernel that sends nothing of its own: two ports of the tester in the
 // place of the DPDK wire, or the fabric between nodes.

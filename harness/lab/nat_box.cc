@@ -20,9 +20,7 @@ class VethNatBox final : public NatBox {
     Status build() {
         hosts_.call(place_names(names_));
         TRY(realise(nat_box_topology(names_), namespaces_, hosts_));
-        TRY(set({}));
-        // The rules first: they are what loads conntrack, where it is a module.
-        return hosts_.keep(TRY(watchable(hosts_.agent(HostRole::kDut))));
+        return begin();
     }
 
   private:
@@ -47,6 +45,13 @@ Result<setting::Setting> NatBox::service(unsigned backends) const {
 
 setting::Setting NatBox::snat(Snat how) const {
     return nat_box_snat(names_, how);
+}
+
+Status NatBox::begin() {
+    // The rules first: they are what loads conntrack, where it is a module.
+    TRY(set({}));
+    TRY(hosts_.keep(TRY(watchable(hosts_.agent(HostRole::kDut)))));
+    return set({});
 }
 
 Status NatBox::set(const Settings& settings) {

@@ -77,6 +77,9 @@ class NatBox {
     Status set(const Settings& settings);
 
   protected:
+    // Once the DUT has its part of the topology: conntrack tells of its entries, and the usual settings are there.
+    Status begin();
+
     NatBoxNames names_;
     Hosts hosts_;
 };

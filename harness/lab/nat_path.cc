@@ -68,16 +68,13 @@ Status NatPath::keep_bridge() {
 
 Status NatPath::add_shortcut() {
     TRY(make_links({nat_path_shortcut(names_)}));
-    const auto up = [](HostRole host, const std::string& device) {
-        return setting::links(host, "shortcut", device,
-                              {{fmt::format("link set dev {} up", device),
-                                fmt::format("link set dev {} down", device)}});
-    };
+    for (const auto& [host, device] : {std::pair{HostRole::kClient, names_.client_shortcut},
+                                       {HostRole::kServer, names_.server_shortcut}}) {
+        TRY(hosts_.agent(host).output_of({"ip", "link", "set", "dev", device, "up"}));
+    }
     // Or else the client refuses what comes another way than it would go.
     return hosts_.keep(
-        {up(HostRole::kClient, names_.client_shortcut),
-         up(HostRole::kServer, names_.server_shortcut),
-         setting::sysctl(HostRole::kClient, "net.ipv4.conf.all.rp_filter", "0"),
+        {setting::sysctl(HostRole::kClient, "net.ipv4.conf.all.rp_filter", "0"),
          setting::sysctl(HostRole::kClient,
                          "net.ipv4.conf." + names_.client_shortcut + ".rp_filter", "0")});
 }

@@ -1,4 +1,5 @@
 #include "harness/lab/kube_proxy.h"
+#include "harness/lab/link_changes.h"
 #include "harness/lab/plan.h"
 
 namespace pathproof::lab {
@@ -107,9 +108,10 @@ Topology nat_path_topology(const NatPathNames& names) {
 Settings nat_path_ipv6(const NatPathNames& names6) {
     const Commands commands = commands_of(names6);
     const auto part = [](HostRole host, const std::string& text, const std::string& device) {
-        return setting::links(
-            host, "ipv6-addresses", device,
-            {{text, fmt::format("-6 address flush dev {} scope global", device)}});
+        return setting::Setting{.id = "ipv6-addresses",
+                                .host = host,
+                                .changes = as_changes(text, device),
+                                .command = ""};
     };
     return {part(HostRole::kClient, commands.client, names6.client_device),
             part(HostRole::kDut, commands.dut, names6.dut_server_device),

@@ -52,13 +52,11 @@ Status Overlay::join_by_bridge() {
 }
 
 Status Overlay::lengthen_cable(unsigned mtu) {
-    const auto command = [&](const std::string& device, unsigned bytes) {
-        return fmt::format("link set dev {} mtu {}", device, bytes);
-    };
-    TRY(hosts_.keep({setting::links(
-        HostRole::kNodeA, "long-cable", names_.underlay,
-        {{command(names_.underlay, mtu), command(names_.underlay, kUnderlayMtu)}})}));
-    return set_tester_port(names_.tester, command(names_.tester_port_a, mtu));
+    const std::string bytes = std::to_string(mtu);
+    TRY(hosts_.agent(HostRole::kNodeA)
+            .output_of({"ip", "link", "set", "dev", names_.underlay, "mtu", bytes}));
+    return set_tester_port(names_.tester,
+                           fmt::format("link set dev {} mtu {}", names_.tester_port_a, bytes));
 }
 
 }  // namespace pathproof::lab

@@ -61,7 +61,7 @@ class Overlay {
     // Joins the tester's two ports by a bridge of the kernel, for use without a DPDK wire: the kernel's own control
     // experiment.
     Status join_by_bridge();
-    // Has node A's end of its cable, and the tester's, carry packets of this length.
+    // Has node A's end of the built-in cable, and the tester's, carry packets of this length, until the lab goes.
     Status lengthen_cable(unsigned mtu);
 
   protected:

@@ -238,6 +238,7 @@ Result<Pod> PodNodes::make_pod(unsigned node, const std::string& name) {
                                           "K8S_POD_NAME={}",
                                           name)};
     TRY(namespaces_->add({pod.netns}, Namespaces::Ipv6::kOn));
+    TRY(set_tester_port(pod.netns, "link set lo up"));
     return pod;
 }
 

@@ -217,10 +217,8 @@ Status PodNatBox::meet(const std::vector<frame::MacAddress>& tester_ports) {
     for (const frame::IpAddress& server : names_.servers) {
         neighbour(server, names_.tester_server_mac, names_.dut_server_device);
     }
-    TRY(hosts_.keep({setting::links(HostRole::kDut, "neighbours", names_.dut_server_device,
-                                    {{commands, "neigh flush dev " + names_.dut_server_device}})}));
-    TRY(set({}));
-    return hosts_.keep(TRY(watchable(dut)));
+    TRY(dut.output_of({"ip", "-batch", "-"}, commands));
+    return begin();
 }
 
 class PodPath final : public NatPath {

@@ -160,6 +160,7 @@ BOOST_AUTO_TEST_CASE(a_killed_controller_leaves_nothing_set) {
         usleep(100'000);
     }
     BOOST_TEST(!contains(rules, "MASQUERADE"), rules);
+    wait_for_agents();
     BOOST_TEST(restore_all().has_value());
     check_nothing_left();
 }

@@ -104,9 +104,13 @@ BOOST_AUTO_TEST_CASE(a_killed_run_is_undone_by_restore) {
 
     run.signal(SIGKILL);
     BOOST_TEST(run.wait() == 128 + SIGKILL);
+    wait_for_agents();
     BOOST_TEST(netns_names().size() == 5U);
     const auto dead = list_runs();
     BOOST_REQUIRE(dead);
+    for (const RunInfo& each : *dead) {
+        BOOST_TEST_MESSAGE(each.run_id << " " << run_state_name(each.state) << " " << each.command);
+    }
     BOOST_REQUIRE(dead->size() == 1U);
     BOOST_TEST((dead->front().state == RunInfo::State::kDead));
 
@@ -164,6 +168,7 @@ BOOST_AUTO_TEST_CASE(two_runs_at_once_are_refused_and_the_live_one_is_not_touche
 
     run.signal(SIGKILL);
     run.wait();
+    wait_for_agents();
     BOOST_REQUIRE(restore_all({.proc = folder.files().proc}));
     check_nothing_left();
 }
@@ -474,6 +479,7 @@ BOOST_AUTO_TEST_CASE(a_kept_lab_outlives_its_run_and_the_next_ones_until_it_is_t
         const auto journal = open_journal();
         const auto box = NatBox::build(*journal);
         BOOST_REQUIRE(box);
+        BOOST_REQUIRE((*box)->hosts().leave());
         BOOST_REQUIRE(journal->keep("nat-box"));
         run_id = journal->run_id();
     }

@@ -1,18 +1,11 @@
-// Like the pathproof binary, this test is its own agent: what is copied to a host without one is
-// the running program.
+// What is copied to a host without an agent is the running program: this test.
 #define BOOST_TEST_MODULE own_agent
 #define BOOST_TEST_NO_MAIN
-#include <unistd.h>
-
-#include <boost/test/unit_test.hpp>
-#include <cstring>
-
-#include "harness/host/service.h"
 #include "tests/lab/own_run.h"
+#include "tests/own_agent.h"
 
 int main(int argc, char** argv) {
-    if (argc == 2 && std::strcmp(argv[1], "agent") == 0) {
-        pathproof::host::serve(STDIN_FILENO, STDOUT_FILENO);
+    if (pathproof::test::was_agent(argc, argv)) {
         return 0;
     }
     const pathproof::lab::OwnRun own;

@@ -154,7 +154,7 @@ BOOST_AUTO_TEST_CASE(scenarios_of_every_role_run_over_ssh) {
     BOOST_TEST(scenario_of(report, "vxlan-checksum")["verdict"] == "REPRODUCED");
     const json truth = scenario_of(report, "offload-truth");
     BOOST_TEST(truth["verdict"] == "NO DEFECT FOUND", truth["headline"]);
-    BOOST_TEST(contains(truth["headline"].dump(), "d0 (veth in dut)"), truth["headline"]);
+    BOOST_TEST(contains(truth["headline"].dump(), "d0 (veth in the DUT)"), truth["headline"]);
     const auto put_back = [](const json& cell) {
         return contains(cell["id"], "flags-put-back") && cell["verdict"] == "PASS";
     };

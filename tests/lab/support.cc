@@ -10,6 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <boost/test/unit_test.hpp>
 #include <cerrno>
@@ -68,6 +69,17 @@ std::vector<std::string> netns_names() {
         names.push_back(entry.path().filename().string());
     }
     return names;
+}
+
+void wait_for_agents() {
+    for (int tenths = 0; tenths < 100; ++tenths) {
+        const auto runs = list_runs();
+        if (!runs || std::ranges::count(*runs, RunInfo::State::kLive, &RunInfo::state) == 0) {
+            return;
+        }
+        usleep(100'000);
+    }
+    BOOST_FAIL("after 10 s a run is still alive");
 }
 
 void check_nothing_left() {

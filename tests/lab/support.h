@@ -30,6 +30,8 @@ std::string variable(const char* name, const char* otherwise);
 std::string binary_path();
 std::vector<std::string> netns_names();
 // Neither a namespace nor a journal nor a mount is left.
+// Agents of a run that was killed hear of it, put their hosts back, and end.
+void wait_for_agents();
 void check_nothing_left();
 
 // A process of its own that runs `work`, with a way to say how far it is.

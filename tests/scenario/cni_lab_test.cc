@@ -1,5 +1,6 @@
 // Pods that Debian's CNI plug-ins attach: run as a user runs it, on the running kernel.
 #define BOOST_TEST_MODULE cni_lab
+#define BOOST_TEST_NO_MAIN
 #include <sys/stat.h>
 
 #include <boost/test/unit_test.hpp>
@@ -10,6 +11,7 @@
 #include "dataplane/base/pattern.h"
 #include "harness/lab/journal.h"
 #include "harness/lab/pod_nodes.h"
+#include "tests/own_agent.h"
 #include "tests/scenario/background.h"
 #include "tests/scenario/lab_run.h"
 
@@ -558,3 +560,9 @@ BOOST_AUTO_TEST_CASE(a_planted_regression_is_found_and_named) {
 }
 
 BOOST_AUTO_TEST_SUITE_END()
+
+int main(int argc, char** argv) {
+    return pathproof::test::was_agent(argc, argv)
+               ? 0
+               : boost::unit_test::unit_test_main(init_unit_test, argc, argv);
+}

@@ -3,6 +3,7 @@
 
 #include "harness/cli/arguments.h"
 #include "harness/cli/bench/run.h"
+#include "harness/cli/commands.h"
 #include "harness/process/streams.h"
 
 namespace pathproof::cli {
@@ -30,6 +31,7 @@ int run_bench_line(int argc, char** argv) {
     add_inspect_bench(app, chosen);
     add_dataplane_bench(app, chosen);
     add_bench_workers(app, chosen);
+    add_agent(app, chosen);  // of the labs that it builds
     app.callback([&] {
         if (app.get_subcommands().empty()) {
             chosen = [&options] { return run_all(options); };
