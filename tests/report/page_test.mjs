@@ -208,7 +208,12 @@ describe("the whole page", () => {
 describe("a reader", () => {
   test("finds ids from the keyboard, and lands on what was folded", async () => {
     const page = await open("default");
-    await page.keyboard.press("/");
+    // The page listens to keys once it has been painted.
+    const searches = () => page.evaluate(() => document.activeElement?.tagName === "INPUT");
+    for (let tenths = 0; tenths < 100 && !(await searches()); ++tenths) {
+      await page.keyboard.press("/");
+      await page.waitForTimeout(100);
+    }
     await page.keyboard.type("cure.random");
     await page.waitForSelector("[role=option]");
     assert.match(await page.locator("[role=option][aria-selected=true]").textContent(), /snat-race\/cure\.random-fully/);
