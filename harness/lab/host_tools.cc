@@ -17,7 +17,7 @@ Result<process::ProgramOutput> nft(std::vector<std::string> words, const std::st
     return process::run_program(words, {.input = input});
 }
 
-// Which part it is that the kernel lacks is found by asking for each alone (-c: it changes nothing).
+// The part that the kernel lacks is found by asking for each alone (-c: it changes nothing).
 Status find_lacking_module() {
     for (const auto& [module, rule] :
          {std::pair{"nf_tables", ""},

@@ -17,7 +17,7 @@ const HostChange* find(const std::vector<HostChange>& changes, const HostChange&
     return found == changes.end() ? nullptr : &*found;
 }
 
-// From what is set to what is wanted: the last of what goes is taken back first. `anew`: what is made or set
+// The steps from what is set to what is wanted: the last of what goes is taken back first. `anew`: what is made or set
 // again although it is there.
 std::vector<HostChange> steps(const std::vector<HostChange>& set,
                               const std::vector<HostChange>& wanted,
@@ -74,11 +74,6 @@ const Hosts::Host& Hosts::host(HostRole role) const {
         hosts_, [&](const Host& each) { return std::ranges::count(each.roles, role) != 0; });
     assert(found != hosts_.end());
     return *found;
-}
-
-bool Hosts::has(HostRole role) const {
-    return std::ranges::any_of(
-        hosts_, [&](const Host& each) { return std::ranges::count(each.roles, role) != 0; });
 }
 
 agent::Client& Hosts::agent(HostRole role) const {

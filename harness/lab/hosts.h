@@ -20,7 +20,7 @@ using setting::Settings;
 // What conntrack has of before.
 enum class Flows { kForget, kKeep };
 
-// What commands of ip(8) made before, beside what is kept.
+// Devices that earlier commands of ip(8) made, beside what is kept.
 enum class Links { kStay, kAnew };
 
 // Whether rules of others are in a host's tables: ours go in front of them then.
@@ -36,7 +36,6 @@ class Hosts {
     // A host whose agent is somebody's, and must outlive these: end() has it put the host back.
     void add(const std::vector<HostRole>& roles, DutAgent& agent, Tables tables = Tables::kOurs);
 
-    bool has(HostRole role) const;
     // The first host of the role, which there is.
     agent::Client& agent(HostRole role) const;
     std::shared_ptr<agent::Client> shared_agent(HostRole role) const;

@@ -9,10 +9,6 @@
 namespace pathproof::lab {
 namespace {
 
-Status run_in(const std::string& netns, const std::string& commands) {
-    return process::in_netns(netns, [&] { return run_ip(commands); });
-}
-
 using Sysctls = std::vector<std::pair<const char*, const char*>>;
 
 const Sysctls kWithoutIpv6{{"all.disable_ipv6", "1"}, {"default.disable_ipv6", "1"}};
@@ -36,7 +32,7 @@ Status begin_namespace(const Sysctls& sysctls, bool is_needed) {
 }  // namespace
 
 Namespaces::~Namespaces() {
-    // What cannot be deleted now is still in the journal, which tries again and tells.
+    // A namespace that cannot be deleted now is still in the journal, which tries again and tells.
     static_cast<void>(journal_.remove_netns(names_));
 }
 
@@ -58,7 +54,7 @@ Status realise(const Topology& topology, Namespaces& namespaces, Hosts& hosts) {
     Settings settings;
     for (const TopologyHost& host : topology.hosts) {
         if (host.roles.empty()) {
-            TRY(run_in(host.netns, host.commands));
+            TRY(run_ip_in(host.netns, host.commands));
             continue;
         }
         TRY(hosts.add(host.roles, host.netns));
@@ -82,18 +78,18 @@ Status make_links(const std::vector<Link>& links) {
 
 Status bring_up_unheard(const std::string& netns, const std::string& device) {
     // A kernel without IPv6 has no such mode, and no frames of it either.
-    static_cast<void>(run_in(netns, fmt::format("link set {} addrgenmode none\n", device)));
-    return run_in(netns, fmt::format("link set {} arp off up\n", device));
+    static_cast<void>(run_ip_in(netns, fmt::format("link set {} addrgenmode none\n", device)));
+    return run_ip_in(netns, fmt::format("link set {} arp off up\n", device));
 }
 
 Status give_to_tester(const std::string& netns, const std::string& device,
                       const std::string& tester) {
-    TRY(run_in(netns, fmt::format("link set {} netns {}\n", device, tester)));
-    return run_in(tester, fmt::format("link set {} arp off up\n", device));
+    TRY(run_ip_in(netns, fmt::format("link set {} netns {}\n", device, tester)));
+    return run_ip_in(tester, fmt::format("link set {} arp off up\n", device));
 }
 
-Status set_tester_port(const std::string& netns, const std::string& command) {
-    return run_in(netns, command + "\n");
+Status run_ip_in(const std::string& netns, const std::string& commands) {
+    return process::in_netns(netns, [&] { return run_ip(commands + "\n"); });
 }
 
 Status make_switch(const std::string& netns, const std::vector<std::string>& ports) {
@@ -101,7 +97,7 @@ Status make_switch(const std::string& netns, const std::vector<std::string>& por
     for (const std::string& port : ports) {
         commands += fmt::format("link set {} master lan up\n", port);
     }
-    return run_in(netns, commands + "link set lan arp off up\n");
+    return run_ip_in(netns, commands + "link set lan arp off up\n");
 }
 
 Status hand_over_frames(const std::string& netns, const std::string& device) {

@@ -44,8 +44,8 @@ Status bring_up_unheard(const std::string& netns, const std::string& device);
 // Gives a device of a namespace to the tester, whose kernel must neither ask nor answer by it.
 Status give_to_tester(const std::string& netns, const std::string& device,
                       const std::string& tester);
-// A command of ip(8) for a port of the tester, or for a namespace without an agent.
-Status set_tester_port(const std::string& netns, const std::string& command);
+// Commands of ip(8), a line each, in a namespace that has no agent, such as the tester's, or has none yet.
+Status run_ip_in(const std::string& netns, const std::string& commands);
 // Joins devices of a namespace by a bridge of the kernel that sends nothing of its own: two ports of the tester in the
 // place of the DPDK wire, or the fabric between nodes.
 Status make_switch(const std::string& netns, const std::vector<std::string>& ports);

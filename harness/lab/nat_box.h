@@ -32,7 +32,7 @@ struct NatBoxNames {
     std::vector<std::string> dut_client_devices = {"d0", "d1"};
     std::string dut_server_device = "ds";
     std::string vxlan = "vx";  // empty: no clients come in VXLAN
-    // What rules that are there beside those of settings do to clients' packets.
+    // Source NAT of clients' packets by rules that are there beside those of settings.
     Snat own_snat = Snat::kNone;
     frame::Endpoint service;                // 198.51.100.10:53
     std::vector<frame::IpAddress> servers;  // that the service may have: 203.0.113.2 ...

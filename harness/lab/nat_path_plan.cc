@@ -50,7 +50,7 @@ Commands commands_of(const NatPathNames& names) {
         .dut =
             address_on(names.dut_client_device, names.dut_client_address) +
             address_on(names.dut_server_device, names.dut_server_address) +
-            // What no rule translates is forwarded all the same.
+            // Packets that no rule translates are forwarded all the same.
             route(to_string(names.service.address), names.server_address, names.dut_server_device),
         .server = address_on(names.server_device, names.server_address) +
                   address_on(names.server_device, names.endpoints[1]) +

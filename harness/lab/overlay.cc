@@ -55,8 +55,8 @@ Status Overlay::lengthen_cable(unsigned mtu) {
     const std::string bytes = std::to_string(mtu);
     TRY(hosts_.agent(HostRole::kNodeA)
             .output_of({"ip", "link", "set", "dev", names_.underlay, "mtu", bytes}));
-    return set_tester_port(names_.tester,
-                           fmt::format("link set dev {} mtu {}", names_.tester_port_a, bytes));
+    return run_ip_in(names_.tester,
+                     fmt::format("link set dev {} mtu {}", names_.tester_port_a, bytes));
 }
 
 }  // namespace pathproof::lab

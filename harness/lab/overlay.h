@@ -28,7 +28,7 @@ struct OverlayNames {
     std::string underlay = "eth0", vxlan = "vx";
     frame::IpAddress node_a_address, node_b_address;
     frame::IpAddress pod_a_address, pod_b_address;
-    // Of node A's underlay device, where that is not one that the lab makes.
+    // The address of node A's underlay device, where that is not one that the lab makes.
     std::optional<frame::MacAddress> node_a_mac = std::nullopt;
     std::uint32_t vni = 42;
     std::uint16_t vxlan_port = 4789;
@@ -40,9 +40,9 @@ class Overlay {
     static Result<std::unique_ptr<Overlay>> build(Journal& journal);
     virtual ~Overlay() = default;
     const OverlayNames& names() const { return names_; }
-    // What it is made of, for the report; nothing: as the lab is described.
+    // Its parts, for the report; nothing: as the lab is described.
     virtual RoleFacts facts() const { return {}; }
-    // Of the tester's port on node A's cable, where that is what a user names. Nothing: both ports are kernel interfaces
+    // The tester's port on node A's cable, where a user names it. Nothing: both ports are kernel interfaces
     // of the lab's own.
     virtual std::optional<PortPlan> port_plan() const { return std::nullopt; }
     // Nodes A and B, which are DUTs and ends of the tunnel, and pods A and B, which are clients.

@@ -171,8 +171,8 @@ Status PodNodes::build_nodes() {
     TRY(namespaces_->add({names_.nodes[0], names_.nodes[1], names_.outside},
                          Namespaces::Ipv6::kOn));
     TRY(make_links(links_of(names_)));
-    TRY(set_tester_port(names_.tester, fmt::format("link set {} arp off up\nlink set {} arp off up",
-                                                   names_.port_a, names_.port_b)));
+    TRY(run_ip_in(names_.tester, fmt::format("link set {} arp off up\nlink set {} arp off up",
+                                             names_.port_a, names_.port_b)));
     TRY(make_switch(names_.fabric, {"p0", "p1", "p2"}));
     TRY(hand_over_frames(names_.fabric, "p0"));
     for (const TopologyHost& host : hosts_of(names_)) {
@@ -207,7 +207,7 @@ agent::Client& PodNodes::agent(unsigned node) const {
     return hosts_.agent(kNodeRoles.at(node));
 }
 
-// What plug-ins and kube-proxy add: beside whatever is there.
+// Rules are added beside whatever is there, as plug-ins and kube-proxy add theirs.
 Status PodNodes::add_rules(unsigned node, const std::string& rules, Family family) {
     const char* const program = family == Family::kIpv4 ? "iptables-restore" : "ip6tables-restore";
     const auto added = agent(node).output_of({program, "--noflush"}, rules);
@@ -238,7 +238,7 @@ Result<Pod> PodNodes::make_pod(unsigned node, const std::string& name) {
                                           "K8S_POD_NAME={}",
                                           name)};
     TRY(namespaces_->add({pod.netns}, Namespaces::Ipv6::kOn));
-    TRY(set_tester_port(pod.netns, "link set lo up"));
+    TRY(run_ip_in(pod.netns, "link set lo up"));
     return pod;
 }
 

@@ -81,7 +81,7 @@ class PodNodes {
 
     const PodNodeNames& names() const { return names_; }
     const PodChain& chain() const { return chain_; }
-    // Of a node: the one that its DUT has.
+    // A node's agent, which a lab whose DUT it is takes too.
     std::shared_ptr<agent::Client> shared_agent(unsigned node) const {
         return hosts_.shared_agent(kNodeRoles.at(node));
     }

@@ -142,7 +142,7 @@ class QemuLab final : public Lab {
                                              lacking.empty() && guest::has_nat_programs()
                                                  ? guest::Work::kNatBox
                                                  : guest::Work::kDevice}));
-        TRY(set_tester_port(netns, fmt::format("link set {} up", guest::tap_of(0))));
+        TRY(run_ip_in(netns, fmt::format("link set {} up", guest::tap_of(0))));
         const std::shared_ptr<GuestParts> parts(
             new GuestParts{std::move(namespaces), std::move(guest)});
         return MadeDut{.parts = parts,
@@ -171,8 +171,7 @@ class QemuLab final : public Lab {
         auto guest = TRY(guest::Guest::boot(
             {kernel_, nic, replacement_, netns, guest::Work::kNatBox, kNatCables, kNatCpus}));
         for (unsigned cable = 0; cable < kNatCables; ++cable) {
-            TRY(set_tester_port(netns,
-                                fmt::format("link set {} arp off up", guest::tap_of(cable))));
+            TRY(run_ip_in(netns, fmt::format("link set {} arp off up", guest::tap_of(cable))));
         }
         RoleFacts facts = facts_of(kernel_, nic, *guest);
         return GuestOfNatBox{

@@ -94,7 +94,7 @@ BOOST_AUTO_TEST_CASE(an_emulated_nic_finishes_what_its_driver_leaves_to_it) {
     BOOST_REQUIRE_MESSAGE(host, (host ? "" : host.error().message));
     BOOST_TEST(contains(told(host->at(1).facts, "system"), "PC"));
     BOOST_TEST(contains(told(host->at(0).facts, "command line"), "net.ifnames=0"));
-    BOOST_REQUIRE(lab::set_tester_port(kNetns, "link set " + tap_of(0) + " up"));
+    BOOST_REQUIRE(lab::run_ip_in(kNetns, "link set " + tap_of(0) + " up"));
     lab::RawPort port(kNetns, tap_of(0));
     const agent::OffloadFrame frame = half_finished();
     BOOST_TEST(udp_sum(frame.bytes) != 0xffffu);

@@ -58,9 +58,8 @@ Status VethRig::make() {
 }
 
 Status VethRig::clean_up() const {
-    return lab::set_tester_port(
-        client_netns_, fmt::format("link set {} xdp off\nlink set {} xdp off", sink_.client.device,
-                                   server_.client.device));
+    return lab::run_ip_in(client_netns_, fmt::format("link set {} xdp off\nlink set {} xdp off",
+                                                     sink_.client.device, server_.client.device));
 }
 
 }  // namespace pathproof::bench
