@@ -1,4 +1,4 @@
-// What differs between a frame and the one that it became, and which fault is a frame's.
+// The differences between a frame and the one that it became, and the fault that is a frame's.
 #include <fmt/format.h>
 #include <netinet/in.h>
 
@@ -179,7 +179,7 @@ void Follower::Engine::count_egress(Record& in, Record& out, const Comparison& c
     flow.variants.push_back(std::move(variant));
 }
 
-// Where a flow's frames came out in several ways, the usual one is right and the others are changes.
+// The usual way is right where a flow's frames came out in several; the others are changes.
 void Follower::Engine::conclude_flow(Flow& flow, Direction direction) {
     ++flow.epoch;
     if (flow.variants.size() > 1) {

@@ -1,4 +1,4 @@
-// Which two frames stand for each other, and in which direction they went.
+// Pairs of frames that stand for each other, and the direction in which they went.
 #include <netinet/in.h>
 
 #include <algorithm>
@@ -19,7 +19,7 @@ std::uint64_t station_of(const Packet& packet) {
 
 }  // namespace
 
-// How sure it is that frames are of one flow: above 0 it is known, below it is known not to be.
+// The evidence that frames are of one flow: above 0 they are known to be, below 0 known not to be.
 int Follower::Engine::likeness_of_flows(const Record& one, const Record& other_one) {
     const auto& flows = of(one.side).flows;
     const auto found = flows.find(one.packet.flow);

@@ -387,7 +387,7 @@ void add_notes(const Followed& followed, Conclusion& conclusion) {
                               plural(refused, "frame")));
 }
 
-// What went in behind the last frame that came out, for longer than captures that are stopped together
+// Frames that went in behind the last one that came out, for longer than captures that are stopped together
 // differ; empty: nothing did.
 std::string tail_text(const Outcome& outcome) {
     constexpr std::int64_t kStoppedTogetherNs = 10'000'000;

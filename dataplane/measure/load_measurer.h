@@ -34,7 +34,7 @@ class LoadMeasurer final : public search::Measurer {
     // Latency that the tester itself adds, measured as its workers started: see load_run.h. Known
     // after the first trial.
     const load::OwnBias& own_bias() const { return bias_; }
-    // How many millionths the counter was ahead of CLOCK_MONOTONIC at the last trial; nothing within
+    // The counter's lead over CLOCK_MONOTONIC at the last trial, in millionths; nothing within
     // the first second.
     std::optional<double> clock_ppm() const { return clock_ppm_; }
 

@@ -30,7 +30,7 @@ struct PathLoad {
     frame::Endpoint destination;
     std::uint64_t flows = 1000;
     std::uint64_t seed = 1;
-    // What the path may change, in the words of load::parse_allowance().
+    // Changes that the path may make, in the words of load::parse_allowance().
     std::string allow = "router";
     Nanoseconds drain = std::chrono::milliseconds(100);
     double offered_tolerance = 0.005;

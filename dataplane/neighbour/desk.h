@@ -54,7 +54,7 @@ class Relay {
     AnswerCounts counts_;
 };
 
-// Where answers go: a transmit queue that is the desk's alone or its lcore's, or a relay.
+// The way of answers: a transmit queue that is the desk's alone or its lcore's, or a relay.
 using Outlet = std::variant<std::uint16_t, Relay*>;
 
 class Desk {
@@ -66,7 +66,7 @@ class Desk {
     // Answers what is asked in a burst that the port received; the frames stay the caller's. No
     // allocation but of a buffer for each answer.
     void look(std::span<rte_mbuf* const> burst) noexcept;
-    // Of the desk: what a relay sent for it is in that one's.
+    // The desk's own counts: what a relay sent for it is in the relay's.
     const AnswerCounts& counts() const noexcept { return counts_; }
     void clear() noexcept { counts_ = {}; }
 

@@ -6,7 +6,7 @@
 
 namespace pathproof::acceptance {
 
-// How many of `to` one of `from` is: from "ms" to "us" 1000. Nothing: they measure different things, or one
+// The number of `to` in one of `from`: from "ms" to "us" 1000. Nothing: they measure different things, or one
 // of them is no unit that is known. Any unit is itself.
 std::optional<double> factor(const std::string& from, const std::string& to);
 

@@ -19,7 +19,7 @@ struct CpuUse {
         std::nullopt;                    // of all CPUs that were not idle, since the first reading
     std::string no_cycles;               // why there are none
     std::uint64_t receive_softirqs = 0;  // NET_RX of all CPUs (/proc/softirqs)
-    // Of the device's own lines (/proc/interrupts, /sys/class/net/DEVICE/device/msi_irqs); nothing: it has
+    // Interrupts of the device's own lines (/proc/interrupts, /sys/class/net/DEVICE/device/msi_irqs); nothing: it has
     // no interrupt, as virtual devices.
     std::optional<std::uint64_t> interrupts = std::nullopt;
     std::int64_t memory_available_kib = 0;  // /proc/meminfo
@@ -38,7 +38,7 @@ std::optional<std::uint64_t> parse_interrupts(std::string_view interrupts,
 // A value of /proc/meminfo in KiB; 0: it is not there.
 std::int64_t parse_memory(std::string_view meminfo, std::string_view name);
 
-// Of this machine, with the interrupts of this device.
+// Reads the use of this machine, with the interrupts of this device.
 CpuUse read_cpu_use(const std::string& device);
 
 }  // namespace pathproof::agent

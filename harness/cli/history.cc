@@ -85,7 +85,7 @@ Result<int> show_run(const HistoryShowOptions& options) {
     return 0;
 }
 
-// What is not the same in the environments of a cell's last good and its first bad run.
+// Differences between the environments of a cell's last good and its first bad run.
 Result<std::vector<compare::Difference>> differences_at(history::Store& store,
                                                         const history::CellTrend& cell) {
     if (cell.last_good == nullptr || !cell.last_good->environment || !cell.first_bad->environment) {

@@ -127,7 +127,7 @@ Result<verdict::RunOptions> asked_again(const compare::Report& report,
     }
     if (ids.empty()) {
         for (const verdict::ScenarioResult& scenario : report.run.scenarios) {
-            // What was held against limits is judged anew, not run.
+            // Figures that were held against limits are judged anew, not run.
             if (scenario.verdict == verdict::ScenarioVerdict::kNotRun ||
                 scenario.area == verdict::Area::kAcceptance) {
                 continue;

@@ -22,7 +22,7 @@ bool has_verdict(Standing standing) {
     return standing == CellVerdict::kPass || failed(standing);
 }
 
-// How a cell stood in one of the runs.
+// A cell's standing in one of the runs.
 struct Stood {
     Standing standing = std::nullopt;
     std::string words;
@@ -106,7 +106,7 @@ void compare_cell(const std::string& scenario, const std::string& id, const Cell
     }
 }
 
-// Of a scenario as a whole. Nothing if it came to what it had come to.
+// The change of a scenario as a whole; nothing if its verdict is the same.
 std::optional<Change> change_of(const ScenarioResult* before, const ScenarioResult* now) {
     if (before == nullptr || now == nullptr) {
         return now != nullptr ? Change::kAppeared : Change::kDisappeared;
@@ -157,7 +157,7 @@ const ScenarioResult* scenario_of(const RunResult& run, const std::string& id) {
 
 void compare_scenario(const ScenarioResult* before, const ScenarioResult* now, Comparison& result) {
     const std::string& id = (now != nullptr ? now : before)->id;
-    // What a scenario came to is of all cells that were asked for: of others, of another thing.
+    // A scenario's verdict is that of all cells that were asked for: with other cells it is a verdict on something else.
     const bool same_part = before == nullptr || now == nullptr || before->part == now->part;
     if (const auto change = same_part ? change_of(before, now) : std::nullopt) {
         result.changed.push_back({.change = *change,

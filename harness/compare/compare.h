@@ -49,7 +49,7 @@ struct Difference {
     std::string now;
 };
 
-// How far the trials of a figure lie from those of the other run (shift.h).
+// The shift of a figure's trials against those of the other run (shift.h).
 struct Shift {
     double p = 1;
     double adjusted_p = 1;  // for the number of figures that are tested together
@@ -71,7 +71,7 @@ struct Figure {
     std::optional<Shift> shift = std::nullopt;  // nothing: judged by its intervals
 };
 
-// What figures differ by between runs of one and the same system, by "CELL/FIGURE", in their units: the largest difference of all
+// The noise floor, by "CELL/FIGURE", in the figures' units: between runs of one and the same system the largest difference of all
 // pairs of such runs.
 struct Noise {
     std::map<std::string, double> floors = {};

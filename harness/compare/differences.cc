@@ -38,7 +38,7 @@ bool is_volatile(const Fact& fact) {
     });
 }
 
-// What a device, the kernel, ... is made of: its facts by their names.
+// Facts of a device, the kernel, ... by their names.
 using Facts = std::map<std::string, std::string>;
 using Subjects = std::map<std::string, Facts>;
 
@@ -84,7 +84,7 @@ void compare_facts(const std::string& where, const Facts& was, const Facts& is,
     }
 }
 
-// What is likeliest to change how packets are carried comes first.
+// Differences that are likeliest to change how packets are carried come first.
 std::size_t rank(const Difference& difference) {
     constexpr std::array<std::array<std::string_view, 2>, 6> kRanks = {{{"Kernel", ""},
                                                                         {"", "firmware"},

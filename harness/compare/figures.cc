@@ -42,7 +42,7 @@ bool intervals_touch(const Measure& before, const Measure& now) {
     return before.interval->low <= now.interval->high && now.interval->low <= before.interval->high;
 }
 
-// What is known of a figure whose trials are tested together with those of all others.
+// A figure whose trials are tested together with those of all others.
 struct Tested {
     Figure figure;
     ShiftTest test;

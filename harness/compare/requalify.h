@@ -1,4 +1,4 @@
-// Which differences between two environments void a certificate. The rules are one table.
+// Differences between two environments that void a certificate. The rules are one table.
 #pragma once
 
 #include <span>

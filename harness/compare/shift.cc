@@ -30,7 +30,7 @@ std::vector<std::size_t> doubled_ranks(const std::vector<double>& before,
     return ranks;
 }
 
-// How many of the choices of `chosen` ranks have each sum.
+// The number of choices of `chosen` ranks that have each sum.
 std::vector<double> sums_of_choices(const std::vector<std::size_t>& ranks, std::size_t chosen) {
     const std::size_t most = std::accumulate(ranks.begin(), ranks.end(), std::size_t{0});
     std::vector<std::vector<double>> ways(chosen + 1, std::vector<double>(most + 1, 0.0));

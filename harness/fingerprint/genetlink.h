@@ -22,7 +22,7 @@ using Attributes = std::map<std::uint16_t, const nlattr*>;
 const nlattr* attribute_of(const Attributes& from, std::uint16_t type);
 // Nothing of one that is not there.
 Attributes nested(const nlattr* attribute);
-// Of one type, which may be there more than once; nothing of one that is not there.
+// Attributes of one type, which may be there more than once; none of a type that is not there.
 std::vector<const nlattr*> listed(const nlattr* attribute, std::uint16_t type);
 // The same of the top of a message.
 std::vector<const nlattr*> listed(const nlmsghdr& message, std::uint16_t type);

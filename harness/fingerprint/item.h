@@ -13,7 +13,7 @@
 
 namespace pathproof::fingerprint {
 
-// Of a network device of the calling thread's namespace. `title` is left to the caller.
+// Describes a network device of the calling thread's namespace. `title` is left to the caller.
 verdict::Item read_item(const std::string& device, Serials serials);
 // Its readings alone, as of now: module, FEC, PCIe errors (AER), its own temperature sensors.
 std::vector<verdict::Reading> read_item_readings(const std::string& device);

@@ -1,4 +1,4 @@
-// What a host's kernel does during a run: the log between two moments, read from /dev/kmsg, its taint and
+// A host's kernel during a run: its log between two moments, read from /dev/kmsg, its taint and
 // the host's temperatures (Documentation/ABI/testing/dev-kmsg of the kernel).
 #pragma once
 

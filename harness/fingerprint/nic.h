@@ -22,7 +22,7 @@ ENUM_VALUES(Serials, 2)
 // The plugged module or cable: kind, maker, part number, revision, cable length. Nothing is plugged, or
 // the driver tells nothing of it: empty.
 std::vector<verdict::Fact> read_module_facts(const std::string& device, Serials serials);
-// What the module measures (optics.h) and what forward error correction counted, as of now.
+// Readings of the module (optics.h) and counts of forward error correction, as of now.
 std::vector<verdict::Reading> read_link_readings(const std::string& device);
 verdict::Fact read_module_serial(const std::string& device);
 

@@ -21,7 +21,7 @@ std::string module_serial(std::span<const std::uint8_t> eeprom);
 std::vector<std::pair<const char*, std::string>> module_identity(
     std::span<const std::uint8_t> eeprom);
 
-// Where the measured values are that the first page has not: 128 bytes.
+// The page of measured values that the first page does not have: 128 bytes.
 struct MonitorPage {
     std::uint32_t offset = 0;
     std::uint8_t page = 0;
@@ -35,7 +35,7 @@ struct ModuleMonitor {
     const char* unit;  // "°C", "V", "mA", "mW"
     double value = 0;
 };
-// What it measures of itself (digital optical monitoring), where it says that it does. `monitors`: the page
+// Its own measurements (digital optical monitoring), where it says that it makes any. `monitors`: the page
 // above; empty: it could not be read.
 std::vector<ModuleMonitor> module_monitors(std::span<const std::uint8_t> eeprom,
                                            std::span<const std::uint8_t> monitors);

@@ -42,7 +42,7 @@ class NftReader {
     void add(Rule& rule, const Looked& looked, const json& right, bool negated, bool is_equality,
              const std::string& table);
     static void put(Condition& condition, const json& value);
-    // How a mark changes: "mark or 0x4000", "mark xor 0x4000", "mark and 0xffffbfff", "0x1",
+    // The change of a mark: "mark or 0x4000", "mark xor 0x4000", "mark and 0xffffbfff", "0x1",
     // "mark and 0xff xor 0x3"; nothing for another form. `key` is how JSON names that mark.
     static std::optional<std::pair<std::uint32_t, std::uint32_t>> change_of(const json& value,
                                                                             const json& key);

@@ -178,7 +178,7 @@ Result<std::unique_ptr<Database>> open_postgres(const Target& target,
     const auto seconds = std::chrono::ceil<std::chrono::seconds>(patience).count();
     // Below 2 seconds libpq waits for 2.
     const std::string timeout = std::to_string(seconds);
-    // What the URI says comes after these and takes their place.
+    // The URI's own settings come after these and take their place.
     const std::array<const char*, 4> names = {"connect_timeout", "application_name", "dbname",
                                               nullptr};
     const std::array<const char*, 4> values = {timeout.c_str(), "pathproof", target.text.c_str(),

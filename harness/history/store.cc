@@ -65,7 +65,7 @@ std::vector<double> read_trials(const std::string& text) {
     return trials;
 }
 
-// What is under test, by the facts that tell one device from another.
+// Devices under test, by the facts that tell one from another.
 std::string identity_of(const verdict::FactGroup& group, std::string_view title) {
     std::string facts;
     for (const verdict::Fact& fact : group.facts) {

@@ -46,7 +46,7 @@ struct FigureRow {
     std::vector<double> trials;
 };
 
-// What is asked for: patterns with * and ?, dates as "2026-11-28"; empty: all.
+// Conditions on runs: patterns with * and ?, dates as "2026-11-28"; empty: all.
 struct Filter {
     std::string device, lab, verdict, since, until;
     std::size_t last = 0;  // the newest runs only; 0: all
@@ -72,7 +72,7 @@ class Store {
     Result<RunRow> find(const std::string& id);
     Result<std::vector<CellRow>> cells(const RunRow& run);
     Result<std::vector<FigureRow>> figures(const RunRow& run);
-    // Of each cell or figure that matches one of the patterns (none: all), its values in the runs of `filter` with the keys of those;
+    // Values of each cell or figure that matches one of the patterns (none: all), in the runs of `filter`, with the keys of those;
     // figures have value and unit alone.
     template <typename Value>
     using Series = std::map<std::string, std::vector<std::pair<std::int64_t, Value>>>;

@@ -1,4 +1,4 @@
-// Where a history is: a SQLite file, or a PostgreSQL database for a laboratory of many machines.
+// The place of a history: a SQLite file, or a PostgreSQL database for a laboratory of many machines.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// What a history tells of cells and figures over time. Plain values in, conclusions out.
+// Trends of cells and figures over a history. Plain values in, conclusions out.
 #pragma once
 
 #include <cstddef>
@@ -10,7 +10,7 @@
 
 namespace pathproof::history {
 
-// Where a series of values changed its level.
+// A place where a series of values changed its level.
 struct ChangePoint {
     std::size_t at = 0;  // the first value of the new level
     double p = 1;

@@ -20,7 +20,7 @@ struct ClusterOptions {
     bool keep = false;              // leave the objects there
 };
 
-// What one client Job printed as its result.
+// The result that one client Job printed.
 struct FromOneSide {
     std::string from;  // "pod", "node"
     int exit_code = 3;

@@ -42,7 +42,7 @@ struct PreflightVerdict {
     int exit_code() const;           // 0, 1, 3
 };
 
-// What the figures say, in one line.
+// The conclusion from the figures, in one line.
 PreflightVerdict judge(const PreflightFigures& figures);
 
 // Takes the figures against a server of `pathproof k8s server --preflight`. An error means that no socket

@@ -117,7 +117,7 @@ struct BackendReport {
     bool refusals_watched = false;
     std::string refusals_source;
     std::uint64_t refusals_lost = 0;  // packets that the watching socket had no room for
-    // Where packets each way were counted, or why they were not.
+    // The way in which packets each way were counted, or why they were not.
     std::string traffic_source;
     std::uint64_t traffic_lost = 0;  // packets that found the counting socket full
 };

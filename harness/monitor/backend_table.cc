@@ -129,7 +129,7 @@ struct BackendTable::Impl {
                    : waiting.find_by_original(asked, [](const RecentFlow&) { return true; });
     }
 
-    // Of two entries that mirror each other ports tell who asked, where one is a service's and the other
+    // Ports tell who asked in two entries that mirror each other, where one port is a service's and the other
     // is drawn (from 32768 on, as the kernel does); else the one that was heard of first has.
     static bool asks(const Entry& entry) {
         constexpr std::uint16_t kDrawn = 32'768, kReserved = 1024;
@@ -149,7 +149,7 @@ struct BackendTable::Impl {
                          });
     }
 
-    // What a known end sends to a drawn port is an answer: late, or heard of before its question.
+    // A packet from a known end to a drawn port is an answer: late, or heard of before its question.
     bool is_answer(const Entry& entry) const {
         const Tuple& tuple = entry.original;
         return tuple.source.port < tuple.destination.port &&

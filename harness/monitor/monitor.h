@@ -14,7 +14,7 @@ namespace pathproof::monitor {
 
 enum class Part { kLeave, kFollow };
 
-// Where packets of backends each way are counted: flows alone do not tell a backend that has fallen
+// The way in which packets of backends are counted: flows alone do not tell a backend that has fallen
 // silent within one of them.
 enum class Packets {
     kEntries,  // by conntrack's counters, where they are on (nf_conntrack_acct)

@@ -30,7 +30,7 @@ struct StaleVerdict {
     Staleness staleness = Staleness::kCurrent;
     // The rule that the entry is at odds with; null: the lack of one.
     const hazards::Rule* rule = nullptr;
-    // Of a stale one: "to 192.0.2.10:514", "to 10.79.0.5:514".
+    // The ways of a stale entry, then and now: "to 192.0.2.10:514", "to 10.79.0.5:514".
     std::string goes = "", would_go = "";
     std::string why = "";  // of kNotDecided
     bool stale() const {

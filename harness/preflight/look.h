@@ -1,4 +1,4 @@
-// What a run on a lab file takes, looked at thing by thing: of `lab check`, and a section of each report.
+// Looks at each thing that a run on a lab file takes: for `lab check`, and for a section of each report.
 #pragma once
 
 #include <functional>

@@ -1,4 +1,4 @@
-// Where this user's state is kept between runs.
+// The folder in which this user's state is kept between runs.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// How verdicts look and what they mean, in words: the same on a terminal, on the page and in CI's summaries.
+// Looks and meanings of verdicts, in words: the same on a terminal, on the page and in CI's summaries.
 #pragma once
 
 #include <string>

@@ -159,7 +159,7 @@ std::string tester_text(const RunResult& run) {
     return fmt::format("{}", fmt::join(ports, ", "));
 }
 
-// What the instrument itself was shown to find in this run; empty: it was not calibrated.
+// The instrument's own proof in this run: what it was shown to find; empty: it was not calibrated.
 std::string calibration_text(const RunResult& run) {
     for (const ScenarioResult& scenario : run.scenarios) {
         if (const std::optional<Calibration>& calibration = scenario.calibration) {

@@ -391,7 +391,7 @@ void fields(auto& archive, HostWatch& all) {
 
 FIELDS(KeyFinding, scenario, area, state, headline, cause, cure, price)
 
-// What became of an area's cells, and how many of the failures a baseline knows.
+// An area's cells by their verdicts, and the failures that a baseline knows.
 struct AreaCounts {
     std::uint64_t planned = 0, executed = 0, passed = 0, failed = 0, unstable = 0, no_verdict = 0,
                   skipped = 0, not_run = 0, not_testable = 0, known = 0, fresh = 0;

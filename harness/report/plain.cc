@@ -96,7 +96,7 @@ std::string files_html(const std::vector<EvidenceFile>& files) {
     }));
 }
 
-// How often it failed, and whether a baseline expected that.
+// The runs of a cell that failed, and whether a baseline expected that.
 std::string standing_text(const Cell& cell) {
     std::string text;
     if (cell.runs) {

@@ -97,7 +97,7 @@ std::string areas_text(const RunResult& run) {
     return text;
 }
 
-// What was not as it should be before the run, and how the cables were proved.
+// Checks before the run that did not pass, and how the cables were proved.
 std::string preflight_text(const Preflight& preflight) {
     std::string text = "\npreflight\n";
     for (const Preflight::Cable& cable : preflight.cables) {

@@ -1,4 +1,4 @@
-// What a laboratory asks of a report beside the run: who had what tested, and one file that holds it all.
+// Options by which a laboratory says who had what tested, and asks for one file that holds it all.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// What a run's figures and cells are held against: acceptance limits and the clauses of a plan.
+// Acceptance limits and clauses of a plan, against which a run's figures and cells are held.
 #pragma once
 
 #include <optional>

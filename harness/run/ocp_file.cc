@@ -40,7 +40,7 @@ Result<std::shared_ptr<OcpFile>> OcpFile::open(const std::string& path) {
 
 void OcpFile::begin(const verdict::RunResult& head) {
     if (file_) {
-        // What cannot be emptied cannot be written either, which is reported.
+        // A file that cannot be emptied cannot be written either, which is reported.
         [[maybe_unused]] const int emptied = ftruncate(file_.get(), 0);
     }
     stream_.begin(head);

@@ -8,7 +8,7 @@
 namespace pathproof::run {
 namespace {
 
-// What each kind of lab has a run do to machines; all of it stands in a journal.
+// Changes to machines by kind of lab; all of them stand in a journal.
 std::vector<std::string> changes_of(const SessionOptions& options) {
     std::vector<std::string> changes;
     const std::vector<lab::CabledDevice> devices = options.place->devices();

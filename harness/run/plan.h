@@ -1,4 +1,4 @@
-// What a session would run, how long it would take, and what it would change: of `qualify --plan`, which
+// The plan of a session, for `qualify --plan`: what it would run, how long it would take, what it would change. Planning
 // changes nothing.
 #pragma once
 
@@ -22,7 +22,7 @@ struct Plan {
     std::vector<std::string> changes;  // a sentence each
     std::string limits, requirements;  // what the results are held against; empty: nothing
 
-    // Of what can be told.
+    // The time of what can be told.
     double seconds() const;
     std::size_t untold() const;
 };

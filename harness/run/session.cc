@@ -120,7 +120,7 @@ class Session {
                     .device = at_its_place(options),
                     .calibrate = options.calibrate} {}
 
-    // Of a lab file: what `lab check` looks at, for the report. A run does not depend on it.
+    // Looks at a lab file's machines as `lab check` does, for the report. A run does not depend on it.
     void look_before() {
         const lab::LabFile* const file = options_.place->file();
         const auto dut = options_.place->dut();

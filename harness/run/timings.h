@@ -1,4 +1,4 @@
-// How long each scenario took on each lab the last time: what --plan and the progress say of the time left.
+// The last duration of each scenario on each lab, from which --plan and the progress tell the time left.
 #pragma once
 
 #include <map>

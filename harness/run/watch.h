@@ -1,4 +1,4 @@
-// What the hosts of a run do from its begin to its end: their kernels' logs and taint, temperatures, and the
+// Watches the hosts of a run from its begin to its end: their kernels' logs and taint, temperatures, and the
 // readings of the devices that the lab names.
 #pragma once
 

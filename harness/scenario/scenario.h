@@ -155,7 +155,7 @@ struct Scenario {
     std::vector<FigureRow> (*figures)() = nullptr;
 };
 
-// Of a scenario: none where they are known only once it ran.
+// A scenario's figures; none where they are known only once it ran.
 std::vector<FigureRow> figures_of(const Scenario& scenario);
 
 // All scenarios in the order in which `qualify` runs them.

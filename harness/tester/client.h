@@ -45,10 +45,10 @@ struct Opened {
     std::vector<port::PortInfo> ports;
 };
 
-// What the tester says of itself at the end of a load.
+// The tester's own account at the end of a load.
 struct LoadEnd {
     load::OwnBias bias;  // latency that it adds itself
-    // How many millionths its counter is ahead of its host's clock (CLOCK_MONOTONIC); nothing within
+    // Its counter's lead over its host's clock (CLOCK_MONOTONIC), in millionths; nothing within
     // the first second.
     std::optional<double> clock_ppm;
 };

@@ -1,4 +1,4 @@
-// What a laboratory signs beside the cells: the items that were tested, who had it done, and what
+// A laboratory signs these beside the cells: the items that were tested, who had it done, and what
 // the hosts did meanwhile.
 #pragma once
 
@@ -78,7 +78,7 @@ struct KernelMessage {
 };
 const char* name(KernelMessage::Kind kind);  // "warning", "tx-timeout", "link-down"
 
-// What one host did during the run.
+// One host during the run.
 struct HostWatch {
     std::string host;                           // "this machine", "the DUT"
     Fact::Status log = Fact::Status::kAbsent;   // whether its kernel's log was read
@@ -113,7 +113,7 @@ struct PartyField {
 };
 std::span<const PartyField> party_fields();
 
-// What is said, and what is not said as `otherwise` has it.
+// The words that are there, and `otherwise` where there are none.
 Parties merged(Parties said, const Parties& otherwise);
 
 // Whether a text is a day, as 2026-11-23.

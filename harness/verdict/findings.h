@@ -1,4 +1,4 @@
-// What of a run a reader has to know first: its failures in the order in which they matter, and the
+// A run's first news for a reader: its failures in the order in which they matter, and the
 // conditions under which it qualifies.
 #pragma once
 

@@ -1,4 +1,4 @@
-// What was looked at before a run: each thing that a run on a lab file takes, and how the lab is cabled.
+// Checks before a run: each thing that a run on a lab file takes, and how the lab is cabled.
 #pragma once
 
 #include <cstdint>

@@ -129,7 +129,7 @@ Cell::Role role_among_controls(const Cell& cell);
 // none of it is no PASS, whatever it looks for.
 inline constexpr const char* kUnexplained = "unexplained";
 
-// Of a measure of a cell in words: who kept its figures from being better, "device", "tester", "line rate".
+// The limit of a cell's figures, a measure in words: "device", "tester", "line rate".
 // Where it was not the device, they say what the device does at least.
 inline constexpr const char* kLimitedBy = "limited_by";
 

@@ -1,4 +1,4 @@
-// What `compare` finds and what it accuses, on real trials: pairs of runs of one DUT, and of it with a change
+// Changes that `compare` finds and accuses, on real trials: pairs of runs of one DUT, and of it with a change
 // (record-trials), of which hundreds of pairs are made by resampling blocks.
 #include <fmt/format.h>
 
@@ -17,7 +17,7 @@ namespace {
 
 using Trials = std::vector<double>;
 
-// Of one pair: two runs of the DUT as it is, and one with the change.
+// One pair: two runs of the DUT as it is, and one with the change.
 struct Recorded {
     Trials a, again, changed;
 };

@@ -75,7 +75,7 @@ void refused(const Result<Value>& result, ErrorCode code, const std::string& wor
     BOOST_TEST(result.error().message.find(words) != std::string::npos, result.error().message);
 }
 
-// What every history does, of whatever kind: `target` is empty at first.
+// Checks that hold for every kind of history: `target` is empty at first.
 void check_history(const Target& target);
 // `writers` processes add `runs` each at the same time, and some of them are killed: nothing that was begun is lost, nothing is there
 // in part, nothing twice.

@@ -1,4 +1,4 @@
-// What is copied to a host without an agent is the running program: this test.
+// The running program, this test, is what is copied to a host without an agent.
 #define BOOST_TEST_MODULE own_agent
 #define BOOST_TEST_NO_MAIN
 #include "tests/lab/own_run.h"

@@ -470,7 +470,7 @@ BOOST_AUTO_TEST_CASE(answers_from_another_port_are_answers_where_nothing_transla
     }
 }
 
-// What a backend sends late, when its entry is gone, makes no service of each client's port.
+// A backend's late packet, when its entry is gone, makes no service of each client's port.
 BOOST_AUTO_TEST_CASE(late_answers_make_no_services) {
     Fixture fixture({.scope = BackendTableOptions::Scope::kAll});
     for (unsigned i = 0; i < 30; ++i) {

@@ -714,7 +714,7 @@ std::string difference(const predict::Outcome& outcome, const Seen& seen,
     return "";
 }
 
-// How the packets of many rulesets ended.
+// Ends of the packets of many rulesets.
 struct Tally {
     unsigned pairs = 0;
     unsigned decided = 0;  // one outcome, and it is the kernel's

@@ -335,7 +335,7 @@ BOOST_AUTO_TEST_CASE(the_schema_asks_for_every_field) {
           "/scenarios/1/charts/0", "/scenarios/1/charts/0/bars/0", "/scenarios/0/evidence/0",
           "/environment/0", "/environment/0/facts/0", "/scenarios/0/cells/0/measures/icmp"}) {
         for (const auto& member : document[ordered_json::json_pointer(place)].items()) {
-            // What follows from other fields is not in older reports.
+            // Fields that follow from others are not in older reports.
             const std::string& key = member.key();
             if (!key.starts_with("area") && key != "findings" && key != "coverage" &&
                 key != "meaning") {

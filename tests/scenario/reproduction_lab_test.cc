@@ -64,7 +64,7 @@ void check_cells(const json& scenario, const std::set<std::string>& failing,
 
 namespace {
 
-// What was tested and what the host did meanwhile is in every report; nothing is invented of a veth device.
+// Every report has what was tested and what the host did meanwhile; nothing is invented of a veth device.
 void check_certificate(const json& report) {
     BOOST_TEST(report["parties"]["operator"] == "A. Operator");
     BOOST_REQUIRE(report["items"].size() == 2u);

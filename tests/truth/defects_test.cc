@@ -129,7 +129,7 @@ void are_explained(const std::vector<Sent>& rows, const profile::Erratum& known,
 
 BOOST_AUTO_TEST_SUITE(defects, *boost::unit_test::label("unit"))
 
-// Of a device that leaves work to the next by design all frames of a class come unfinished.
+// A device that leaves work to the next by design has all frames of a class come unfinished.
 BOOST_AUTO_TEST_CASE(a_device_that_finishes_some_frames_is_told_from_one_that_leaves_all) {
     const Row plain{.handover = matrix::Handover::kInner};
     Row tagged = plain;

@@ -14,7 +14,7 @@
 
 namespace pathproof::cli {
 
-// What became of the frames of a capture.
+// The fate of a capture's frames.
 struct ReplayJudgement {
     follow::Followed followed;
     follow::Conclusion conclusion;
@@ -39,7 +39,7 @@ class FollowedReplay final : public load::Intake {
     void take(std::span<rte_mbuf* const> burst, std::size_t port,
               std::uint64_t now_ns) noexcept override;
     const judge::ReceiveTally& received() const noexcept override { return tally_; }
-    // Which frame is which is known at the end only: the whole drain is waited for.
+    // Frames are told apart at the end only: the whole drain is waited for.
     std::uint64_t arrived() const noexcept override { return 0; }
 
     // After the run. Errors (kFailed): counts that do not balance.

@@ -41,7 +41,7 @@ struct GenerateOptions {
     bool json = false;
 
     bool replays() const { return !replay.file.empty(); }
-    // What comes back of a capture is held against it.
+    // A capture is held against what comes back of it.
     bool follows() const { return replays() && traffic.expect == "frames"; }
 };
 
@@ -86,7 +86,7 @@ Result<load::LoadPlan> load_plan(const GenerateOptions& options, const Traffic& 
     return plan;
 }
 
-// What a replay would pass over, and what it cannot follow.
+// Options that a replay would pass over, and frames that it cannot follow.
 Status check_replay(const GenerateOptions& options) {
     if (options.traffic.expect == "answers") {
         return fail(ErrorCode::kBadInput,
@@ -263,7 +263,7 @@ class Generation {
         }
         load::Roles roles = roles_of(options_.lanes, lanes_->sending(), lanes_->receiving());
         if (followed_ != nullptr) {
-            // What the device answers, ICMP errors above all, comes to the sending port.
+            // The device's own answers, ICMP errors above all, come to the sending port.
             std::ranges::move(roles.listeners, std::back_inserter(roles.receivers));
             roles.listeners.clear();
         }

@@ -85,7 +85,7 @@ void FindingsWatch::run() {
     }
 }
 
-// What cannot be started or does not end whole leaves the last conclusions, whose age tells.
+// The last conclusions stay, with their age, where the doctor cannot be started or does not end whole.
 void FindingsWatch::look(const std::string& netns) {
     std::vector<std::string> command{process::own_binary(),
                                      "inspect",

@@ -48,7 +48,7 @@ Result<std::string> from_cache(const std::string& name, const std::string& folde
     return places.empty() ? std::string() : *places.begin();
 }
 
-// Of what a runtime printed as a PID; empty: it knows no running container of that name.
+// The namespace of the PID that a runtime printed; empty: it knows no running container of that name.
 std::string place_of_process(const Result<process::ProgramOutput>& ran) {
     if (!ran || ran->exit_status != 0) {
         return "";

@@ -1,4 +1,4 @@
-// Which network namespace a person means who names a container or a pod.
+// The network namespace of a container or a pod that a person names.
 #pragma once
 
 #include <string>

@@ -62,7 +62,7 @@ std::vector<std::string> cell_ids();
 // Every figure that a cell may have; a test holds them against the cells.
 std::vector<FigureRow> figures();
 
-// How long trials are, and how many.
+// Length and number of trials.
 struct Pace {
     search::Nanoseconds trial{};
     unsigned trials = 1;

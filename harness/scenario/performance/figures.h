@@ -1,4 +1,4 @@
-// What the performance scenario saw, and the cells and charts that follow from it: plain values, tested
+// Figures that the performance scenario saw, and the cells and charts that follow from them: plain values, tested
 // without ports.
 #pragma once
 

@@ -37,7 +37,7 @@ Result<std::unique_ptr<PathBench>> PathBench::open(Context& context) {
 }
 
 PathBench::~PathBench() {
-    // What is left is put back with the lab: its agent hears no more of us then.
+    // The lab puts back what is left: its agent hears no more of us then.
     static_cast<void>(set({}));
 }
 

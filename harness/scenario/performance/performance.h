@@ -11,7 +11,7 @@ namespace pathproof::scenario {
 
 Scenario performance_scenario();
 
-// How long the cells that are asked for take in all: usually, in seconds. `is_software`: the ports are no
+// The usual time of all cells that are asked for, in seconds. `is_software`: the ports are no
 // hardware, whose trials are longer.
 double usual_performance_seconds(const Options& options, bool is_software);
 

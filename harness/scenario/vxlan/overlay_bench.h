@@ -29,7 +29,7 @@ struct OverlayObservation {
 
 class OverlayBench {
   public:
-    // How the wire has its ports: packet sockets tell which checksums were left to the NIC, AF_XDP
+    // The wire's ports: packet sockets tell which checksums were left to the NIC, AF_XDP
     // carries several times as much.
     enum class Carrier { kTelling, kFast };
     static Result<std::unique_ptr<OverlayBench>> build(Context& context,
@@ -48,7 +48,7 @@ class OverlayBench {
     Result<LoadPhase> load(const LoadPoint& what, std::optional<std::uint16_t> datagram_bytes,
                            std::chrono::milliseconds lasting,
                            std::vector<verdict::EvidenceFile>& evidence);
-    // Of the port on node A's cable; 0: its driver does not say.
+    // The speed of the port on node A's cable; 0: its driver does not say.
     std::uint32_t link_mbps() const { return tester_->ports().front().link_mbps; }
     // Whether that feature is on, on both nodes alike.
     Result<bool> feature(const std::string& device, const std::string& feature);

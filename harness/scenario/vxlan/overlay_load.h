@@ -11,7 +11,7 @@
 
 namespace pathproof::scenario {
 
-// What is set for a cell: a point of the overlay, and whether the pods hand super-frames on.
+// The settings of a load cell: a point of the overlay, and whether the pods hand super-frames on.
 struct LoadPoint {
     std::string id;
     OverlayPoint point;

@@ -31,7 +31,7 @@ function Probes({ cell, names }: { cell: Cell; names: string[] }) {
   );
 }
 
-// How often it failed, and which of its runs is shown; and whether a baseline expected that.
+// The runs of a cell: how many failed, which is shown, and whether a baseline expected that.
 function Standing({ cell }: { cell: Cell }) {
   return (
     <>
@@ -101,7 +101,7 @@ function shownNumbers(figures: KeyFigures, cells: Cell[]): string[] {
 
 type TableProps = Omit<RowProps, "cell" | "repeats" | "numbers"> & { cells: Cell[]; label: string };
 
-// What all of these cells have in common goes to the caption; their rows name the rest.
+// Columns that all of these cells have in common go to the caption; their rows name the rest.
 function CellTable({ scenario, cells, figures, constant, label }: TableProps) {
   const shared = constantSettings(cells);
   const added = Object.fromEntries(Object.entries(shared).filter(([axis]) => !(axis in constant)));

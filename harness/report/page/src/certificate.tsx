@@ -1,4 +1,4 @@
-// What was tested, by whom, by which plan and with what: what an auditor looks for.
+// The auditor's questions: what was tested, by whom, by which plan and with what.
 import { Facts } from "./environment";
 import { dateText, durationText, number, withUnit } from "./format";
 import { factOf, type Fact, type FactGroup, type Item, type Reading, type Report } from "./model";

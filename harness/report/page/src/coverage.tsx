@@ -1,4 +1,4 @@
-// What was planned and what became of it: a stacked bar, with the reasons behind it.
+// Planned cells and what became of them: a stacked bar, with the reasons behind it.
 import { Fragment } from "preact";
 import { number, plural, Text } from "./format";
 import { allCells, cellId, type Became, type Scenario } from "./model";

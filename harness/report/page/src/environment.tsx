@@ -1,4 +1,4 @@
-// What the run ran on: devices as one matrix with their differences, everything else by group. A value that could not be
+// The environment: devices as one matrix with their differences, everything else by group. A value that could not be
 // read says so; what is not present is folded.
 import { plural } from "./format";
 import type { Fact, FactGroup, Report } from "./model";

@@ -89,7 +89,7 @@ export function tellingSentence(scenario: Scenario): string {
   return sentences.find((sentence) => failing.some((cell) => sentence.includes(cell.id))) ?? firstSentence(scenario.headline);
 }
 
-// Of lines that begin with an experiment ("Late answer: ..."), those of the experiment that the sentence is about.
+// Keeps lines of the experiment that the sentence is about, where lines begin with one ("Late answer: ...").
 export function linesAbout(lines: string[], sentence: string): string[] {
   const experiment = /^([^:]{3,40}): /.exec(sentence)?.[1];
   const about = experiment ? lines.filter((line) => line.startsWith(`${experiment}: `)) : [];

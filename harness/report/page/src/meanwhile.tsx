@@ -1,4 +1,4 @@
-// What happened on the hosts during the run: kernel messages, taint, temperatures.
+// Hosts during the run: kernel messages, taint, temperatures.
 import { Readings } from "./certificate";
 import { number, plural } from "./format";
 import type { HostWatch, KernelMessage, Report } from "./model";

@@ -147,7 +147,7 @@ const kVerdictLooks: Record<string, [Tone, string]> = {
   "INCOMPLETE": ["mute", "?"], "MEASURED": ["mute", "·"],
 };
 
-// Of a scenario or of a run.
+// The look of a verdict, a scenario's or a run's.
 export function lookOf(verdict: string): Look {
   const [tone, symbol] = kVerdictLooks[verdict] ?? ["mute", "?"];
   return { tone, symbol, word: verdict };

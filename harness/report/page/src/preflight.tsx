@@ -1,4 +1,4 @@
-// How the lab is cabled, and what was looked at before the run.
+// The lab's cables, and the checks before the run.
 import { number, plural } from "./format";
 import type { Preflight, Report } from "./model";
 import { Fold, Table } from "./parts";

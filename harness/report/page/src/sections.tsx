@@ -18,7 +18,7 @@ export interface PageSection {
   inSummary?: boolean;
 }
 
-// What the words of the scenarios' verdicts mean: only those that occur.
+// Meanings of the scenarios' verdicts, those that occur.
 function Words({ report }: { report: Report }) {
   const verdicts = new Set(report.scenarios.map((scenario) => scenario.verdict));
   const truths = ["DEFECT FOUND", "NO DEFECT FOUND"].filter((word) => verdicts.has(word)).length;

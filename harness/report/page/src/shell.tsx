@@ -1,4 +1,4 @@
-// What stays in sight: the bar with device, verdict, search, theme and print, and the navigation by area.
+// The parts that stay in sight: the bar with device, verdict, search, theme and print, and the navigation by area.
 import { useEffect, useState } from "preact/hooks";
 import { headlineVerdict, lookOf, orderedScenarios, type Report } from "./model";
 import { deviceNames, Overview } from "./overview";
