@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "dataplane/base/plural.h"
+#include "harness/scenario/race/race_experiments.h"
 
 namespace pathproof::run {
 namespace {
@@ -15,14 +16,12 @@ std::vector<std::string> changes_of(const SessionOptions& options) {
     if (devices.empty()) {
         changes.emplace_back(
             "this machine: network namespaces pp-RUN-* with virtual devices, rules and sysctls of "
-            "their "
-            "own; deleted at the end");
+            "their own; deleted at the end");
     }
     for (const lab::CabledDevice& device : devices) {
         changes.push_back(
             fmt::format("{}: device {}{}: addresses, neighbours, routes, sysctls and offload "
-                        "features while a cell is "
-                        "measured; put back and read back at the end",
+                        "features while a cell is measured; put back and read back at the end",
                         device.host.empty() ? "this machine" : device.host, device.name,
                         device.netns.empty() ? "" : " in namespace " + device.netns));
         changes.push_back(fmt::format(
@@ -38,8 +37,14 @@ std::vector<std::string> changes_of(const SessionOptions& options) {
     if (performance) {
         changes.emplace_back(
             "the DUT: each offload of the two devices on the path off and on in turn (ethtool -K), "
-            "and "
-            "packet steering (rps_cpus); taken back after each cell");
+            "and packet steering (rps_cpus); taken back after each cell");
+    }
+    if (std::ranges::find(options.scenarios, std::string("dns-race"), &scenario::Scenario::id) !=
+        options.scenarios.end()) {
+        changes.push_back(
+            fmt::format("the DUT's host, outside of any namespace: `{}` in some cells of dns-race; "
+                        "taken back after each",
+                        scenario::lists_of_one().command));
     }
     if (!options.out_dir.empty()) {
         changes.push_back("the folder " + options.out_dir + " gets the report");
