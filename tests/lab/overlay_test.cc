@@ -268,6 +268,10 @@ BOOST_AUTO_TEST_CASE(setting_anew_makes_device_rules_and_flows_anew) {
     // conntrack is at work where nothing is translated, too.
     BOOST_TEST(
         contains(shell(lab.names().node_a, "conntrack -L -p udp 2>/dev/null"), "dport=4789"));
+    // The same settings again make the device again.
+    lab.ethtool("vx tx-checksum-ip-generic off");
+    lab.set(false, Lab::Outer::kPlain);
+    BOOST_TEST(contains(shell(lab.names().node_a, "ethtool -k vx"), "tx-checksum-ip-generic: on"));
 }
 
 BOOST_AUTO_TEST_CASE(the_checksum_bug_shows_and_its_cure_clears_it) {
