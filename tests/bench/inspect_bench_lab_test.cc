@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <sstream>
 #include <thread>
 #include <utility>
 
@@ -58,12 +59,15 @@ class BackgroundBench {
     // The DUT's namespace, once it can be entered: its name is there before it.
     std::string dut() const {
         for (int i = 0; i < 1200; ++i, std::this_thread::sleep_for(25ms)) {
+            // One line a run: the benchmark's agent may be another.
             const auto text = process::run_checked({binary(), "lab", "list", "--json"});
-            const json run = text ? json::parse(*text, nullptr, false) : json();
-            for (const json& space : run.is_object() ? run["namespaces"] : json::array()) {
-                const std::string name = space;
-                if (name.ends_with("-dut") && bench::read_listeners(name)) {
-                    return name;
+            std::istringstream lines(text.value_or(""));
+            for (std::string line; std::getline(lines, line);) {
+                const json run = json::parse(line);
+                for (const std::string name : run["namespaces"]) {
+                    if (name.ends_with("-dut") && bench::read_listeners(name)) {
+                        return name;
+                    }
                 }
             }
         }
