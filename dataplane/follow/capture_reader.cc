@@ -1,6 +1,7 @@
 #include "dataplane/follow/capture_reader.h"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -149,6 +150,8 @@ Result<bool> CaptureReader::take(CapturedFrame& frame, frame::Bytes bytes, std::
     const CaptureInterface& interface = interfaces_[frame.interface];
     if (!is_chosen(frame.interface)) {
         left_out_ns_ = std::max(left_out_ns_, frame.time_ns);
+        first_left_out_ns_ =
+            first_left_out_ns_ == 0 ? frame.time_ns : std::min(first_left_out_ns_, frame.time_ns);
         return false;
     }
     if (interface.link_type != kEthernet) {
@@ -259,11 +262,12 @@ std::int64_t CaptureReader::unix_ns(const CaptureInterface& interface, std::uint
 }
 
 void CaptureReader::read_statistics(frame::Bytes body) {
-    constexpr std::uint16_t kStart = 2, kEnd = 3, kIfDrop = 5, kOsDrop = 7;
+    constexpr std::uint16_t kEnd = 3, kIfDrop = 5, kOsDrop = 7;
     if (body.size() < 12 || u32(body.data()) >= interfaces_.size() - section_start_) {
         return;
     }
     CaptureInterface& interface = interfaces_[section_start_ + u32(body.data())];
+    interface.start_ns = start_in(body);
     std::uint64_t dropped = 0;
     bool counted = false;
     for (std::size_t at = 12; at + 4 <= body.size();) {
@@ -273,9 +277,8 @@ void CaptureReader::read_statistics(frame::Bytes body) {
         if (code == 0 || at + 4 + length > body.size()) {
             break;
         }
-        if (length == 8 && (code == kStart || code == kEnd)) {
-            const std::uint64_t ticks = std::uint64_t{u32(value)} << 32 | u32(value + 4);
-            (code == kStart ? interface.start_ns : interface.end_ns) = unix_ns(interface, ticks);
+        if (length == 8 && code == kEnd) {
+            interface.end_ns = unix_ns(interface, std::uint64_t{u32(value)} << 32 | u32(value + 4));
         } else if (length == 8 && (code == kIfDrop || code == kOsDrop)) {
             const auto count = load<std::uint64_t>(value);
             const std::uint64_t more = swapped_ ? __builtin_bswap64(count) : count;
@@ -287,6 +290,78 @@ void CaptureReader::read_statistics(frame::Bytes body) {
     if (counted) {
         interface.dropped = dropped;
     }
+}
+
+std::optional<std::int64_t> CaptureReader::start_in(frame::Bytes statistics) const {
+    constexpr std::uint16_t kStart = 2;
+    constexpr std::size_t kOptions = 12;
+    if (statistics.size() < kOptions ||
+        u32(statistics.data()) >= interfaces_.size() - section_start_) {
+        return std::nullopt;
+    }
+    const CaptureInterface& interface = interfaces_[section_start_ + u32(statistics.data())];
+    for (std::size_t at = kOptions; at + 4 <= statistics.size();) {
+        const std::uint16_t code = u16(statistics.data() + at);
+        const std::size_t length = u16(statistics.data() + at + 2);
+        if (code == 0 || at + 4 + length > statistics.size()) {
+            break;
+        }
+        if (code == kStart && length == 8) {
+            const std::uint8_t* value = statistics.data() + at + 4;
+            return unix_ns(interface, std::uint64_t{u32(value)} << 32 | u32(value + 4));
+        }
+        at += 4 + (length + 3) / 4 * 4;
+    }
+    return std::nullopt;
+}
+
+// Each block has its length at its end too, so that a file can be read from there.
+std::optional<std::int64_t> CaptureReader::start_at_end() const {
+    constexpr std::uint32_t kLongestStatistics = 64 << 10;
+    struct stat about = {};
+    if (format_ != Format::kPcapng || ::fstat(file_.get(), &about) != 0 ||
+        !S_ISREG(about.st_mode)) {
+        return std::nullopt;
+    }
+    const auto read_at = [&](off_t from, std::uint8_t* to, std::size_t bytes) {
+        return ::pread(file_.get(), to, bytes, from) == static_cast<ssize_t>(bytes);
+    };
+    std::optional<std::int64_t> start;
+    std::uint8_t word[4];
+    for (off_t end = about.st_size; end >= 12 && read_at(end - 4, word, sizeof word);) {
+        const std::uint32_t length = u32(word);
+        if (length < 12 || length % 4 != 0 || length > end || length > kLongestStatistics) {
+            break;
+        }
+        std::vector<std::uint8_t> block(length);
+        if (!read_at(end - length, block.data(), length) || u32(block.data() + 4) != length) {
+            break;
+        }
+        const std::uint32_t type = u32(block.data());
+        if (type == kPacket || type == kOldPacket || type == kSimplePacket || type == kSection) {
+            break;
+        }
+        if (type == kStatistics) {
+            const auto one = start_in(frame::Bytes(block).subspan(8, length - 12));
+            start = one && (!start || *one < *start) ? one : start;
+        }
+        end -= length;
+    }
+    return start;
+}
+
+std::int64_t CaptureReader::since_ns() const {
+    std::int64_t since = first_left_out_ns_;
+    const auto take = [&](std::optional<std::int64_t> start) {
+        if (start && *start > 0) {
+            since = since == 0 ? *start : std::min(since, *start);
+        }
+    };
+    take(start_at_end());
+    for (const CaptureInterface& interface : interfaces_) {
+        take(interface.start_ns);
+    }
+    return since;
 }
 
 Result<bool> CaptureReader::read_packet(std::uint32_t type, frame::Bytes body,

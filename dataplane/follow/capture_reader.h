@@ -63,6 +63,9 @@ class CaptureReader {
     // The latest frame that was left out as one of another interface: the capture ran until then at
     // least. 0: none was.
     std::int64_t left_out_ns() const { return left_out_ns_; }
+    // Since when the capture ran at least, as the statistics at the file's end and frames of other
+    // interfaces say. 0: nothing says so.
+    std::int64_t since_ns() const;
 
   private:
     enum class Format : std::uint8_t { kPcap, kPcapng };
@@ -86,6 +89,11 @@ class CaptureReader {
     // False: a block that holds no frame, or one of an interface that is left out.
     Result<bool> read_packet(std::uint32_t type, frame::Bytes body, CapturedFrame& frame);
     Result<bool> take(CapturedFrame& frame, frame::Bytes bytes, std::uint32_t length);
+    // Since when the interface of a statistics block was captured; nothing: the block does not say, or
+    // the interface was not described yet.
+    std::optional<std::int64_t> start_in(frame::Bytes statistics) const;
+    // The earliest start that the statistics blocks at the end of a pcapng file name. A pipe has none.
+    std::optional<std::int64_t> start_at_end() const;
     std::int64_t unix_ns(const CaptureInterface& interface, std::uint64_t ticks) const;
     bool is_chosen(std::uint32_t interface) const;
 
@@ -106,6 +114,7 @@ class CaptureReader {
     std::uint64_t frames_ = 0;
     std::int64_t last_ns_ = 0;
     std::int64_t left_out_ns_ = 0;
+    std::int64_t first_left_out_ns_ = 0;
 };
 
 }  // namespace pathproof::follow

@@ -21,6 +21,9 @@ Follower::~Follower() = default;
 void Follower::add(Side side, const CapturedFrame& frame) {
     engine_->add(side, frame);
 }
+void Follower::begin(Side side, std::int64_t since_ns) {
+    engine_->begin(side, since_ns);
+}
 void Follower::coming(Side side, std::int64_t time_ns) {
     engine_->coming(side, time_ns);
 }
@@ -145,6 +148,11 @@ void Follower::Engine::step(unsigned which, Record& record) {
     } else if (record.links == 0) {
         join_by_likeness(record);
     }
+}
+
+void Follower::Engine::begin(Side side, std::int64_t since_ns) {
+    of(side).begin_known = true;
+    coming(side, since_ns);
 }
 
 void Follower::Engine::coming(Side side, std::int64_t time_ns) {

@@ -72,6 +72,7 @@ class Follower::Engine {
     explicit Engine(const FollowOptions& options) : options_(options) {}
 
     void add(Side side, const CapturedFrame& frame);
+    void begin(Side side, std::int64_t since_ns);
     void coming(Side side, std::int64_t time_ns);
     void end(Side side, std::int64_t until_ns);
     Outcome finish();
@@ -129,7 +130,8 @@ class Follower::Engine {
         std::int64_t last_ns = 0;
         bool any = false;
         bool ended = false;
-        bool end_known = false;  // its capture said how long it ran
+        bool begin_known = false;  // its capture said since when it ran
+        bool end_known = false;    // and how long
     };
 
     OneSide& of(Side side) { return sides_[static_cast<std::size_t>(side)]; }

@@ -127,14 +127,17 @@ Follower::Engine::Coverage Follower::Engine::coverage_of(const Record& record) c
 
 void Follower::Engine::leave_outside(Record& record, Coverage coverage) {
     record.found = Class::kOutside;
-    if (coverage != Coverage::kBehind || of(other(record.side)).end_known) {
+    const OneSide& there = of(other(record.side));
+    const bool before = coverage == Coverage::kBefore;
+    if (before ? there.begin_known : there.end_known) {
         return;
     }
-    Tail& tail = outcome_.tails[static_cast<std::size_t>(record.direction)];
+    Stretch& stretch =
+        (before ? outcome_.heads : outcome_.tails)[static_cast<std::size_t>(record.direction)];
     const std::int64_t now = time_of(record);
-    tail.since_ns = tail.frames == 0 ? now : std::min(tail.since_ns, now);
-    tail.until_ns = tail.frames == 0 ? now : std::max(tail.until_ns, now);
-    ++tail.frames;
+    stretch.since_ns = stretch.frames == 0 ? now : std::min(stretch.since_ns, now);
+    stretch.until_ns = stretch.frames == 0 ? now : std::max(stretch.until_ns, now);
+    ++stretch.frames;
 }
 
 void Follower::Engine::retire_sent(Record& record, Direction direction) {

@@ -86,6 +86,15 @@ class SideReader {
         }
         return until;
     }
+    // 0: no capture says since when it ran.
+    std::int64_t since_ns() const {
+        std::int64_t since = 0;
+        for (const File& file : files_) {
+            const std::int64_t one = file.reader.since_ns();
+            since = one != 0 && (since == 0 || one < since) ? one : since;
+        }
+        return since;
+    }
     std::vector<FileFacts> facts() const {
         std::vector<FileFacts> all;
         for (const File& file : files_) {
@@ -289,6 +298,12 @@ Result<Followed> follow_files(const std::vector<std::string>& in,
     options.limits.payload_bytes = common_payload(in_side, *in_first, out_side, *out_first);
     options.clock_offset_ns = offset_of_clocks(*in_first, *out_first, options);
     Follower follower(options);
+    if (const std::int64_t since = in_side.since_ns(); since != 0) {
+        follower.begin(Side::kIn, since);
+    }
+    if (const std::int64_t since = out_side.since_ns(); since != 0) {
+        follower.begin(Side::kOut, since);
+    }
     bool in_ended = false;
     bool out_ended = false;
     for (;;) {
@@ -394,7 +409,7 @@ std::string tail_text(const Outcome& outcome) {
     const std::int64_t border = std::max(outcome.longest_delay_ns, kStoppedTogetherNs);
     std::uint64_t frames = 0;
     std::int64_t longest = 0;
-    for (const Tail& tail : outcome.tails) {
+    for (const Stretch& tail : outcome.tails) {
         if (tail.frames != 0 && tail.until_ns - tail.since_ns > border) {
             frames += tail.frames;
             longest = std::max(longest, tail.until_ns - tail.since_ns);
@@ -410,6 +425,26 @@ std::string tail_text(const Outcome& outcome) {
         "behind "
         "the other, or capture with dumpcap, whose files say when they ended",
         plural(frames, "frame"), static_cast<double>(longest) / 1e9);
+}
+
+// Frames that went in before the first one that came out; empty: nothing did. None of them can be on its
+// way when captures begin together, so that each counts.
+std::string head_text(const Outcome& outcome) {
+    std::uint64_t frames = 0;
+    std::int64_t longest = 0;
+    for (const Stretch& head : outcome.heads) {
+        frames += head.frames;
+        longest = std::max(longest, head.until_ns - head.since_ns);
+    }
+    if (frames == 0) {
+        return "";
+    }
+    return fmt::format(
+        "{} went in before the first frame that came out{}: they were lost, or that capture was "
+        "begun later. Begin the capture of what comes out first, or capture with dumpcap, whose "
+        "files say when they began",
+        plural(frames, "frame"),
+        frames == 1 ? "" : fmt::format(", within {:.3f} s", static_cast<double>(longest) / 1e9));
 }
 
 // Whether one side's captures end before the other's begin.
@@ -464,6 +499,7 @@ Conclusion conclude(const Followed& followed) {
                         "again with a larger buffer (tcpdump -B)",
                         missing, unknown));
     }
+    const std::string head = head_text(outcome);
     const std::string tail = tail_text(outcome);
     if (sent == 0) {
         conclusion.why.push_back("there is no frame that went in");
@@ -477,8 +513,12 @@ Conclusion conclude(const Followed& followed) {
             outside, plural(sent, "frame")));
     } else if (arrived == 0) {
         conclusion.why.push_back("no frame of either capture is in the other one");
-    } else if (!tail.empty()) {
-        conclusion.why.push_back(tail);
+    } else {
+        for (const std::string& text : {head, tail}) {
+            if (!text.empty()) {
+                conclusion.why.push_back(text);
+            }
+        }
     }
     if (untold != 0) {
         conclusion.why.push_back(

@@ -32,6 +32,8 @@ class Follower {
     Follower& operator=(Follower&&) noexcept;
     ~Follower();
 
+    // Before the first frame of this side: its capture ran since then.
+    void begin(Side side, std::int64_t since_ns);
     // In the order of time, both sides together (roughly: within an eighth of the window).
     void add(Side side, const CapturedFrame& frame);
     // The next frame of this side will be of this time: its capture ran on until then.

@@ -88,9 +88,9 @@ struct Finding {
     std::string located;                // by what separates them from right frames; empty: nothing
 };
 
-// Frames that went in behind the last one that came out, while nothing says whether the other capture
-// still ran. All of them are outside the time.
-struct Tail {
+// Frames that went in before the first or behind the last one that came out, while nothing says whether
+// the other capture ran at that time. All of them are outside the time.
+struct Stretch {
     std::uint64_t frames = 0;
     std::int64_t since_ns = 0;  // the first of them
     std::int64_t until_ns = 0;  // the last
@@ -98,7 +98,8 @@ struct Tail {
 
 struct Outcome {
     std::array<Totals, 2> totals;  // by direction
-    std::array<Tail, 2> tails;     // likewise
+    std::array<Stretch, 2> heads;  // likewise
+    std::array<Stretch, 2> tails;
     std::vector<Finding> findings;
     Transformations used;
     std::array<std::uint64_t, kTransformations> used_by{};  // frames

@@ -44,20 +44,28 @@ Octets pcap_of(const Frames& frames) {
     return file;
 }
 
-// Interface statistics: when the capture ended (draft-ietf-opsawg-pcapng section 4.6).
-Octets end_of_capture(std::int64_t time_ns) {
+// Interface statistics: when the capture began (option 2) or ended (option 3) (draft-ietf-opsawg-pcapng
+// section 4.6).
+Octets border_of_capture(std::uint16_t option, std::int64_t time_ns) {
     const auto microseconds = static_cast<std::uint64_t>(time_ns / 1000);
     Octets block;
     for (const std::uint32_t word : {5u, 40u, 0u, 0u, 1u}) {
         bytes::put32(block, word);
     }
-    bytes::put16(block, 3);
+    bytes::put16(block, option);
     bytes::put16(block, 8);
     bytes::put32(block, static_cast<std::uint32_t>(microseconds >> 32));
     bytes::put32(block, static_cast<std::uint32_t>(microseconds));
     bytes::put32(block, 0);
     bytes::put32(block, 40);
     return block;
+}
+
+Octets begin_of_capture(std::int64_t time_ns) {
+    return border_of_capture(2, time_ns);
+}
+Octets end_of_capture(std::int64_t time_ns) {
+    return border_of_capture(3, time_ns);
 }
 
 // The same with so many drops.
@@ -132,15 +140,75 @@ BOOST_AUTO_TEST_CASE(drops_of_the_capture_explain_as_many_as_they_are) {
     BOOST_TEST((arrival(10) == Arrival::kCannotTell));
 }
 
-BOOST_AUTO_TEST_CASE(the_border_of_time_is_no_loss_and_half_a_capture_no_verdict) {
+BOOST_AUTO_TEST_CASE(half_a_capture_is_no_verdict) {
     const Way made = healthy();
-    const Frames late(made.out.begin() + 10, made.out.end());
-    BOOST_TEST(
-        (concluded(pcap_of(made.in), pcap_of(late), {"router"}).arrival == Arrival::kAllArrived));
     const Frames half(made.out.begin(), made.out.begin() + 100);
     BOOST_TEST(
         (concluded(pcap_of(made.in), pcap_of(half), {"router"}).arrival == Arrival::kCannotTell));
     BOOST_TEST((concluded(pcap_of({}), pcap_of({}), {}).arrival == Arrival::kCannotTell));
+}
+
+// The first of 200 frames: whether they are lost depends on when the capture of what came out began.
+BOOST_AUTO_TEST_CASE(a_lost_head_is_missing_where_the_capture_ran_and_else_cannot_be_told) {
+    for (const std::size_t lost : {1U, 10U, 19U}) {
+        Way made = healthy();
+        const Octets in = pcap_of(made.in);
+        const std::int64_t first_out_ns = made.out[lost].time_ns;
+        made.out.erase(made.out.begin(), made.out.begin() + static_cast<std::ptrdiff_t>(lost));
+        const auto with_begin = [&](std::int64_t time_ns) {
+            Octets file = pcapng_of(made.out, 0);
+            bytes::put(file, begin_of_capture(time_ns));
+            bytes::put(file, end_of_capture(made.out.back().time_ns));
+            return concluded(in, file, {"router"});
+        };
+        BOOST_TEST_CONTEXT(lost << " frames") {
+            const Conclusion open = concluded(in, pcap_of(made.out), {"router"});
+            BOOST_TEST((open.arrival == Arrival::kCannotTell));
+            BOOST_TEST_REQUIRE(open.why.size() == 1U);
+            BOOST_TEST(open.why[0].find("went in before the first frame that came out") !=
+                           std::string::npos,
+                       open.why[0]);
+            BOOST_TEST(open.why[0].find("Begin the capture of what comes out first") !=
+                       std::string::npos);
+            BOOST_TEST((with_begin(made.in.front().time_ns - 1'000'000).arrival == Arrival::kNot));
+            // It began behind them.
+            BOOST_TEST((with_begin(first_out_ns - 1000).arrival == Arrival::kAllArrived));
+        }
+    }
+}
+
+// A frame of its own that the device sent before shows that the capture ran.
+BOOST_AUTO_TEST_CASE(an_earlier_frame_shows_that_the_capture_ran_when_the_head_was_lost) {
+    Way made = healthy();
+    made.out.erase(made.out.begin(), made.out.begin() + 5);
+    made.out.insert(made.out.begin(), {made.in.front().time_ns - 1'000'000, plain(0x0806, 60, 1)});
+    BOOST_TEST(
+        (concluded(pcap_of(made.in), pcap_of(made.out), {"router"}).arrival == Arrival::kNot));
+}
+
+BOOST_AUTO_TEST_CASE(another_interface_of_the_file_tells_that_its_capture_had_begun) {
+    Way made = healthy();
+    made.out.erase(made.out.begin(), made.out.begin() + 5);
+    Octets file = bytes::pcapng_file();
+    bytes::put(file, Octets(file.begin() + 28, file.end()));  // a second interface
+    const auto add = [&](const TimedFrame& frame, std::uint8_t interface) {
+        const std::size_t at = file.size();
+        bytes::add_block(file, static_cast<std::uint64_t>(frame.time_ns / 1000), frame.bytes);
+        file[at + 8] = interface;
+    };
+    for (std::size_t i = 0; i < made.in.size(); ++i) {
+        add(made.in[i], 0);
+        if (i >= 5) {
+            add(made.out[i - 5], 1);
+        }
+    }
+    const File both(file);
+    FollowOptions options;
+    options.allowed.set(bit(Transformation::kRouter));
+    const auto followed = follow_files({both.path() + "@0"}, {both.path() + "@1"}, options);
+    BOOST_TEST_REQUIRE(followed.has_value());
+    BOOST_TEST((conclude(*followed).arrival == Arrival::kNot));
+    BOOST_TEST(followed->outcome.totals[0].of(Class::kMissing) == 5U);
 }
 
 // The last 15 of 200 frames: whether they are lost depends on how long the capture of what came out ran.

@@ -54,6 +54,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
             fuzz::require(frame.bytes.size() <= frame.length, "more was captured than there is");
             fuzz::require(frame.bytes.size() <= size, "a frame outside the file");
             fuzz::require(frame.interface < reader->interfaces().size(), "an unknown interface");
+            fuzz::require(frames.size() > 1 || reader->since_ns() >= 0, "a capture before 1970");
             frames.push_back(frame);
         }
     }
