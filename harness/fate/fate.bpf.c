@@ -276,11 +276,14 @@ static __always_inline void fragment_key_of(const struct parsed* packet, struct 
     key->protocol = packet->tuple.protocol;
 }
 
-static __noinline int is_wanted(struct parsed* packet, const unsigned char* at,
-                                const unsigned char* end) {
+// The functions that take addresses as numbers are not static: the kernel's verifier then looks at each of them once,
+// and not once for each way that leads to it.
+__noinline int is_wanted(struct parsed* packet, __u64 address, __u64 end_address) {
     if (!packet) {
         return 0;
     }
+    const unsigned char* at = (const unsigned char*)address;
+    const unsigned char* end = (const unsigned char*)end_address;
     __u32 offset = read_ip(at, end, packet);
     if (offset == 0) {
         return 0;
@@ -314,11 +317,12 @@ static __noinline int is_wanted(struct parsed* packet, const unsigned char* at,
 }
 
 // An ICMP error quotes the packet that it is about.
-static __noinline int is_wanted_error(struct parsed* packet, const unsigned char* at,
-                                      const unsigned char* end) {
+__noinline int is_wanted_error(struct parsed* packet, __u64 address, __u64 end_address) {
     if (!packet) {
         return 0;
     }
+    const unsigned char* at = (const unsigned char*)address;
+    const unsigned char* end = (const unsigned char*)end_address;
     __u32 offset = read_ip(at, end, packet);
     if (offset == 0 || packet->is_later_fragment) {
         return 0;
@@ -518,8 +522,10 @@ static __always_inline void close_head(const struct head* head) {
     }
 }
 
-static __always_inline int identify_at(__u16 protocol, const unsigned char* at,
-                                       const unsigned char* end, struct parsed* packet) {
+__noinline int identify_at(struct parsed* packet, __u32 protocol, __u64 at, __u64 end) {
+    if (!packet) {
+        return 0;
+    }
     if (protocol == ETH_P_8021Q) {
         at += 4;
     } else if (protocol != ETH_P_IP && protocol != ETH_P_IPV6) {
@@ -551,8 +557,8 @@ static __always_inline int identify(struct sk_buff* skb, const unsigned char* at
                                     struct parsed* packet) {
     struct head head;
     open_head(skb, at, &head);
-    int wanted =
-        identify_at(bpf_ntohs(BPF_CORE_READ(skb, protocol)), head.at, head.end, packet);
+    int wanted = identify_at(packet, bpf_ntohs(BPF_CORE_READ(skb, protocol)), (__u64)head.at,
+                             (__u64)head.end);
     close_head(&head);
     return wanted;
 }
@@ -744,8 +750,9 @@ int BPF_PROG(reset, struct sock* sk, struct sk_buff* skb) {
 }
 
 // Reads the packet's addresses and ports once more: NAT may have changed them by its end.
-static __noinline int read_last(struct fate_record* record, const unsigned char* at,
-                                const unsigned char* end) {
+__noinline int read_last(struct fate_record* record, __u64 address, __u64 end_address) {
+    const unsigned char* at = (const unsigned char*)address;
+    const unsigned char* end = (const unsigned char*)end_address;
     struct parsed packet = {};
     if (!record || (record->flags & (FATE_IS_ERROR | FATE_IS_TUNNELLED))) {
         return 0;
@@ -767,7 +774,7 @@ static __always_inline void look_again(struct fate_record* record, struct sk_buf
         // The headers stay where they are when the data moves on behind them.
         struct head head;
         open_head(skb, network_of(skb), &head);
-        read_last(record, head.at, head.end);
+        read_last(record, (__u64)head.at, (__u64)head.end);
         close_head(&head);
     }
 }

@@ -204,7 +204,7 @@ class KernelFollower final : public Follower {
         if (!programs_) {
             return failed("open the programs that follow packets");
         }
-        choose_programs(types);
+        choose_programs(types, options.only_drops);
         programs_->rodata->filters = static_cast<__u32>(options.flows.size());
         programs_->rodata->only_drops = options.only_drops ? 1 : 0;
         programs_->rodata->reads_pages = reads_pages ? 1 : 0;
@@ -230,7 +230,8 @@ class KernelFollower final : public Follower {
                     why.empty() ? "" : " (" + why + ")");
     }
 
-    void choose_programs(const btf& types) {
+    // `only_drops`: no packet is begun before kfree_skb, so that no other program would find one.
+    void choose_programs(const btf& types, bool only_drops) {
         std::set<std::string> untold;
         bpf_program* program = nullptr;
         bpf_object__for_each_program(program, programs_->obj) {
@@ -242,8 +243,8 @@ class KernelFollower final : public Follower {
             const std::uint32_t arguments = arguments_of(types, tracepoint);
             const std::string_view own = bpf_program__name(program);
             // Since Linux 6.4 consume_skb tells where.
-            if (arguments == 0 || (own == "consumed" && arguments != 1) ||
-                (own == "consumed_at" && arguments < 2)) {
+            if (arguments == 0 || (only_drops && own != "freed") ||
+                (own == "consumed" && arguments != 1) || (own == "consumed_at" && arguments < 2)) {
                 bpf_program__set_autoload(program, false);
             }
             if (arguments == 0) {
