@@ -116,13 +116,11 @@ class Client {
 
     // Offloads and devices (ioctl SIOCETHTOOL).
     Result<std::vector<Feature>> features(const std::string& device);
-    // One feature, to see what the device makes of it: refusals and side effects are results.
-    Result<FeatureTrial> try_feature(const std::string& device, const std::string& name, bool on,
-                                     KeptBy kept = KeptBy::kCaller);
-    // What is requested of features, whether or not the device can have them so (ethtool.h).
+    // One feature, to see what the device makes of it: refusals and side effects are results. Undone as apply().
+    Result<FeatureTrial> try_feature(const std::string& device, const std::string& name, bool on);
+    // Requests features, whether or not the device can have them so (ethtool.h). Undone as apply().
     Status request_features(const std::string& device,
-                            const std::vector<std::pair<std::string, bool>>& wanted,
-                            KeptBy kept = KeptBy::kCaller);
+                            const std::vector<std::pair<std::string, bool>>& wanted);
     Result<DeviceInfo> device(const std::string& device);
     // How it is set (fingerprint/nic.h), and what its host is (fingerprint/host.h).
     Result<std::vector<verdict::Fact>> nic_facts(const std::string& device);

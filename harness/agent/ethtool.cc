@@ -461,10 +461,8 @@ Result<std::vector<Feature>> Client::features(const std::string& device) {
 }
 
 Status Client::request_features(const std::string& device,
-                                const std::vector<std::pair<std::string, bool>>& wanted,
-                                KeptBy kept) {
-    return impl_->ask<void>(kept == KeptBy::kItsHost ? "request_features_kept" : "request_features",
-                            device, wanted);
+                                const std::vector<std::pair<std::string, bool>>& wanted) {
+    return impl_->ask<void>("request_features", device, wanted);
 }
 
 Result<DeviceInfo> Client::device(const std::string& device) {
@@ -473,7 +471,6 @@ Result<DeviceInfo> Client::device(const std::string& device) {
 
 void add_features(Operations& operations) {
     operations.add("features", read_features);
-    operations.add("request_features", agent::request_features);
     operations.add("device", read_device);
 }
 

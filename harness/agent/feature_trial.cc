@@ -74,13 +74,8 @@ Result<FeatureTrial> try_feature(const std::string& device, const std::string& n
 }
 
 Result<FeatureTrial> Client::try_feature(const std::string& device, const std::string& name,
-                                         bool on, KeptBy kept) {
-    return impl_->ask<FeatureTrial>(kept == KeptBy::kItsHost ? "try_feature_kept" : "try_feature",
-                                    device, name, on);
-}
-
-void add_feature_trial(Operations& operations) {
-    operations.add("try_feature", agent::try_feature);
+                                         bool on) {
+    return impl_->ask<FeatureTrial>("try_feature", device, name, on);
 }
 
 }  // namespace pathproof::agent

@@ -53,10 +53,4 @@ struct FeatureTrial {
 };
 FIELDS(FeatureTrial, name, wanted, outcome, reason, along)
 
-// Where a change of features is written down, so that it is undone whatever becomes of us.
-enum class KeptBy : std::uint8_t {
-    kCaller,
-    kItsHost,  // in the journal of the agent's host, as apply()
-};
-
 }  // namespace pathproof::agent

@@ -147,7 +147,6 @@ void add_dnsmasq(Operations& operations);
 void add_facts(Operations& operations);
 void add_fate(Operations& operations);
 void add_features(Operations& operations);
-void add_feature_trial(Operations& operations);
 void add_forwarder(Operations& operations);
 void add_frame_listener(Operations& operations);
 void add_frame_sender(Operations& operations);
@@ -162,11 +161,11 @@ void add_transfer_server(Operations& operations);
 void add_xdp_program(Operations& operations);
 
 inline constexpr std::array kOperations = {
-    add_connects,    add_conntrack,      add_counters,     add_dns_load,    add_dns_lookup,
-    add_dns_server,  add_dnsmasq,        add_facts,        add_features,    add_feature_trial,
-    add_forwarder,   add_frame_listener, add_frame_sender, add_needs,       add_path_watch,
-    add_ping,        add_sysctls,        add_tcp_queue,    add_transfer,    add_transfer_server,
-    add_xdp_program, add_fate,           add_device_hooks, add_run_program, add_cpu_use,
+    add_connects,       add_conntrack,    add_counters,    add_dns_load,        add_dns_lookup,
+    add_dns_server,     add_dnsmasq,      add_facts,       add_features,        add_forwarder,
+    add_frame_listener, add_frame_sender, add_needs,       add_path_watch,      add_ping,
+    add_sysctls,        add_tcp_queue,    add_transfer,    add_transfer_server, add_xdp_program,
+    add_fate,           add_device_hooks, add_run_program, add_cpu_use,
 };
 
 }  // namespace pathproof::agent

@@ -179,9 +179,8 @@ void serve(int input, int output) {
                       return host.apply(changes);
                   }));
         server.on("put_back", operation([&] { return host.put_back(); }));
-        server.on("try_feature_kept",
-                  operation([&](const std::string& device, const std::string& name,
-                                bool on) -> Result<agent::FeatureTrial> {
+        server.on("try_feature", operation([&](const std::string& device, const std::string& name,
+                                               bool on) -> Result<agent::FeatureTrial> {
                       agent::FeatureTrial trial;
                       TRY(host.keep_features(device, {{name, on}}, [&]() -> Status {
                           trial = TRY(agent::try_feature(device, name, on));
@@ -189,7 +188,7 @@ void serve(int input, int output) {
                       }));
                       return trial;
                   }));
-        server.on("request_features_kept",
+        server.on("request_features",
                   operation([&](const std::string& device, const Wanted& wanted) {
                       return host.keep_features(
                           device, wanted, [&] { return agent::request_features(device, wanted); });

@@ -6,13 +6,11 @@
 
 #include <boost/test/unit_test.hpp>
 #include <cstdio>
-#include <cstring>
 
-#include "harness/agent/server.h"
+#include "tests/own_agent.h"
 
 int main(int argc, char** argv) {
-    if (argc == 2 && std::strcmp(argv[1], "agent") == 0) {
-        pathproof::agent::serve(STDIN_FILENO, STDOUT_FILENO);
+    if (pathproof::test::was_agent(argc, argv)) {
         return 0;
     }
     if (geteuid() != 0) {

@@ -489,7 +489,7 @@ Status run_on(Context& context, const TruthDevice& device, std::shared_ptr<agent
         TRY(overlay->hosts().keep(super_frames(device.name)));
     }
     TRY(describe(context, *bench));
-    auto far = TRY(FarEnd::take(context.journal, device));
+    auto far = TRY(FarEnd::take(device));
     const agent::DeviceInfo& info = bench->info();
     PathFacts path{
         .to_tester = {}, .to_device = {}, .device = device_end(*bench), .far = far.end()};

@@ -329,7 +329,7 @@ FarEnd::~FarEnd() {
     }
 }
 
-Result<FarEnd> FarEnd::take(lab::Journal& journal, const TruthDevice& device) {
+Result<FarEnd> FarEnd::take(const TruthDevice& device) {
     FarEnd far;
     far.end_.name = device.tester_port.name;
     const auto behind = port::kernel_port(device.tester_port.device);
@@ -344,8 +344,8 @@ Result<FarEnd> FarEnd::take(lab::Journal& journal, const TruthDevice& device) {
     TRY(first_error(info, before));
     far.end_.mtu = info->mtu;
     far.end_.xdp = xdp_of(*far.agent_, far.end_.name);
-    auto features = TRY(FeatureSwitch::take({journal, far.end_.netns, *far.agent_}, far.end_.name,
-                                            known_merging(*before)));
+    auto features =
+        TRY(FeatureSwitch::take(TruthHost(*far.agent_), far.end_.name, known_merging(*before)));
     far.features_ = std::make_unique<FeatureSwitch>(std::move(features));
     const auto taken = TRY(far.features_->set({Setting::Kind::kAllOff, ""}));
     std::ranges::copy_if(kMerging, std::back_inserter(far.end_.merging),

@@ -19,7 +19,7 @@ namespace pathproof::scenario {
 // (GRO, LRO) is off while this lives, through the journal.
 class FarEnd {
   public:
-    static Result<FarEnd> take(lab::Journal& journal, const TruthDevice& device);
+    static Result<FarEnd> take(const TruthDevice& device);
     FarEnd(FarEnd&&) = default;
     FarEnd& operator=(FarEnd&&) = delete;
     ~FarEnd();

@@ -23,8 +23,7 @@ Result<std::unique_ptr<TruthBench>> TruthBench::open(Context& context, const Tru
     if (!bench->dut_) {
         bench->dut_ = TRY(agent::Client::start_in_netns(device.netns));
     }
-    bench->host_ = device.host.empty() ? TruthHost(context.journal, device.netns, *bench->dut_)
-                                       : TruthHost(*bench->dut_);
+    bench->host_ = TruthHost(*bench->dut_);
     bench->info_ = TRY(bench->dut_->device(device.name));
     const int lcore = device.tester_lcore.value_or(context.options.cpus.back());
     const std::vector<port::PortRequest> ports{device.tester_port};

@@ -9,29 +9,17 @@
 namespace pathproof::scenario {
 
 using agent::HostChange;
-using agent::KeptBy;
 
 Result<agent::FeatureTrial> TruthHost::try_feature(const std::string& device,
                                                    const std::string& name, bool on) const {
-    agent::FeatureTrial trial;
-    if (journal_ == nullptr) {
-        trial = TRY(agent_->try_feature(device, name, on, KeptBy::kItsHost));
-    } else {
-        TRY(journal_->change_features(netns_, device, {{name, on}}, [&]() -> Status {
-            trial = TRY(agent_->try_feature(device, name, on));
-            return {};
-        }));
-    }
+    auto trial = TRY(agent_->try_feature(device, name, on));
     TRY(wait_for_link(device, name));
     return trial;
 }
 
 Status TruthHost::request_features(const std::string& device,
                                    const std::vector<std::pair<std::string, bool>>& wanted) const {
-    TRY(journal_ == nullptr ? agent_->request_features(device, wanted, KeptBy::kItsHost)
-                            : journal_->change_features(netns_, device, wanted, [&] {
-                                  return agent_->request_features(device, wanted);
-                              }));
+    TRY(agent_->request_features(device, wanted));
     return wait_for_link(device, "its features");
 }
 
@@ -53,17 +41,12 @@ Status TruthHost::wait_for_link(const std::string& device, const std::string& ch
 
 Status TruthHost::change_ip(const std::string& device, const std::string& change,
                             const std::string& undo) const {
-    return journal_ != nullptr ? journal_->change_ip(netns_, device, change, undo)
-                               : agent_->apply({{.kind = HostChange::Kind::kIp,
-                                                 .device = device,
-                                                 .value = change,
-                                                 .undo = undo}});
+    return agent_->apply(
+        {{.kind = HostChange::Kind::kIp, .device = device, .value = change, .undo = undo}});
 }
 
 Status TruthHost::undo_ip(const std::string& device, const std::string& undo) const {
-    return journal_ != nullptr
-               ? journal_->undo_ip(undo)
-               : agent_->apply({{.kind = HostChange::Kind::kIp, .device = device, .undo = undo}});
+    return agent_->apply({{.kind = HostChange::Kind::kIp, .device = device, .undo = undo}});
 }
 
 }  // namespace pathproof::scenario

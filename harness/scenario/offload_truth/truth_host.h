@@ -1,5 +1,5 @@
-// The host of a device whose offloads are judged: what is changed there is undone whatever becomes
-// of the run. On this machine it stands in our own journal, on another in that of its agent.
+// The host of a device whose offloads are judged: its agent makes each change, notes it in the host's journal and so
+// undoes it whatever becomes of the run.
 #pragma once
 
 #include <string>
@@ -7,16 +7,11 @@
 #include <vector>
 
 #include "harness/agent/client.h"
-#include "harness/lab/journal.h"
 
 namespace pathproof::scenario {
 
 class TruthHost {
   public:
-    // A namespace of this machine (empty: ours), and the agent in it.
-    TruthHost(lab::Journal& journal, std::string netns, agent::Client& agent)
-        : journal_(&journal), netns_(std::move(netns)), agent_(&agent) {}
-    // Another machine.
     explicit TruthHost(agent::Client& agent) : agent_(&agent) {}
 
     agent::Client& agent() const { return *agent_; }
@@ -25,7 +20,7 @@ class TruthHost {
                                             bool on) const;
     Status request_features(const std::string& device,
                             const std::vector<std::pair<std::string, bool>>& wanted) const;
-    // As lab::Journal has them.
+    // A command of ip(8), and the one that undoes it: at the end of the run, or by undo_ip() before.
     Status change_ip(const std::string& device, const std::string& change,
                      const std::string& undo) const;
     Status undo_ip(const std::string& device, const std::string& undo) const;
@@ -33,8 +28,6 @@ class TruthHost {
   private:
     Status wait_for_link(const std::string& device, const std::string& changed) const;
 
-    lab::Journal* journal_ = nullptr;
-    std::string netns_;
     agent::Client* agent_;
 };
 
