@@ -99,8 +99,10 @@ class Comparing {
     }
 
     void compare_tunnel() {
-        result_.egress.tunnel = static_cast<std::uint8_t>(out_.tunnel);
-        result_.egress.vni = out_.vni;
+        if (in_.tunnel != out_.tunnel || in_.vni != out_.vni) {
+            result_.egress.tunnel = static_cast<std::uint8_t>(out_.tunnel);
+            result_.egress.vni = out_.vni;
+        }
         if (in_.tunnel == out_.tunnel) {
             if (in_.tunnel != frame::Tunnel::kNone) {
                 compare_outer();
@@ -234,17 +236,18 @@ class Comparing {
         if (in_.ethernet + 12 > in_.bytes.size() || out_.ethernet + 12 > out_.bytes.size()) {
             return;
         }
-        std::memcpy(result_.egress.macs, out, 12);
-        result_.egress.has_macs = 1;
         if (std::memcmp(in, out, 12) != 0) {
+            std::memcpy(result_.egress.macs, out, 12);
+            result_.egress.has_macs = 1;
             // Frames without IP are not routed.
             const bool routed = in_.ip != Network::kNone;
             change_by(routed ? std::optional(Transformation::kRouter) : std::nullopt, "ethernet",
                       [&] { return macs(in, out); });
         }
-        result_.egress.vlans = out_.vlans;
-        std::copy_n(out_.vlan, 2, result_.egress.vlan);
+        result_.egress.vlans = Egress::kTagsAsTheyWere;
         if (in_.vlans != out_.vlans || in_.vlan[0] != out_.vlan[0] || in_.vlan[1] != out_.vlan[1]) {
+            result_.egress.vlans = out_.vlans;
+            std::copy_n(out_.vlan, 2, result_.egress.vlan);
             change_by(Transformation::kVlan, "vlan",
                       [&] { return fmt::format("{} became {}", tags(in_), tags(out_)); });
         }
@@ -822,18 +825,27 @@ std::string egress_difference(const Egress& usual, const Egress& other,
                         usual.hops));
     }
     if (usual.tunnel != other.tunnel || usual.vni != other.vni) {
-        add(fmt::format("VNI {} where its flow has {}", other.vni, usual.vni));
+        const auto vni = [](const Egress& egress) {
+            return egress.tunnel == 0 ? "no other than it came with" : std::to_string(egress.vni);
+        };
+        add(fmt::format("VNI {} where its flow has {}", vni(other), vni(usual)));
     }
     if (usual.vlans != other.vlans || usual.vlan[0] != other.vlan[0] ||
         usual.vlan[1] != other.vlan[1]) {
-        add(fmt::format("VLAN {} where its flow has {}",
-                        other.vlans == 0 ? 0 : other.vlan[0] & 0xfff,
-                        usual.vlans == 0 ? 0 : usual.vlan[0] & 0xfff));
+        const auto vlan = [](const Egress& egress) {
+            return egress.vlans == Egress::kTagsAsTheyWere
+                       ? "as it came"
+                       : std::to_string(egress.vlans == 0 ? 0 : egress.vlan[0] & 0xfff);
+        };
+        add(fmt::format("VLAN {} where its flow has {}", vlan(other), vlan(usual)));
     }
     if (std::memcmp(usual.macs, other.macs, 12) != 0) {
-        add(fmt::format("sent to {} from {} where its flow goes to {} from {}",
-                        mac_text({other.macs, 6}), mac_text({other.macs + 6, 6}),
-                        mac_text({usual.macs, 6}), mac_text({usual.macs + 6, 6})));
+        const auto macs = [](const Egress& egress) {
+            return egress.has_macs == 0 ? "the station that it was sent to"
+                                        : fmt::format("{} from {}", mac_text({egress.macs, 6}),
+                                                      mac_text({egress.macs + 6, 6}));
+        };
+        add(fmt::format("sent to {} where its flow goes to {}", macs(other), macs(usual)));
     }
     return text;
 }

@@ -18,8 +18,11 @@ struct Change {
     bool damage = false;               // bytes of the payload
 };
 
-// The next hop and tunnel of a flow's frames: one for each flow, unless the path changes its mind.
+// The next hop and tunnel that the path gave a frame: one for each flow, unless the path changes its
+// mind. What it left as it was is not of it: a flow's frames may go in by several ways.
 struct Egress {
+    static constexpr std::uint8_t kTagsAsTheyWere = 0xff;
+
     std::uint64_t flow = 0;
     std::uint32_t vni = 0;
     std::uint16_t vlan[2] = {0, 0};

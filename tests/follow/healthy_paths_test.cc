@@ -111,6 +111,16 @@ BOOST_AUTO_TEST_CASE(healthy_paths_raise_no_alarm) {
     check_clean("kinds without IP, one behind the other",
                 plain_frames({plain(0x0806, 28, 1), plain(0x88cc, 80, 2), plain(60, 60, 3),
                               plain(0x88b5, 100, 4), plain(0x8847, 200, 5), plain(0x0806, 28, 6)}));
+    // A trunk on which one flow is in several VLANs.
+    Way trunk = way(Transport::kUdp, 100, 60, tag, {"vlan"});
+    for (std::size_t i = 0; i < trunk.in.size(); i += 2) {
+        trunk.in[i].bytes = trunk.out[i].bytes;
+    }
+    trunk.allow.clear();
+    for (std::size_t i = 1; i < trunk.in.size(); i += 2) {
+        trunk.out[i].bytes = trunk.in[i].bytes;
+    }
+    check_clean("a flow with and without a tag", trunk);
     check_clean("equal frames", plain_frames(std::vector<Octets>(40, plain(0x0806, 28, 1))));
 }
 
