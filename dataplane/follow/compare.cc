@@ -507,22 +507,6 @@ class Comparing {
         return fold(fold(sum));
     }
 
-    static unsigned partial_value(const Packet& packet, std::uint32_t length) {
-        frame::IpAddress source{
-            .family = packet.ip == Network::kIpv4 ? frame::Family::kIpv4 : frame::Family::kIpv6,
-            .bytes = {}};
-        frame::IpAddress destination = source;
-        std::ranges::copy(packet.source(), source.bytes.begin());
-        std::ranges::copy(packet.destination(), destination.bytes.begin());
-        return frame::folded(
-            frame::pseudo_header_sum(source, destination, packet.protocol, length));
-    }
-    static bool is_partial(const Packet& packet) {
-        const unsigned wire = be16(packet.bytes, packet.checksum_at());
-        return wire == partial_value(packet, packet.end - packet.transport) ||
-               wire == partial_value(packet, 0);
-    }
-
     void compare_transport_checksum() {
         const std::uint32_t in_at = in_.checksum_at();
         const std::uint32_t out_at = out_.checksum_at();
@@ -551,7 +535,7 @@ class Comparing {
             return;
         }
         if (out_.cut || out_.broken || out_.fragment != Fragment::kWhole ||
-            (extent_ == Extent::kSegment && is_partial(out_))) {
+            (extent_ == Extent::kSegment && is_left_to_nic(out_))) {
             result_.partial_out = result_.partial_out || extent_ == Extent::kSegment;
             judge_fragment(same);
             return;
@@ -584,7 +568,7 @@ class Comparing {
         }
         const bool sctp_left = in_.protocol == IPPROTO_SCTP && in_wire == 0;
         if (found->state == judge::ChecksumState::kGood) {
-            if (is_partial(in_) || sctp_left) {
+            if (is_left_to_nic(in_) || sctp_left) {
                 result_.partial_in = true;
             } else if (same && !is_right(in_)) {
                 change("checksum",
@@ -595,7 +579,7 @@ class Comparing {
             }
             return;
         }
-        if (out_.protocol != IPPROTO_SCTP && is_partial(out_)) {
+        if (out_.protocol != IPPROTO_SCTP && is_left_to_nic(out_)) {
             result_.partial_out = true;
             return;
         }

@@ -180,6 +180,9 @@ Outcome Follower::Engine::finish() {
             outcome_.flows += i == 0 ? 1 : 0;
         }
     }
+    for (const Direction direction : {Direction::kForward, Direction::kBackward}) {
+        outcome_.wrong[static_cast<std::size_t>(direction)] = findings_.describe_all(direction);
+    }
     outcome_.findings = findings_.finish();
     return std::move(outcome_);
 }

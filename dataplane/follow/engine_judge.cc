@@ -202,7 +202,8 @@ void Follower::Engine::conclude_flow(Flow& flow, Direction direction) {
                                .text = text,
                                .in = &variant.in,
                                .out = &variant.out,
-                               .shown = i == 0});
+                               .shown = i == 0,
+                               .was_right = true});
             }
         }
     }

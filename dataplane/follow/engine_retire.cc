@@ -158,8 +158,7 @@ void Follower::Engine::retire_sent(Record& record, Direction direction) {
         } else if (record.packet.cut) {
             record.found = Class::kUntold;
         } else {
-            mark(record, nullptr, Class::kMissing, "missing " + protocol_text(record.packet),
-                 "went in and never came out");
+            mark(record, nullptr, Class::kMissing, "missing", "went in and never came out");
         }
     } else if (record.state == State::kPending) {
         std::uint64_t bytes = 0;

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <netinet/in.h>
 
 #include <algorithm>
 #include <numeric>
@@ -16,6 +17,9 @@ constexpr std::size_t kSpecimens = 3;
 constexpr std::size_t kFlows = 4;
 constexpr std::size_t kPlaces = 64;
 constexpr std::size_t kFindings = 500;  // more are counted with the last of their class
+constexpr std::size_t kDescribed = 16;  // the largest ones
+constexpr std::uint64_t kFewest = 3;    // frames that a description is made of
+constexpr std::uint32_t kFirstOwner = 2;
 
 std::uint32_t kind_number(const Packet& packet) {
     return static_cast<std::uint32_t>(packet.ip) << 24 |
@@ -46,11 +50,27 @@ std::string ordinal(std::uint64_t number) {
     return fmt::format("{}{}", number, ending);
 }
 
+// Whether a frame has the headers in which faults of this key are: that right frames of other kinds do
+// not have the fault says nothing.
+bool can_have(const std::string& key, const Traits& traits) {
+    const auto names = [&](const char* header) { return key.find(header) != std::string::npos; };
+    const std::uint32_t family = traits[bit(Trait::kFamily)];
+    const std::uint32_t protocol = traits[bit(Trait::kProtocol)];
+    if ((names("ipv4.") && family != static_cast<std::uint32_t>(frame::Network::kIpv4)) ||
+        (names("ipv6.") && family != static_cast<std::uint32_t>(frame::Network::kIpv6))) {
+        return false;
+    }
+    if ((names("tcp.") || names("stream") || names("in part")) && protocol != IPPROTO_TCP) {
+        return false;
+    }
+    return !names("udp.") || protocol == IPPROTO_UDP;
+}
+
 }  // namespace
 
 std::uint64_t period_of(const std::vector<std::uint64_t>& places) {
-    constexpr std::size_t kFewest = 4;
-    if (places.size() < kFewest) {
+    constexpr std::size_t kFewestPlaces = 4;
+    if (places.size() < kFewestPlaces) {
         return 0;
     }
     const std::uint64_t step = places[1] - places[0];
@@ -68,9 +88,13 @@ void Findings::add(const Entry& entry) {
     if (findings_.size() >= kFindings && !findings_.contains(key)) {
         key = "more";
     }
-    Finding& finding = findings_[key];
+    const auto [found, is_new] = findings_.try_emplace(key);
+    Kept& kept = found->second;
+    Finding& finding = kept.finding;
     const Packet& about = entry.in != nullptr ? *entry.in : *entry.out;
-    if (finding.count == 0) {
+    if (is_new) {
+        kept.owner = kFirstOwner + static_cast<std::uint32_t>(findings_.size());
+        kept.first_ns = about.time_ns;
         finding.direction = entry.direction;
         finding.fault = entry.fault;
         finding.unknown = entry.unknown;
@@ -79,6 +103,18 @@ void Findings::add(const Entry& entry) {
         finding.shortest = finding.longest = about.length;
     }
     ++finding.count;
+    kept.last_ns = about.time_ns;
+    if (entry.unknown || entry.was_right || key == "more") {
+        kept.describable = false;
+    } else {
+        table_.add(kept.owner, about);
+        const std::uint64_t place = place_in_kind(entry.direction, about);
+        kept.first_place = finding.count == 1 ? place : kept.first_place;
+        kept.last_place = place;
+        if (kept.kind_places.size() < kPlaces) {
+            kept.kind_places.push_back(place);
+        }
+    }
     finding.one_text = finding.one_text && finding.text == entry.text;
     finding.shortest = std::min(finding.shortest, about.length);
     finding.longest = std::max(finding.longest, about.length);
@@ -109,102 +145,103 @@ void Findings::add(const Entry& entry) {
                 finding.flows.push_back(flow);
             }
         }
-        const std::string kind = kind_text(about);
-        if (!contains(finding.kinds, kind)) {
-            finding.kinds.push_back(kind);
-        }
+    }
+    if (contains(kept.kinds, kind_number(about))) {
+        return;
+    }
+    kept.kinds.push_back(kind_number(about));
+    if (const std::string kind = kind_text(about); !contains(finding.kinds, kind)) {
+        finding.kinds.push_back(kind);
     }
 }
 
 void Findings::add_right(Direction direction, const Packet& packet) {
-    Right& right = right_[static_cast<std::size_t>(direction)];
-    ++right.lengths[std::min<std::uint32_t>(packet.length, 65'535)];
-    Kind& kind = right.kinds[kind_number(packet)];
-    if (kind.frames++ == 0) {
-        kind.text = kind_text(packet);
-    }
+    table_.add(static_cast<std::uint32_t>(direction), packet);
+    place_in_kind(direction, packet);
 }
 
-// "every frame that is IPv4 UDP; right are IPv4 TCP, LLDP"; empty: right frames are of these kinds too.
-std::string Findings::kinds_located(const Finding& finding) const {
-    constexpr std::uint64_t kTelling = 3;
-    constexpr std::size_t kNamed = 4;
-    const auto& right = right_[static_cast<std::size_t>(finding.direction)].kinds;
-    std::vector<std::string> others;
-    std::uint64_t frames = 0;
-    for (const auto& [number, kind] : right) {
-        if (contains(finding.kinds, kind.text)) {
-            return "";
-        }
-        if (!contains(others, kind.text)) {
-            others.push_back(kind.text);
-        }
-        frames += kind.frames;
+std::uint64_t Findings::place_in_kind(Direction direction, const Packet& packet) {
+    return ++of_kind_[static_cast<std::size_t>(direction)][kind_number(packet)];
+}
+
+// "every 10th frame that was sent", "25 IPv4 UDP frames one behind the other, within 0.024 s"; empty: in
+// no such order.
+std::string Findings::rhythm_of(const Kept& kept) const {
+    const Finding& finding = kept.finding;
+    if (const std::uint64_t period = period_of(finding.places); period > 1) {
+        return fmt::format("every {} frame that was sent", ordinal(period));
     }
-    if (finding.unknown || finding.count < kTelling || frames < kTelling) {
+    if (kept.kinds.size() != 1) {
         return "";
     }
-    std::ranges::sort(others);
-    const bool more = others.size() > kNamed;
-    others.resize(std::min(others.size(), kNamed));
-    return fmt::format("every frame that is {}; right are {}{}", fmt::join(finding.kinds, ", "),
-                       fmt::join(others, ", "), more ? ", and others" : "");
+    if (const std::uint64_t period = period_of(kept.kind_places); period > 1) {
+        return fmt::format("every {} frame of {}", ordinal(period), finding.kinds.front());
+    }
+    if (finding.count >= kFewest && kept.last_place - kept.first_place + 1 == finding.count) {
+        return fmt::format("{} {} frames one behind the other, within {:.3f} s", finding.count,
+                           finding.kinds.front(),
+                           static_cast<double>(kept.last_ns - kept.first_ns) / 1e9);
+    }
+    return "";
 }
 
-void Findings::locate(Finding& finding) const {
-    constexpr std::uint64_t kEnough = 3;
-    const auto& lengths = right_[static_cast<std::size_t>(finding.direction)].lengths;
-    const std::uint32_t longest = std::min<std::uint32_t>(finding.longest, 65'535);
-    const std::uint32_t shortest = std::min(finding.shortest, longest);
-    std::uint64_t within = 0, below = 0, above = 0;
-    std::uint32_t next_below = 0, next_above = 0;
-    for (std::uint32_t length = 0; length < lengths.size(); ++length) {
-        const std::uint64_t right = lengths[length];
-        if (right == 0) {
-            continue;
-        }
-        if (length < shortest) {
-            below += right;
-            next_below = length;
-        } else if (length > longest) {
-            next_above = above == 0 ? length : next_above;
-            above += right;
-        } else {
-            within += right;
+Description Findings::description_of(Direction direction, const std::string& key,
+                                     const std::vector<Alike>& wrong) const {
+    std::vector<Alike> right = table_.of(static_cast<std::uint32_t>(direction));
+    std::erase_if(right, [&](const Alike& alike) { return !can_have(key, alike.traits); });
+    return describe(wrong, right, table_.told(),
+                    [&](std::uint32_t trait) { return table_.address(trait); });
+}
+
+Description Findings::describe_all(Direction direction) const {
+    std::vector<Alike> wrong;
+    std::size_t findings = 0;
+    for (const auto& [key, kept] : findings_) {
+        if (kept.finding.direction == direction && kept.describable) {
+            const std::vector<Alike> some = table_.of(kept.owner);
+            wrong.insert(wrong.end(), some.begin(), some.end());
+            ++findings;
         }
     }
+    return findings < 2 ? Description() : description_of(direction, "", wrong);
+}
+
+void Findings::locate(Kept& kept, bool describe_it) const {
+    Finding& finding = kept.finding;
+    if (!kept.describable) {
+        return;
+    }
+    if (describe_it && finding.count >= kFewest) {
+        finding.description = description_of(finding.direction, finding.key, table_.of(kept.owner));
+    }
+    const Description& description = finding.description;
     std::vector<std::string> parts;
-    if (finding.count >= kEnough && within == 0 && below + above >= kEnough) {
-        std::string text = shortest == longest
-                               ? fmt::format("every frame of {} bytes", shortest)
-                               : fmt::format("every frame of {} to {} bytes", shortest, longest);
-        if (below != 0) {
-            text += fmt::format("; right up to {} bytes", next_below);
+    if (description.separates()) {
+        parts.push_back(description.sentence());
+    }
+    // The order adds nothing where a description tells them from all others.
+    if (!description.separates() || description.right_that_fit != 0) {
+        if (std::string rhythm = rhythm_of(kept); !rhythm.empty()) {
+            parts.push_back(std::move(rhythm));
         }
-        if (above != 0) {
-            text += fmt::format("; right from {} bytes on", next_above);
-        }
-        parts.push_back(text);
     }
-    if (const std::uint64_t period = period_of(finding.places); period > 1 && within != 0) {
-        parts.push_back(fmt::format("every {} frame that was sent", ordinal(period)));
-    }
-    // The kind alone separates them: a length that does so too follows from it.
-    if (const std::string kinds = kinds_located(finding); !kinds.empty()) {
-        parts = {kinds};
-    }
-    finding.located = fmt::format("{}", fmt::join(parts, ", "));
+    finding.located = fmt::format("{}", fmt::join(parts, "; "));
 }
 
 std::vector<Finding> Findings::finish() {
-    std::vector<Finding> all;
-    for (auto& [key, finding] : findings_) {
-        locate(finding);
-        all.push_back(std::move(finding));
+    std::vector<Kept> all;
+    for (auto& [key, kept] : findings_) {
+        all.push_back(std::move(kept));
     }
     findings_.clear();
-    std::ranges::stable_sort(all, std::ranges::greater(), &Finding::count);
-    return all;
+    std::ranges::stable_sort(all, std::ranges::greater(),
+                             [](const Kept& kept) { return kept.finding.count; });
+    std::vector<Finding> findings;
+    for (Kept& kept : all) {
+        locate(kept, findings.size() < kDescribed);
+        findings.push_back(std::move(kept.finding));
+    }
+    return findings;
 }
 
 }  // namespace pathproof::follow

@@ -22,6 +22,7 @@ class Findings {
         const Packet* out = nullptr;
         std::uint64_t place = 0;  // in the order of what was sent; 0: not known
         bool shown = true;        // as a specimen
+        bool was_right = false;   // it was given to add_right() before
     };
     void add(const Entry& entry);
     // A frame that arrived as it should.
@@ -29,20 +30,31 @@ class Findings {
     // Findings with the largest first.
     std::vector<Finding> finish();
 
-  private:
-    struct Kind {
-        std::string text;  // "IPv4 UDP"
-        std::uint64_t frames = 0;
-    };
-    struct Right {
-        std::vector<std::uint32_t> lengths = std::vector<std::uint32_t>(65'536);
-        std::unordered_map<std::uint32_t, Kind> kinds;
-    };
-    std::string kinds_located(const Finding& finding) const;
-    void locate(Finding& finding) const;
+    // Frames that are wrong in any way, by what separates them from right ones. Before finish().
+    Description describe_all(Direction direction) const;
 
-    std::map<std::string, Finding> findings_;
-    std::array<Right, 2> right_;
+  private:
+    struct Kept {
+        Finding finding;
+        std::uint32_t owner = 0;  // in the table
+        bool describable = true;
+        std::vector<std::uint32_t> kinds;
+        std::uint64_t first_place = 0;  // among frames of its kind, as long as they are of one
+        std::uint64_t last_place = 0;
+        std::vector<std::uint64_t> kind_places;
+        std::int64_t first_ns = 0;
+        std::int64_t last_ns = 0;
+    };
+    std::uint64_t place_in_kind(Direction direction, const Packet& packet);
+    std::string rhythm_of(const Kept& kept) const;
+    void locate(Kept& kept, bool describe_it) const;
+    Description description_of(Direction direction, const std::string& key,
+                               const std::vector<Alike>& wrong) const;
+
+    std::map<std::string, Kept> findings_;
+    // By direction and kind: frames so far.
+    std::array<std::unordered_map<std::uint32_t, std::uint64_t>, 2> of_kind_;
+    TraitTable table_;  // right frames are of owner 0 (forward) and 1
 };
 
 // Every how-manieth of the places is one: 0 where there is no such number.

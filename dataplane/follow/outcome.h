@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "dataplane/follow/description.h"
 #include "dataplane/follow/transformation.h"
 #include "dataplane/frame/view.h"
 
@@ -53,12 +54,6 @@ struct Totals {
     bool balance() const;
 };
 
-// A frame by its file (of its side, from 0) and number (from 1).
-struct FrameName {
-    std::uint16_t file = 0;
-    std::uint64_t number = 0;  // 0: there is none
-};
-
 struct Specimen {
     FrameName in;
     FrameName out;
@@ -85,7 +80,9 @@ struct Finding {
     std::uint32_t shortest = 0;
     std::uint32_t longest = 0;
     std::vector<std::uint64_t> places;  // in the order of what was sent
-    std::string located;                // by what separates them from right frames; empty: nothing
+    std::string
+        located;  // by what separates them from right frames, or their order; empty: nothing
+    Description description;
 };
 
 // Frames that went in before the first or behind the last one that came out, while nothing says whether
@@ -101,6 +98,7 @@ struct Outcome {
     std::array<Stretch, 2> heads;  // likewise
     std::array<Stretch, 2> tails;
     std::vector<Finding> findings;
+    std::array<Description, 2> wrong;  // of all findings of a direction, where there are several
     Transformations used;
     std::array<std::uint64_t, kTransformations> used_by{};  // frames
     std::uint64_t partial_in = 0;  // checksums that were left to a NIC when they were captured

@@ -7,6 +7,8 @@
 #include <array>
 #include <cstring>
 
+#include "dataplane/frame/checksum.h"
+
 namespace pathproof::follow {
 namespace {
 
@@ -290,6 +292,21 @@ std::uint32_t Packet::checksum_at() const {
     }
 }
 
+bool is_left_to_nic(const Packet& packet) {
+    frame::IpAddress source{
+        .family = packet.ip == Network::kIpv4 ? frame::Family::kIpv4 : frame::Family::kIpv6,
+        .bytes = {}};
+    frame::IpAddress destination = source;
+    std::ranges::copy(packet.source(), source.bytes.begin());
+    std::ranges::copy(packet.destination(), destination.bytes.begin());
+    const unsigned wire = be16(packet.bytes, packet.checksum_at());
+    const auto is_of = [&](std::uint32_t length) {
+        return wire == frame::folded(
+                           frame::pseudo_header_sum(source, destination, packet.protocol, length));
+    };
+    return is_of(packet.end - packet.transport) || is_of(0);
+}
+
 bool Packet::is_tcp_data() const {
     return protocol == IPPROTO_TCP && has_transport && !broken && fragment == Fragment::kWhole &&
            end > payload;
@@ -373,26 +390,33 @@ std::string protocol_text(const Packet& packet) {
         if (packet.fragment != Fragment::kWhole) {
             return "fragment";
         }
-        switch (packet.protocol) {
-            case IPPROTO_TCP: return "TCP";
-            case IPPROTO_UDP: return "UDP";
-            case IPPROTO_SCTP: return "SCTP";
-            case IPPROTO_UDPLITE: return "UDP-Lite";
-            case IPPROTO_ICMP: return "ICMP";
-            case IPPROTO_ICMPV6: return "ICMPv6";
-            default: return fmt::format("protocol {}", packet.protocol);
-        }
+        return protocol_text(packet.protocol);
     }
+    return ethertype_text(packet.ethertype);
+}
+
+std::string protocol_text(std::uint8_t ip_protocol) {
+    switch (ip_protocol) {
+        case IPPROTO_TCP: return "TCP";
+        case IPPROTO_UDP: return "UDP";
+        case IPPROTO_SCTP: return "SCTP";
+        case IPPROTO_UDPLITE: return "UDP-Lite";
+        case IPPROTO_ICMP: return "ICMP";
+        case IPPROTO_ICMPV6: return "ICMPv6";
+        default: return fmt::format("protocol {}", ip_protocol);
+    }
+}
+
+std::string ethertype_text(std::uint16_t type) {
     constexpr std::uint16_t kFirstType = 1536;
-    switch (packet.ethertype) {
+    switch (type) {
         case 0x0806: return "ARP";
         case 0x88cc: return "LLDP";
         case 0x8809: return "slow protocol";
         case 0x888e: return "EAPOL";
         default: break;
     }
-    return packet.ethertype < kFirstType ? "LLC"
-                                         : fmt::format("EtherType 0x{:04x}", packet.ethertype);
+    return type < kFirstType ? "LLC" : fmt::format("EtherType 0x{:04x}", type);
 }
 
 std::string flow_text(const Packet& packet) {

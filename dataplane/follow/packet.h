@@ -19,6 +19,12 @@ inline constexpr std::uint32_t kNowhere = std::numeric_limits<std::uint32_t>::ma
 std::uint64_t digest(frame::Bytes bytes, std::uint64_t seed = 0) noexcept;
 std::uint64_t mix(std::uint64_t one, std::uint64_t other) noexcept;
 
+// A frame by its file (of its side, from 0) and number (from 1).
+struct FrameName {
+    std::uint16_t file = 0;
+    std::uint64_t number = 0;  // 0: there is none
+};
+
 // Offsets count from the start of the frame. "Innermost": behind the tunnel header, if there is one
 // that can be read; of a frame without IP, the frame itself.
 struct Packet {
@@ -94,6 +100,10 @@ struct ReadLimits {
     std::uint32_t payload_bytes = kNowhere;
 };
 
+// Whether the checksum of a TCP segment or UDP datagram is still to be finished, by a NIC: it is that of
+// the pseudo-header (CHECKSUM_PARTIAL).
+bool is_left_to_nic(const Packet& packet);
+
 // Reads a frame. What cannot be read is followed as bytes.
 Packet read_packet(const CapturedFrame& frame, const ReadLimits& limits);
 
@@ -101,6 +111,8 @@ Packet read_packet(const CapturedFrame& frame, const ReadLimits& limits);
 std::string flow_text(const Packet& packet);
 // "UDP", "TCP", "ICMP", "ARP", "LLDP", "LLC", "protocol 47", "EtherType 0x88b5".
 std::string protocol_text(const Packet& packet);
+std::string protocol_text(std::uint8_t ip_protocol);
+std::string ethertype_text(std::uint16_t type);
 std::string address_text(frame::Bytes address);
 std::string mac_text(frame::Bytes six);
 

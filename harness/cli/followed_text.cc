@@ -45,6 +45,23 @@ std::string frame_text(const follow::FrameName& frame,
     return fmt::format("{}#{}", file, frame.number);
 }
 
+// Frames that a description does not hold for, one of each sort.
+std::string exceptions(const follow::Description& description,
+                       const std::vector<follow::FileFacts>& sent_files) {
+    std::string text;
+    if (description.right_that_fit != 0) {
+        text += fmt::format("      right all the same: {}{}\n",
+                            frame_text(description.counter_example, sent_files),
+                            description.right_that_fit > 1 ? ", ..." : "");
+    }
+    if (description.left_out.number != 0 && description.separates()) {
+        text += fmt::format("      wrong without it: {}{}\n",
+                            frame_text(description.left_out, sent_files),
+                            description.wrong - description.wrong_that_fit > 1 ? ", ..." : "");
+    }
+    return text;
+}
+
 std::string finding_text(const follow::Finding& finding, const follow::Followed& followed) {
     const bool forward = finding.direction == follow::Direction::kForward;
     const auto& sent_files = forward ? followed.in : followed.out;
@@ -57,6 +74,7 @@ std::string finding_text(const follow::Finding& finding, const follow::Followed&
     if (!finding.located.empty()) {
         text += fmt::format("    located: {}\n", finding.located);
     }
+    text += exceptions(finding.description, sent_files);
     std::vector<std::string> frames;
     for (const follow::Specimen& specimen : finding.specimens) {
         std::string one;
@@ -138,6 +156,36 @@ json json_of_totals(const follow::Totals& totals) {
             {"local", totals.local},     {"outside", totals.outside}, {"untold", totals.untold}};
 }
 
+// Null: nothing separates them.
+json json_of_description(const follow::Description& description) {
+    if (!description.separates()) {
+        return nullptr;
+    }
+    json rules = json::array();
+    for (const follow::Rule& rule : description.rules) {
+        json conditions = json::array();
+        for (std::size_t i = 0; i < rule.conditions.size(); ++i) {
+            json alike = json::array();
+            for (const follow::Condition& other : rule.alike[i]) {
+                alike.push_back(other.text);
+            }
+            conditions.push_back({{"text", rule.conditions[i].text}, {"same_frames", alike}});
+        }
+        rules.push_back(conditions);
+    }
+    const auto frame = [](const follow::FrameName& name) {
+        return name.number == 0 ? json(nullptr) : json{{"file", name.file}, {"frame", name.number}};
+    };
+    return {{"text", description.text},
+            {"rules", rules},
+            {"wrong", description.wrong},
+            {"wrong_that_fit", description.wrong_that_fit},
+            {"right", description.right},
+            {"right_that_fit", description.right_that_fit},
+            {"counter_example", frame(description.counter_example)},
+            {"left_out", frame(description.left_out)}};
+}
+
 json json_of_finding(const follow::Finding& finding) {
     json frames = json::array();
     for (const follow::Specimen& specimen : finding.specimens) {
@@ -162,6 +210,7 @@ json json_of_finding(const follow::Finding& finding) {
         {"shortest", finding.shortest},
         {"longest", finding.longest},
         {"located", finding.located},
+        {"description", json_of_description(finding.description)},
         {"frames", frames}};
 }
 
@@ -254,6 +303,13 @@ std::string followed_text(const follow::Followed& followed, const follow::Conclu
     for (const follow::Finding& finding : followed.outcome.findings) {
         text += finding_text(finding, followed);
     }
+    for (std::size_t way = 0; way < followed.outcome.wrong.size(); ++way) {
+        const follow::Description& wrong = followed.outcome.wrong[way];
+        if (wrong.separates()) {
+            text += fmt::format("all that is wrong {}: {}\n{}", kDirections[way], wrong.sentence(),
+                                exceptions(wrong, way == 0 ? followed.in : followed.out));
+        }
+    }
     for (const std::string& note : conclusion.notes) {
         text += fmt::format("note: {}\n", note);
     }
@@ -278,6 +334,9 @@ json followed_json(const follow::Followed& followed, const follow::Conclusion& c
             {"forward", json_of_totals(outcome.totals[0])},
             {"backward", json_of_totals(outcome.totals[1])},
             {"findings", findings},
+            {"wrong",
+             {{"forward", json_of_description(outcome.wrong[0])},
+              {"backward", json_of_description(outcome.wrong[1])}}},
             {"used", used},
             {"partial_in", outcome.partial_in},
             {"partial_out", outcome.partial_out},
