@@ -171,7 +171,25 @@ void Follower::Engine::end(Side side, std::int64_t until_ns) {
     }
 }
 
+// Frames that are left go through the steps in the order of time, as those before did: the likeness of
+// bytes is looked for among neighbours.
+void Follower::Engine::step_in_order() {
+    std::vector<std::int64_t> times;
+    for (const OneSide& side : sides_) {
+        for (const Record& record : side.records) {
+            times.push_back(time_of(record));
+        }
+    }
+    std::ranges::sort(times);
+    constexpr std::int64_t kUntilLikeness = 4;  // see step()
+    const std::int64_t wait = options_.window_ns / kSettlesAWindow * kUntilLikeness;
+    for (std::size_t i = kAddsAnAdvance; i < times.size(); i += kAddsAnAdvance) {
+        advance(std::max(frontier_ns_, times[i] + wait), false);
+    }
+}
+
 Outcome Follower::Engine::finish() {
+    step_in_order();
     advance(frontier_ns_, true);
     for (std::size_t i = 0; i < 2; ++i) {
         for (auto& [key, flow] : sides_[i].flows) {

@@ -144,6 +144,7 @@ class Follower::Engine {
     }
 
     // engine.cc
+    void step_in_order();
     void advance(std::int64_t frontier_ns, bool all);
     void step(unsigned which, Record& record);
 

@@ -345,6 +345,30 @@ BOOST_AUTO_TEST_CASE(quotes_of_icmp_errors_are_translated_with_them) {
     }
 }
 
+// Of frames without an identification likeness alone tells, among neighbours: also at the end, where all
+// that is left is decided at once.
+BOOST_AUTO_TEST_CASE(cut_frames_are_found_to_the_last_one) {
+    Frames in, out;
+    for (unsigned i = 0; i < 600; ++i) {
+        frame::FrameSpec spec = spec_of(Transport::kUdp, 1400, i);
+        spec.payload.assign(1400, 7);
+        spec.payload[0] = 8;
+        spec.packet.identification = 0;
+        spec.packet.source.port = static_cast<std::uint16_t>(10'000 + i);
+        in.push_back(
+            {.time_ns = 1'700'000'000'000'000'000 + i * 1'000'000LL, .bytes = render(spec)});
+        out.push_back(in.back());
+        out.back().time_ns += 50'000;
+        out.back().bytes.resize(1340);
+    }
+    const Outcome outcome = follow::follow(in, out, {});
+    BOOST_TEST_CONTEXT(described(outcome)) {
+        BOOST_TEST(count(outcome, Class::kDamaged) == 600U);
+        BOOST_TEST(unknown(outcome) == 0U);
+        BOOST_TEST(outcome.findings.size() == 1U);
+    }
+}
+
 BOOST_AUTO_TEST_CASE(frames_of_one_length_are_located) {
     Way made = way(Transport::kUdp, 100, 40, nothing, {});
     Way longer = way(Transport::kUdp, 1472, 40, nothing, {});
