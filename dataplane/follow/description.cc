@@ -284,28 +284,7 @@ class Search {
                          }) == 1;
         condition.bits =
             bits_of(trait) + value_bits * (both ? 2 : 1) + (both ? 1 : 0) + (one ? 5 : 0);
-        std::string phrase;
-        if (both) {
-            phrase = low == high ? std::to_string(low) : fmt::format("{} to {}", low, high);
-            phrase = number_text(trait, phrase);
-            const bool tight =
-                *condition.right_below + 1 == low && *condition.right_above == high + 1;
-            if (!tight) {
-                phrase += fmt::format(" (right: up to {}, from {} on)", *condition.right_below,
-                                      *condition.right_above);
-            }
-        } else if (condition.right_below) {
-            const std::uint32_t right = *condition.right_below;
-            phrase = right + 1 == low ? number_text(trait, fmt::format("more than {}", right))
-                                      : number_text(trait, fmt::format("{} or more", low)) +
-                                            fmt::format(" (right: up to {})", right);
-        } else {
-            const std::uint32_t right = *condition.right_above;
-            phrase = right == high + 1 ? number_text(trait, fmt::format("less than {}", right))
-                                       : number_text(trait, fmt::format("{} or less", high)) +
-                                             fmt::format(" (right: from {} on)", right);
-        }
-        condition.text = std::move(phrase);
+        condition.word_range();
         add(std::move(condition));
     }
 
@@ -535,6 +514,26 @@ bool Condition::fits_number(std::uint32_t value) const {
     return false;
 }
 
+void Condition::word_range() {
+    if (right_below && right_above) {
+        text = number_text(trait,
+                           low == high ? std::to_string(low) : fmt::format("{} to {}", low, high));
+        if (*right_below + 1 != low || *right_above != high + 1) {
+            text += fmt::format(" (right: up to {}, from {} on)", *right_below, *right_above);
+        }
+    } else if (right_below) {
+        text = *right_below + 1 == low
+                   ? number_text(trait, fmt::format("more than {}", *right_below))
+                   : number_text(trait, fmt::format("{} or more", low)) +
+                         fmt::format(" (right: up to {})", *right_below);
+    } else if (right_above) {
+        text = *right_above == high + 1
+                   ? number_text(trait, fmt::format("less than {}", *right_above))
+                   : number_text(trait, fmt::format("{} or less", high)) +
+                         fmt::format(" (right: from {} on)", *right_above);
+    }
+}
+
 bool Condition::fits(const Traits& traits) const {
     return fits_number(traits[bit(trait)]);
 }
@@ -542,6 +541,10 @@ bool Condition::fits(const Traits& traits) const {
 bool Rule::fits(const Traits& traits) const {
     return std::ranges::all_of(conditions,
                                [&](const Condition& condition) { return condition.fits(traits); });
+}
+
+void Description::word() {
+    text = join_each(rules, text_of, ", or ");
 }
 
 std::string Description::sentence() const {
@@ -622,9 +625,7 @@ Description describe(std::span<const Alike> wrong, std::span<const Alike> right,
             }
         }
     }
-    if (!description.rules.empty()) {
-        description.text = join_each(description.rules, text_of, ", or ");
-    }
+    description.word();
     return description;
 }
 

@@ -37,6 +37,8 @@ struct Condition {
 
     bool fits(const Traits& traits) const;
     bool fits_number(std::uint32_t value) const;  // of the trait
+    // Sets the text of a range from its numbers.
+    void word_range();
 };
 
 // All of its conditions together.
@@ -59,6 +61,8 @@ struct Description {
     FrameName left_out;                // the first wrong frame that does not fit
 
     bool separates() const { return !rules.empty(); }
+    // Sets the text from the rules.
+    void word();
     // "frames of more than 1398 bytes: all 117 of them are wrong, and 3 of 383 others".
     std::string sentence() const;
 };

@@ -178,6 +178,9 @@ void Follower::Engine::retire_sent(Record& record, Direction direction) {
         }
     }
     ++totals.of(record.found);
+    if (options_.on_fate) {
+        options_.on_fate(record.side, {record.packet.file, record.packet.number}, record.found);
+    }
     if (record.found == Class::kAsSent) {
         findings_.add_right(direction, record.packet);
         if (record.variant != Record::kNoNode) {

@@ -7,6 +7,7 @@
 // weak likeness never takes a frame from its own counterpart.
 #pragma once
 
+#include <functional>
 #include <memory>
 
 #include "dataplane/follow/outcome.h"
@@ -22,6 +23,8 @@ struct FollowOptions {
     std::int64_t clock_offset_ns = 0;       // of the out side's clock against the in side's
     // Frames of the link that came out and never went in are the device's own, whatever it is allowed.
     bool device_speaks = false;
+    // Told the class of each frame that was sent, as far as it is known by then; null: nobody asks.
+    std::function<void(Side, const FrameName&, Class)> on_fate = nullptr;
     ReadLimits limits;
 };
 

@@ -83,6 +83,7 @@ struct Finding {
     std::string
         located;  // by what separates them from right frames, or their order; empty: nothing
     Description description;
+    std::vector<std::string> confirmed;  // by frames that were made for it, a line each
 };
 
 // Frames that went in before the first or behind the last one that came out, while nothing says whether

@@ -83,7 +83,7 @@ Traits traits_of(const Packet& packet) {
         at(traits, Trait::kVlanPriority) = packet.vlan[0] >> 13U;
     }
     at(traits, Trait::kFragment) = static_cast<std::uint32_t>(packet.fragment);
-    if (packet.ethernet != kNowhere) {
+    if (packet.ethernet < packet.bytes.size()) {
         at(traits, Trait::kGroup) = packet.bytes[packet.ethernet] & 1U;
     }
     if (packet.ip != frame::Network::kNone) {

@@ -126,6 +126,14 @@ void Recording::append(frame::Bytes bytes, std::uint64_t unix_ns) {
     longest_ = std::max(longest_, frames_.back().length);
 }
 
+Recording Recording::of(std::span<const frame::ByteVector> frames) {
+    Recording recording;
+    for (const frame::ByteVector& bytes : frames) {
+        recording.append(bytes, recording.frames() * 1000);
+    }
+    return recording;
+}
+
 Result<Recording> Recording::read(const std::string& path, CutShort cut_short,
                                   const RecordingLimits& limits) {
     Capture capture = TRY(open(path, limits.stop));

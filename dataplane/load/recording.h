@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -29,6 +30,9 @@ class Recording {
     // and byte.
     static Result<Recording> read(const std::string& path, CutShort cut_short,
                                   const RecordingLimits& limits);
+
+    // Frames of one's own, of 65,000 bytes at most, as if captured a microsecond apart.
+    static Recording of(std::span<const frame::ByteVector> frames);
 
     std::size_t frames() const noexcept { return frames_.size(); }
     frame::Bytes bytes(std::size_t frame) const noexcept {

@@ -75,6 +75,9 @@ std::string finding_text(const follow::Finding& finding, const follow::Followed&
         text += fmt::format("    located: {}\n", finding.located);
     }
     text += exceptions(finding.description, sent_files);
+    for (const std::string& line : finding.confirmed) {
+        text += fmt::format("    made for it: {}\n", line);
+    }
     std::vector<std::string> frames;
     for (const follow::Specimen& specimen : finding.specimens) {
         std::string one;
@@ -211,6 +214,7 @@ json json_of_finding(const follow::Finding& finding) {
         {"longest", finding.longest},
         {"located", finding.located},
         {"description", json_of_description(finding.description)},
+        {"made_for_it", finding.confirmed},
         {"frames", frames}};
 }
 
@@ -275,6 +279,21 @@ std::string followed_counts(const follow::Followed& followed) {
                        parts.empty() ? "" : ", ", fmt::join(parts, ", "));
 }
 
+std::string findings_text(const follow::Followed& followed) {
+    std::string text;
+    for (const follow::Finding& finding : followed.outcome.findings) {
+        text += finding_text(finding, followed);
+    }
+    for (std::size_t way = 0; way < followed.outcome.wrong.size(); ++way) {
+        const follow::Description& wrong = followed.outcome.wrong[way];
+        if (wrong.separates()) {
+            text += fmt::format("all that is wrong {}: {}\n{}", kDirections[way], wrong.sentence(),
+                                exceptions(wrong, way == 0 ? followed.in : followed.out));
+        }
+    }
+    return text;
+}
+
 std::string followed_text(const follow::Followed& followed, const follow::Conclusion& conclusion,
                           follow::Transformations allowed) {
     std::string text;
@@ -299,17 +318,7 @@ std::string followed_text(const follow::Followed& followed, const follow::Conclu
                             static_cast<double>(followed.outcome.longest_delay_ns) / 1e6,
                             followed.clock_offset_ns == 0 ? "" : ", clocks brought together");
     }
-    text += table(followed);
-    for (const follow::Finding& finding : followed.outcome.findings) {
-        text += finding_text(finding, followed);
-    }
-    for (std::size_t way = 0; way < followed.outcome.wrong.size(); ++way) {
-        const follow::Description& wrong = followed.outcome.wrong[way];
-        if (wrong.separates()) {
-            text += fmt::format("all that is wrong {}: {}\n{}", kDirections[way], wrong.sentence(),
-                                exceptions(wrong, way == 0 ? followed.in : followed.out));
-        }
-    }
+    text += table(followed) + findings_text(followed);
     for (const std::string& note : conclusion.notes) {
         text += fmt::format("note: {}\n", note);
     }

@@ -23,6 +23,8 @@ std::string followed_text(const follow::Followed& followed, const follow::Conclu
 // "why", ...}
 nlohmann::json followed_json(const follow::Followed& followed,
                              const follow::Conclusion& conclusion);
+// The findings alone, as followed_text() has them.
+std::string findings_text(const follow::Followed& followed);
 // A pcapng file a finding, and its frames field by field beside it. `about`: the command.
 Status write_followed_evidence(const follow::Followed& followed, const std::string& folder,
                                const std::string& about);

@@ -19,6 +19,26 @@ using nlohmann::json;
 
 namespace {
 
+// Writes a capture of datagrams of all lengths, with and without a tag.
+constexpr const char* kCapture = R"(
+import random, struct, sys
+random.seed(5)
+def total(data):
+    s = sum(struct.unpack('!%dH' % (len(data) // 2), data))
+    while s >> 16: s = (s & 0xffff) + (s >> 16)
+    return s
+with open(sys.argv[1], 'wb') as out:
+    out.write(struct.pack('<IHHIIII', 0xa1b2c3d4, 2, 4, 0, 0, 65535, 1))
+    for i in range(300):
+        n = random.randrange(20, 1300)
+        ip = bytearray(struct.pack('!BBHHHBBH4s4s', 69, 0, 28 + n, i + 1, 0, 64, 17, 0,
+                                   bytes([198, 18, 0, 1]), bytes([203, 0, 113, 2])))
+        ip[10:12] = struct.pack('!H', 0xffff - total(bytes(ip)))
+        f = bytes.fromhex('027070000101027070000100') + b'\x08\0' + bytes(ip)
+        f += struct.pack('!HHHH', 40000, 9, 8 + n, 0) + struct.pack('!I', i) + bytes(n - 4)
+        out.write(struct.pack('<IIII', 1700000000, i, len(f), len(f)) + f)
+)";
+
 // Hands frames from m0 to m1 and does one thing to each 50th: packet sockets, sums put right.
 constexpr const char* kMiddlebox = R"(
 import os, socket, struct, sys
@@ -53,7 +73,11 @@ while True:
     f = bytearray(f)
     if where[2] == socket.PACKET_OUTGOING or f[12:14] != b'\x08\0': continue
     count += 1
-    if count % 50 == 7:
+    if fault == 'long':
+        if len(f) > 700: del f[-20:]
+    elif fault == 'odd':
+        if len(f) % 2: continue
+    elif count % 50 == 7:
         if fault == 'lose': continue
         if fault == 'bit': f[90] ^= 4
         elif fault == 'cut': del f[-20:]
@@ -97,18 +121,21 @@ struct Bench {
     json generate(const std::string& options) const {
         const char* const binary = std::getenv("PATHPROOF_BINARY");
         BOOST_REQUIRE(binary != nullptr);
-        const auto out =
-            process::run_program({"sh", "-c",
-                                  fmt::format("{} generate g0 --netns {} --json --destination "
-                                              "203.0.113.2 --destination-mac 02:70:70:00:01:01 {}",
-                                              binary, a, options)});
+        // A capture's frames go where they went before.
+        const bool replays = options.find("--replay") != std::string::npos;
+        const char* const to =
+            replays ? "" : "--destination 203.0.113.2 --destination-mac 02:70:70:00:01:01";
+        const auto out = process::run_program(
+            {"sh", "-c",
+             fmt::format("{} generate g0 --netns {} --json {} {}", binary, a, to, options)});
         BOOST_REQUIRE_MESSAGE(out, out.error().message);
         std::istringstream lines(out->out);
         json last;
         for (std::string line; std::getline(lines, line);) {
             last = json::parse(line);
         }
-        BOOST_REQUIRE_MESSAGE(last.contains("compared"), out->out << out->err);
+        BOOST_REQUIRE_MESSAGE(last.contains("compared") || last.contains("followed"),
+                              out->out << out->err);
         last["exit"] = out->exit_status;
         return last;
     }
@@ -290,4 +317,57 @@ BOOST_AUTO_TEST_CASE(a_million_clean_frames_raise_no_alarm, *boost::unit_test::d
     bench.check_clean(
         "--count 500000 --rate 20000 --mix dns-a=4,dns-aaaa=2,udp=2,tcp-syn=1,icmp-echo=1",
         500'000);
+}
+
+BOOST_AUTO_TEST_CASE(frames_made_for_a_finding_show_where_its_border_lies) {
+    const Bench bench;
+    // Whether a line of a finding says it.
+    const auto says = [](const json& findings, const std::string& text) {
+        for (const json& finding : findings) {
+            for (const json& line : finding.at("made_for_it")) {
+                if (line.get<std::string>().find(text) != std::string::npos) {
+                    return true;
+                }
+            }
+        }
+        return false;
+    };
+    const std::string border = "of 700 bytes: 3 of 3 right; of 701 bytes: 3 of 3 wrong";
+    const json made = bench.changed(
+        "long",
+        "--receive h0 --expect frames --mix dns-a=1,udp=1 --size dns=128,udp=1204 --count 300 "
+        "--rate 1000 --drain 0.5");
+    BOOST_TEST_CONTEXT(made.dump(1)) {
+        BOOST_TEST_REQUIRE(made.contains("studied"));
+        const json& findings = made.at("studied").at("findings");
+        BOOST_TEST_REQUIRE(!findings.empty());
+        BOOST_TEST(says(findings, border));
+        BOOST_TEST(says(findings, "not 'to port 7'"));
+        BOOST_TEST(
+            findings[0].at("located").get<std::string>().starts_with("frames of more than 700 "));
+    }
+    const std::string file = (bench.folder / "all.pcap").string();
+    std::ofstream(bench.folder / "capture.py") << kCapture;
+    shell("", "python3 " + (bench.folder / "capture.py").string() + " " + file);
+    const std::string replay =
+        "--receive h0 --expect frames --rate 1000 --drain 0.5 --replay " + file;
+    const json replayed = bench.changed("long", replay);
+    BOOST_TEST_CONTEXT(replayed.dump(1)) {
+        const json& findings = replayed.at("followed").at("findings");
+        BOOST_TEST(says(findings, border));
+        check_not_as_sent(replayed);
+    }
+    const json odd = bench.changed("odd", replay);
+    BOOST_TEST_CONTEXT(odd.dump(1)) {
+        const json& findings = odd.at("followed").at("findings");
+        BOOST_TEST_REQUIRE(findings.size() == 1U);
+        BOOST_TEST(
+            findings[0].at("located").get<std::string>().starts_with("frames with an odd length"));
+        BOOST_TEST(says(findings, "bytes: 3 of 3 right"));
+    }
+    // Nothing is sent where nothing is wrong, or where nobody wants it.
+    const json clean = bench.changed("nothing", replay);
+    BOOST_TEST(clean.at("followed").at("findings").empty());
+    const json unstudied = bench.changed("long", replay + " --no-study");
+    BOOST_TEST(!says(unstudied.at("followed").at("findings"), "bytes: 3 of 3"));
 }

@@ -90,6 +90,14 @@ follow::CapturedFrame FollowedReplay::sent(std::size_t number, std::int64_t star
             .heading = follow::Heading::kIn};
 }
 
+std::vector<frame::Bytes> FollowedReplay::sent_frames() const {
+    std::vector<frame::Bytes> frames;
+    for (std::size_t number = 0; number < departures_.size(); ++number) {
+        frames.push_back(recording_->bytes(number % recording_->frames()));
+    }
+    return frames;
+}
+
 follow::CapturedFrame FollowedReplay::came(std::size_t number, std::int64_t start_ns) const {
     const Kept& kept = kept_[number];
     const std::uint8_t* const bytes = bytes_.data() + kept.offset;
@@ -109,11 +117,18 @@ Result<ReplayJudgement> FollowedReplay::judge(follow::Transformations allowed,
                                               const std::string& sending,
                                               const std::string& receiving) const {
     constexpr std::int64_t kWindowNs = 2'000'000'000;
+    ReplayJudgement judged{.allowed = allowed};
+    judged.fates.reserve(departures_.size());
     const follow::FollowOptions options{
         .allowed = allowed,
         .window_ns = std::max<std::int64_t>(kWindowNs, 2 * report.order.drain.count()),
-        .device_speaks = true};
-    ReplayJudgement judged{.allowed = allowed};
+        .device_speaks = true,
+        .on_fate = [&judged](follow::Side side, const follow::FrameName& frame,
+                             follow::Class fate) {
+            if (side == follow::Side::kIn && frame.file == 0) {
+                judged.fates.push_back(fate);
+            }
+        }};
     follow::Followed& followed = judged.followed;
     followed.in = {{.path = file_}};
     followed.out = {{.path = "port " + receiving}};

@@ -19,6 +19,7 @@ struct ReplayJudgement {
     follow::Followed followed;
     follow::Conclusion conclusion;
     follow::Transformations allowed;
+    std::vector<follow::Class> fates;  // by frame, in the order in which they left
 
     // Frames that came out changed, damaged or twice: that is so whatever the tester lacked.
     std::uint64_t certain_harm() const;
@@ -46,6 +47,8 @@ class FollowedReplay final : public load::Intake {
     Result<ReplayJudgement> judge(follow::Transformations allowed, const load::TrialReport& report,
                                   std::int64_t unix_start_ns, const std::string& sending,
                                   const std::string& receiving) const;
+    // The frames in the order in which they left.
+    std::vector<frame::Bytes> sent_frames() const;
     // More came than there was room for: these were not kept.
     std::uint64_t not_kept() const { return not_kept_; }
 

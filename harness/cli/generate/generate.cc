@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "dataplane/base/new_file.h"
+#include "dataplane/load/first_frames.h"
 #include "dataplane/port/rate_limit.h"
 #include "harness/cli/commands.h"
 #include "harness/cli/followed_text.h"
@@ -17,6 +18,7 @@
 #include "harness/cli/generate/number_checks.h"
 #include "harness/cli/generate/replay_options.h"
 #include "harness/cli/generate/result.h"
+#include "harness/cli/generate/study.h"
 #include "harness/cli/generate/sum_names.h"
 #include "harness/cli/generate/traffic_options.h"
 #include "harness/cli/generate/watcher.h"
@@ -38,6 +40,7 @@ struct GenerateOptions {
     std::optional<std::uint32_t> around;
     std::string evidence;
     std::string metrics;
+    bool no_study = false;
     bool json = false;
 
     bool replays() const { return !replay.file.empty(); }
@@ -160,6 +163,23 @@ Status limit_in_hardware(const load::TrialOrder& order, double frame_bytes, Lane
     return {};
 }
 
+// What a path may do to made frames in the words of a capture's; nothing: some have no such word.
+std::optional<follow::Transformations> load_words(const load::Allowance& allowed) {
+    using load::Allowance;
+    constexpr unsigned kNone = Allowance::kDscp | Allowance::kEcn | Allowance::kFlowLabel |
+                               Allowance::kId | Allowance::kDf;
+    if (allowed.has(kNone)) {
+        return std::nullopt;
+    }
+    follow::Transformations words;
+    words.set(bit(follow::Transformation::kRouter), allowed.has(Allowance::kMac | Allowance::kTtl));
+    words.set(bit(follow::Transformation::kVlan), allowed.has(Allowance::kVlan));
+    words.set(bit(follow::Transformation::kNat),
+              allowed.has(Allowance::kSource | Allowance::kDestination | Allowance::kSourcePort |
+                          Allowance::kDestinationPort));
+    return words;
+}
+
 void print(const GenerateResult& result, bool json) {
     fmt::print("{}", json ? process::to_text(result_json(result)) + "\n" : result_text(result));
 }
@@ -227,8 +247,17 @@ class Generation {
                 result.sums, [](const SumName& sum) { return sum.name.starts_with("OFFSET"); })) {
             result.sums = name_sums(result, addresses_nearby());
         }
+        if (!result.judged) {
+            TRY(keep_evidence(result));
+        }
+        if (const Status studied = study(result, stop); !studied) {
+            fmt::print(stderr, "pathproof: which frames come wrong was not studied: {}\n",
+                       studied.error().message);
+        }
         print(result, options_.json);
-        TRY(keep_evidence(result));
+        if (result.judged) {
+            TRY(keep_evidence(result));
+        }
         return result.exit_code();
     }
 
@@ -258,6 +287,8 @@ class Generation {
 
     Status start_run(const std::atomic<bool>& stop) {
         load::LoadPlan plan = TRY(load_plan(options_, traffic_, *lanes_, stop));
+        plan_source_ = plan.source;
+        stations_ = plan.stations;
         if (options_.replays()) {
             TRY(take_recording(options_, lanes_->sending(), plan, followed_));
         }
@@ -318,6 +349,59 @@ class Generation {
         return {};
     }
 
+    // Finds out by frames of its own which frames come wrong, and where the border lies. Nothing where
+    // all is right, or frames would go by several queues.
+    Status study(GenerateResult& result, const std::atomic<bool>& stop) {
+        const bool frames =
+            followed_ != nullptr || traffic_.intake.expects == load::IntakePlan::Expects::kFrames;
+        if (options_.no_study || !frames || result.report.partial || result.all_right() ||
+            options_.lanes.queue_count() > 1) {
+            return {};
+        }
+        if (metrics_) {
+            metrics_->show(nullptr);
+        }
+        run_.reset();  // its lcores are needed
+        if (followed_ != nullptr) {
+            follow::Followed& followed = result.judged->followed;
+            Courier courier(*lanes_, options_.lanes,
+                            courier_plan(result, allowed_, followed.outcome.longest_delay_ns),
+                            stop);
+            const auto sent = followed_->sent_frames();
+            return study_findings(courier, sent, result.judged->fates, followed.outcome.findings);
+        }
+        return study_made(result, stop);
+    }
+
+    // Sends the first of the made frames once more, and follows each.
+    Status study_made(GenerateResult& result, const std::atomic<bool>& stop) {
+        constexpr std::uint64_t kMost = 1000;
+        const auto allowed = load_words(traffic_.intake.allowed);
+        if (!allowed || traffic_.wrong_on_purpose || traffic_.port_offloads != 0 ||
+            options_.traffic.pairs) {
+            return {};
+        }
+        const auto frames = TRY(load::first_frames(
+            plan_source_, static_cast<std::size_t>(std::min(kMost, result.report.sent))));
+        const std::int64_t slowest = load::all_classes(result.report.intake).latency.max_ns();
+        Courier courier(*lanes_, options_.lanes, courier_plan(result, *allowed, slowest), stop);
+        ReplayJudgement judged = TRY(courier.send(frames, "frames of this run, sent again"));
+        const std::vector<frame::Bytes> sent(frames.begin(), frames.end());
+        TRY(study_findings(courier, sent, judged.fates, judged.followed.outcome.findings));
+        result.studied = std::move(judged);
+        return {};
+    }
+
+    Courier::Plan courier_plan(const GenerateResult& result, follow::Transformations allowed,
+                               std::int64_t slowest_ns) const {
+        constexpr std::int64_t kLeastDrain = 200'000'000, kMostDrain = 1'000'000'000;
+        return {.allowed = allowed,
+                .stations = stations_,
+                .frames_per_second = std::clamp(result.report.achieved_pps, 100.0, 1000.0),
+                .drain = load::Nanoseconds(
+                    std::clamp(2 * slowest_ns + kLeastDrain, kLeastDrain, kMostDrain))};
+    }
+
     Status keep_evidence(const GenerateResult& result) {
         if (options_.evidence.empty()) {
             return {};
@@ -337,6 +421,8 @@ class Generation {
     GenerateOptions options_;
     Rate rate_;
     Traffic traffic_;
+    load::SourcePlan plan_source_;
+    std::vector<neighbour::Place> stations_;
     std::unique_ptr<LiveMetrics> metrics_;
     std::optional<Lanes> lanes_;
     follow::Transformations allowed_;           // of a capture that is followed
@@ -368,6 +454,10 @@ void add_output(CLI::App& command, GenerateOptions& options) {
         ->needs(evidence);
     command.add_option("--metrics", options.metrics,
                        "serve OpenMetrics while it runs: ADDRESS:PORT");
+    command.add_flag(
+        "--no-study", options.no_study,
+        "with --expect frames: send no frames of its own behind a run in which some came "
+        "wrong, to find out which");
     command.add_flag("--json", options.json,
                      "print a JSON object each second and the result as another");
 }

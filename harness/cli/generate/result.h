@@ -28,7 +28,8 @@ struct GenerateResult {
     port::PortInfo receiving;
     // What comes back can be told: false for a capture file, whose frames carry no number.
     bool tracked = true;
-    std::optional<ReplayJudgement> judged;  // of a capture whose frames were followed
+    std::optional<ReplayJudgement> judged;   // of a capture whose frames were followed
+    std::optional<ReplayJudgement> studied;  // of made frames that were sent again one by one
     load::IntakePlan::Expects expects = load::IntakePlan::Expects::kAnswers;
     double timeout_s = 5;
     load::Allowance allowed;
@@ -73,7 +74,7 @@ std::string result_text(const GenerateResult& result);
 //  {"min", "p50", "p90", "p99", "p99_9", "max"}, "own_bias_us": {...}, "departures": {...},
 //  "icmp_errors": [{"port", "family", "type", "code", "mtu", "text", "frames", "ours",
 //  "wrong_quotes", "wrong_fields": {...}, "example"}], "followed": (of --replay --expect frames) as
-//  verify's, "compared": {"allowed", "fields": {"ip.tos": 3}, "first": [...], "damaged": [...]}, "remarks", "received", "checksums", "rx_flags", "workers": [...], "tester_limit", "objections", "remedies",
+//  verify's, "studied" (likewise, of made frames that were sent again), "compared": {"allowed", "fields": {"ip.tos": 3}, "first": [...], "damaged": [...]}, "remarks", "received", "checksums", "rx_flags", "workers": [...], "tester_limit", "objections", "remedies",
 //  "repeat"}
 nlohmann::json result_json(const GenerateResult& result);
 

@@ -211,6 +211,9 @@ json result_json(const GenerateResult& result) {
     if (result.judged) {
         out["followed"] = followed_json(result.judged->followed, result.judged->conclusion);
     }
+    if (result.studied) {
+        out["studied"] = followed_json(result.studied->followed, result.studied->conclusion);
+    }
     if (result.tracked) {
         add_arrivals(out, report);
         out["compared"] = compared_json(result);

@@ -196,6 +196,17 @@ std::string icmp_rows(const GenerateResult& result) {
     return text;
 }
 
+// Which frames come wrong, by frames of the run that were sent again.
+std::string studied_rows(const GenerateResult& result) {
+    if (!result.studied) {
+        return "";
+    }
+    const follow::Followed& followed = result.studied->followed;
+    return fmt::format("which frames: the first {} sent again one by one: {}\n{}",
+                       result.studied->fates.size(), followed_counts(followed),
+                       findings_text(followed));
+}
+
 std::string worker_rows(const TrialReport& report) {
     std::string text;
     for (const load::WorkerHealth& worker : report.workers) {
@@ -329,6 +340,7 @@ std::string result_text(const GenerateResult& result) {
         received_rows(report.intake.received, result.tracked ? "  of these frames" : "  tracked");
     text += icmp_rows(result);
     text += checksum_rows(report.intake.checksums) + sum_rows(result) + flag_rows(report.intake);
+    text += studied_rows(result);
     text += worker_rows(report) + objection_rows(report.objections);
     for (const std::string& remark : result.remarks()) {
         text += remark + "\n";
