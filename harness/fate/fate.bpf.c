@@ -855,7 +855,8 @@ static __always_inline int release(void* context, const void* skb) {
     }
     return 0;
 }
-SEC("tp_btf/kmem_cache_free")
+// Before Linux 6.13 the verifier refuses to typed programs what is a const void* of the tracepoint's.
+SEC("raw_tp/kmem_cache_free")
 int BPF_PROG(released, unsigned long site, const void* memory) {
     release(ctx, memory);
     // A clone lies behind the packet that it was made of (struct sk_buff_fclones).

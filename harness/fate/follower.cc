@@ -9,6 +9,8 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <cstdarg>
+#include <cstdio>
 #include <cstring>
 #include <ctime>
 #include <filesystem>
@@ -43,16 +45,39 @@ std::int64_t to_realtime_ns() {
     return now(CLOCK_REALTIME) - now(CLOCK_MONOTONIC);
 }
 
-// The last line of libbpf and of the kernel's verifier: the reason of a failure.
+// The reason of a failure: the first program that the kernel's verifier refuses and its last word on it; without one, the
+// last line of libbpf.
 std::mutex log_mutex;
 std::string log_line;  // guarded by log_mutex
+bool is_refusal = false;
+
+// Of "libbpf: prog 'freed': -- BEGIN PROG LOAD LOG --", the verifier's lines and "processed 2 insns ...": the line before
+// that one, and the program's name before it. Empty: it is no such text.
+std::string refusal_in(const std::string& text) {
+    const std::size_t begin = text.find(": -- BEGIN PROG LOAD LOG --");
+    const std::size_t end = text.rfind("\nprocessed ");
+    if (begin == std::string::npos || end == std::string::npos || end < begin) {
+        return "";
+    }
+    const std::size_t last = text.rfind('\n', end - 1);
+    return text.substr(0, begin) + ": " + text.substr(last + 1, end - last - 1);
+}
 
 int take_log(libbpf_print_level level, const char* format, va_list arguments) {
     if (level == LIBBPF_WARN) {
-        char line[512];
-        vsnprintf(line, sizeof line, format, arguments);
+        va_list again;
+        va_copy(again, arguments);
+        const int length = vsnprintf(nullptr, 0, format, again);
+        va_end(again);
+        std::string text(static_cast<std::size_t>(std::max(length, 0)) + 1, '\0');
+        vsnprintf(text.data(), text.size(), format, arguments);
+        text.pop_back();
+        const std::string refusal = refusal_in(text);
         const std::lock_guard lock(log_mutex);
-        log_line = line;
+        if (!refusal.empty() || !is_refusal) {
+            log_line = refusal.empty() ? text : refusal;
+        }
+        is_refusal = is_refusal || !refusal.empty();
     }
     return 0;
 }
@@ -200,6 +225,7 @@ class KernelFollower final : public Follower {
   private:
     // `reads_pages`: headers of packets that lie in pages are read too.
     Status load(const btf& types, const FollowOptions& options, bool reads_pages) {
+        forget_log();
         programs_.reset(fate_bpf__open());
         if (!programs_) {
             return failed("open the programs that follow packets");
@@ -216,12 +242,19 @@ class KernelFollower final : public Follower {
                    : failed("load the programs that follow packets");
     }
 
+    static void forget_log() {
+        const std::lock_guard lock(log_mutex);
+        log_line.clear();
+        is_refusal = false;
+    }
+
     static Failure failed(const std::string& doing) {
         const int problem = errno;
         const std::lock_guard lock(log_mutex);
         std::string why = log_line;
         why.erase(why.find_last_not_of(" \n") + 1);
-        if (problem == EPERM || problem == EACCES) {
+        // EACCES is the verifier's word.
+        if (problem == EPERM) {
             return fail(ErrorCode::kNotPermitted,
                         "{}: {}; run as root outside of a container (CAP_BPF, CAP_PERFMON)", doing,
                         std::strerror(problem));
