@@ -21,6 +21,7 @@
 #include "harness/scenario/first_error.h"
 #include "harness/scenario/nat_path_bench.h"
 #include "harness/scenario/own_ends.h"
+#include "harness/scenario/service_path/connects_by_port.h"
 #include "harness/scenario/service_path/flow_timeline.h"
 
 namespace pathproof::scenario {
@@ -157,17 +158,19 @@ class EndpointBench : public NatPathBench<EndpointCell, EndpointValues> {
         if (!ends.by_packet()) {
             return;
         }
-        std::map<std::uint16_t, const fate::Packet*> dropped;  // by the client's port
+        const ConnectsByPort began(connects);
+        std::map<std::size_t, const fate::Packet*> dropped;  // the last one of a connect
         for (const fate::Packet& packet : fates->each) {
             const fate::End& end = fates->ends.at(packet.end).end;
+            const auto of = began.at(packet.source.port, packet.begin_ns);
             if (packet.direction == fate::Direction::kThere &&
-                end.ending == fate::Ending::kDropped && end.netns == fates->netns) {
-                dropped[packet.source.port] = &packet;
+                end.ending == fate::Ending::kDropped && end.netns == fates->netns && of) {
+                dropped[*of] = &packet;
             }
         }
         fate::Fates stopping{.netns = fates->netns};
         for (std::size_t i = 0; i < connects.size(); ++i) {
-            const auto found = dropped.find(connects[i].port);
+            const auto found = dropped.find(i);
             if (end_of(connects[i]) == ConnectEnd::kServed || found == dropped.end()) {
                 continue;
             }
@@ -204,23 +207,17 @@ class EndpointBench : public NatPathBench<EndpointCell, EndpointValues> {
         return hits;
     }
 
-    // Of each connect, by the entries of its port. A port that failed is free again at once: an entry
-    // is of the last connect from its port that began before it.
+    // The endpoint of each connect, by the entries of its port; empty: it has no entry.
     static std::vector<std::string> backends_of(const std::vector<agent::Connect>& connects,
                                                 const std::vector<netfilter::Event>& births) {
-        std::map<std::pair<std::uint16_t, std::int64_t>, std::size_t> began;
-        for (std::size_t i = 0; i < connects.size(); ++i) {
-            began[{connects[i].port, connects[i].start_ns}] = i;
-        }
+        const ConnectsByPort began(connects);
         std::vector<std::string> backends(connects.size());
         for (const netfilter::Event& event : births) {
-            const std::uint16_t port = event.entry.original.source.port;
             const std::int64_t time_ns = event.kernel_time_ns
                                              ? static_cast<std::int64_t>(*event.kernel_time_ns)
                                              : event.time_ns;
-            const auto after = began.upper_bound({port, time_ns});
-            if (after != began.begin() && std::prev(after)->first.first == port) {
-                backends[std::prev(after)->second] = to_string(event.entry.reply.source.address);
+            if (const auto of = began.at(event.entry.original.source.port, time_ns)) {
+                backends[*of] = to_string(event.entry.reply.source.address);
             }
         }
         return backends;
