@@ -244,6 +244,38 @@ BOOST_AUTO_TEST_CASE(a_segment_that_tcp_throws_away_on_purpose_is_no_loss) {
     }
 }
 
+// Raw sockets have their copies by then.
+BOOST_AUTO_TEST_CASE(an_echo_reply_that_no_ping_socket_takes_is_no_loss) {
+    for (const char* function : {"ping_rcv", "icmp_rcv", "icmpv6_rcv"}) {
+        Kernel kernel;
+        const auto end = fate::end_of(dropped(kernel, "NO_SOCKET", {"sk_skb_reason_drop", function},
+                                              with_steps({FATE_RECEIVED})),
+                                      kernel.names());
+        BOOST_TEST((end.ending == Ending::kDelivered), function);
+    }
+    Kernel kernel;
+    const auto end =
+        fate::end_of(dropped(kernel, "NO_SOCKET", {"sk_skb_reason_drop", "__udp4_lib_rcv"},
+                             with_steps({FATE_RECEIVED})),
+                     kernel.names());
+    BOOST_TEST((end.ending == Ending::kDropped));
+}
+
+// A socket gives a packet's memory back without a tracepoint, and a device that is made takes and frees it.
+BOOST_AUTO_TEST_CASE(memory_that_is_freed_again_is_no_loss_of_its_last_packet) {
+    Kernel kernel;
+    const auto read =
+        fate::end_of(dropped(kernel, "NOT_SPECIFIED", {"sk_skb_reason_drop", "napi_free_frags"},
+                             with_steps({FATE_RECEIVED, FATE_READ})),
+                     kernel.names());
+    BOOST_TEST((read.ending == Ending::kDelivered));
+    const auto trial = fate::end_of(
+        dropped(kernel, "NOT_SPECIFIED", {"kfree_skb_reason", "netif_napi_add_weight_locked"},
+                with_steps({FATE_RECEIVED})),
+        kernel.names());
+    BOOST_TEST((trial.ending == Ending::kUnseen), name(trial.ending));
+}
+
 BOOST_AUTO_TEST_CASE(a_free_without_a_reason_is_told_by_its_place) {
     Kernel kernel;
     fate_record record = dropped(kernel, "NOT_SPECIFIED", {"kfree_skb_reason", "veth_xmit"},
