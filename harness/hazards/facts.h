@@ -16,6 +16,8 @@ namespace pathproof::hazards {
 struct Address {
     frame::IpAddress address;
     AddressRange network;
+    bool secondary = false;        // behind another one of its network
+    std::string scope = "global";  // as ip(8) has it: "host", "link"
 };
 
 struct Device {

@@ -94,7 +94,11 @@ Result<std::vector<Device>> parse_devices(std::string_view links, std::string_vi
             device->has_learned_address |=
                 address->family == frame::Family::kIpv6 && is_true(part(one, "dynamic"));
             if (const auto network = prefix_range(*address, length); network) {
-                device->addresses.push_back({*address, *network});
+                const std::string scope = text_of(part(one, "scope"));
+                device->addresses.push_back({.address = *address,
+                                             .network = *network,
+                                             .secondary = is_true(part(one, "secondary")),
+                                             .scope = scope.empty() ? "global" : scope});
             }
         }
     }
@@ -170,7 +174,11 @@ Result<std::vector<AddressRange>> parse_locals(std::string_view text) {
     std::vector<AddressRange> locals;
     for (const json& one : list) {
         const auto range = destination_of(one);
-        if (range && text_of(part(one, "type")) == "local") {
+        // Routes of other tables deliver what a rule leads to them (TPROXY), and make no address this
+        // host's own (inet_addr_type()).
+        const std::string table = text_of(part(one, "table"));
+        const bool is_own = table == "local" || table == "255";
+        if (range && is_own && text_of(part(one, "type")) == "local") {
             locals.push_back(*range);
         }
     }

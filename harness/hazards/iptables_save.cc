@@ -318,6 +318,7 @@ struct Reader {
         while (at < words.size()) {
             const std::string option = next();
             if (option == "--notrack") {
+                rule.tracks = false;
                 rule.action = Action::kNotrack;
                 rule.effects.push_back({.kind = Effect::Kind::kNotrack});
             } else if (option.starts_with("--zone")) {
@@ -337,16 +338,19 @@ struct Reader {
             {"REJECT", Action::kDrop},       {"RETURN", Action::kReturn},
             {"SNAT", Action::kSnat},         {"MASQUERADE", Action::kMasquerade},
             {"DNAT", Action::kDnat},         {"NOTRACK", Action::kNotrack},
-            {"REDIRECT", Action::kRedirect},
+            {"REDIRECT", Action::kRedirect}, {"NETMAP", Action::kNetmap},
         };
         // They change or note a packet, and nothing of its way here.
         static const char* const kSilentTargets[] = {
             "LOG",     "NFLOG",   "ULOG",        "TRACE",     "AUDIT",  "TOS",         "DSCP",
             "TTL",     "HL",      "CLASSIFY",    "CHECKSUM",  "TCPMSS", "TCPOPTSTRIP", "SET",
             "RATEEST", "SECMARK", "CONNSECMARK", "IDLETIMER", "LED",    "ECN",         "HMARK"};
-        static const char* const kUnmodelled[] = {"NFQUEUE", "QUEUE", "TPROXY",    "NETMAP",
-                                                  "SAME",    "TEE",   "CLUSTERIP", "SYNPROXY",
-                                                  "DNPT",    "SNPT"};
+        static const char* const kUnmodelled[] = {"NFQUEUE", "QUEUE",     "TPROXY",   "SAME", "TEE",
+                                                  "DNPT",    "CLUSTERIP", "SYNPROXY", "SNPT"};
+        // xt_CT's and the others' checkentry(): nf_ct_netns_get().
+        static const char* const kTracking[] = {"CT",        "CONNMARK", "CONNSECMARK", "SAME",
+                                                "CLUSTERIP", "SYNPROXY", "NETMAP"};
+        rule.tracks = contains(kTracking, target);
         const auto* known =
             std::ranges::find_if(kTargets, [&](const auto& each) { return target == each.first; });
         if (known != std::end(kTargets)) {
@@ -386,6 +390,12 @@ struct Reader {
                 } else if (const auto address = frame::parse_ip(to); address) {
                     rule.to = *address;
                 }
+            } else if (option == "--to" && rule.action == Action::kNetmap) {
+                const std::string to = next();
+                const auto network = parse_range(to);
+                rule.unmodelled = network ? rule.unmodelled : "to " + to;
+                rule.nat.push_back({.addresses = network ? std::optional(*network) : std::nullopt,
+                                    .keeps_host = true});
             } else if (option == "--to-ports") {
                 const std::string to = next();
                 const auto ports = port_range_of(to);

@@ -196,6 +196,10 @@ void NftReader::take_verdict(Rule& rule, const json& expression) {
     static const char* const kNoVerdicts[] = {"counter",  "log",       "comment",
                                               "continue", "ct helper", "ct timeout"};
     static const char* const kUnmodelled[] = {"queue", "tproxy", "fwd", "dup", "synproxy", "flow"};
+    // nf_ct_netns_get() of their init().
+    for (const char* word : {"ct helper", "ct timeout", "ct expectation", "ct count", "synproxy"}) {
+        rule.tracks |= expression.contains(word);
+    }
     for (const char* word : kUnmodelled) {
         if (expression.contains(word)) {
             rule.unmodelled = word;

@@ -61,6 +61,21 @@ Result<std::vector<Table>> parse_nft_tables(std::string_view text) {
     return tables;
 }
 
+Result<std::string> table_of_ruleset(std::string_view text, const Table& table) {
+    const json objects = TRY(objects_of(text, "list ruleset"));
+    json kept = json::array();
+    for (const json& object : objects) {
+        for (const auto& [kind, content] : object.items()) {
+            const char* const key = kind == "table" ? "name" : "table";
+            if (text_of(part(content, "family")) == table.family &&
+                text_of(part(content, key)) == table.name) {
+                kept.push_back(object);
+            }
+        }
+    }
+    return process::to_text(json{{"nftables", std::move(kept)}});
+}
+
 Result<Ruleset> parse_nft(std::string_view text, std::string_view texts) {
     const json objects = TRY(objects_of(text, "list table"));
     nft::NftReader reader(texts);

@@ -128,12 +128,23 @@ class FactReader {
 
     void read_table(const std::string& family, const std::string& table) {
         const std::string what = fmt::format("nftables' table {} {}", family, table);
+        // The name may be one of nft's own words, which it prints and does not take ("limits").
+        const auto whole =
+            process::run_program({"nft", "-j", "list", "table", family, table}, {.netns = netns_});
+        const bool is_word = whole && whole->exit_status != 0 &&
+                             whole->err.find("syntax error") != std::string::npos;
         const auto list = [&](const char* form) {
-            return ask(what, {"nftables", {"nft", form, "list", "table", family, table}});
+            return ask(what, is_word
+                                 ? Tool{"nftables", {"nft", form, "list", "ruleset", family}}
+                                 : Tool{"nftables", {"nft", form, "list", "table", family, table}});
         };
-        const auto rules = list("-j");
+        auto rules = list("-j");
         const auto texts = rules ? list("-a") : std::nullopt;
-        if (!texts) {
+        if (texts && is_word) {
+            const auto one = table_of_ruleset(*rules, {family, table});
+            rules = one ? std::optional(*one) : std::nullopt;
+        }
+        if (!texts || !rules) {
             return;
         }
         take(what, parse_nft(*rules, *texts));

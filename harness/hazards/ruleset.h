@@ -93,6 +93,7 @@ struct Effect {
 struct NatTarget {
     std::optional<AddressRange> addresses = std::nullopt;
     std::optional<std::pair<std::uint16_t, std::uint16_t>> ports = std::nullopt;
+    bool keeps_host = false;  // the bits of the packet's address behind the network's stay (NETMAP)
     bool operator==(const NatTarget&) const = default;
 };
 
@@ -109,6 +110,7 @@ enum class Action : std::uint8_t {
     kNotrack,
     kSetMark,
     kRedirect,
+    kNetmap,  // of the destination or the source, by the hook
 };
 
 struct Rule {
@@ -131,6 +133,7 @@ struct Rule {
     std::vector<Effect> effects = {};
     std::vector<NatTarget> nat = {};  // several: by chance
     bool rejects = false;             // of kDrop: the sender is told
+    bool tracks = false;              // it has the kernel track flows, whatever else it does
     // The part that is not modelled and may change the packet's way: "NFQUEUE"; empty: none.
     std::string unmodelled = "";
     std::optional<std::uint64_t> packets = std::nullopt;  // that it has counted
@@ -176,5 +179,7 @@ struct Table {
 };
 // What `nft -j list tables` printed.
 Result<std::vector<Table>> parse_nft_tables(std::string_view json);
+// Of `nft -j list ruleset` what `nft -j list table` prints of one of its tables.
+Result<std::string> table_of_ruleset(std::string_view json, const Table& table);
 
 }  // namespace pathproof::hazards

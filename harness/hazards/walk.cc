@@ -237,6 +237,7 @@ class Walk {
             case Action::kMasquerade:
             case Action::kSnat:
             case Action::kDnat:
+            case Action::kNetmap:
             case Action::kRedirect: return end(Ending::Kind::kNat, &rule, state);
             case Action::kReturn: return keep(returned, std::move(state));
             case Action::kSetMark:

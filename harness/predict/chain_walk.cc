@@ -117,6 +117,9 @@ void PacketWalk::act(const CompiledRules::OneRule& compiled, const Chain* chain,
         case Action::kRedirect: return translate_destination(rule, std::move(state), left);
         case Action::kSnat:
         case Action::kMasquerade: return translate_source(rule, std::move(state), left);
+        case Action::kNetmap:
+            return at_source_ ? translate_source(rule, std::move(state), left)
+                              : translate_destination(rule, std::move(state), left);
         case Action::kJump:
         case Action::kGoto: {
             if (compiled.targets.empty()) {

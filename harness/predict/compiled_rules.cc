@@ -23,8 +23,9 @@ const char* const kHooks[] = {"prerouting", "input", "forward", "output", "postr
 // Rules that make the kernel track flows (nf_ct_netns_get()): an empty chain of NAT does not.
 bool asks_conntrack(const Rule& rule) {
     const bool translates = rule.action == Action::kDnat || rule.action == Action::kSnat ||
-                            rule.action == Action::kMasquerade || rule.action == Action::kRedirect;
-    return translates ||
+                            rule.action == Action::kMasquerade ||
+                            rule.action == Action::kRedirect || rule.action == Action::kNetmap;
+    return translates || rule.tracks ||
            std::ranges::any_of(rule.conditions,
                                [](const Condition& condition) {
                                    return condition.field == Field::kState ||
@@ -32,6 +33,7 @@ bool asks_conntrack(const Rule& rule) {
                                           condition.field == Field::kDirection ||
                                           condition.field == Field::kConnmark ||
                                           condition.unknown.starts_with("ct ") ||
+                                          condition.unknown.starts_with("-m helper") ||
                                           condition.unknown.starts_with("-m conn");
                                }) ||
            std::ranges::any_of(rule.effects, [](const Effect& effect) {

@@ -363,6 +363,7 @@ std::vector<PacketWalk::State> PacketWalk::nat(const char* at, std::vector<State
         last = base.priority;
         before = chain;
     }
+    at_source_ = std::string_view(at) == "postrouting" || std::string_view(at) == "input";
     std::vector<State> next;
     for (State& state : states) {
         if (state.packet.state != "new" || order.empty()) {

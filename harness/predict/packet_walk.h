@@ -93,6 +93,7 @@ class PacketWalk {
     std::string family_;
     std::vector<Outcome> outcomes_;
     std::size_t steps_ = 0;
+    bool at_source_ = false;  // rules of NAT translate the source: those of input and postrouting
 };
 
 // Notes once why an outcome is one of several.

@@ -29,6 +29,49 @@ std::vector<hazards::Address> addresses_of(const hazards::Device* device, frame:
     return found;
 }
 
+// inet_select_addr(): of these IPv4 addresses the first in the next hop's network, else the first;
+// secondary ones and those of other scopes are passed over.
+std::optional<frame::IpAddress> selected(const std::vector<hazards::Address>& own,
+                                         const std::optional<frame::IpAddress>& hop) {
+    std::optional<frame::IpAddress> first;
+    for (const hazards::Address& each : own) {
+        if (each.secondary || each.scope != "global") {
+            continue;
+        }
+        if (hop && each.network.contains(*hop)) {
+            return each.address;
+        }
+        first = first ? first : each.address;
+    }
+    return first;
+}
+
+// nf_nat_masquerade_ipv4(): an address of the device, else the first one of the others, in their order.
+std::optional<frame::IpAddress> masquerade_address(const hazards::Device* out,
+                                                   const std::vector<hazards::Device>& devices,
+                                                   const frame::IpAddress& hop) {
+    constexpr auto kFamily = frame::Family::kIpv4;
+    if (const auto near = selected(addresses_of(out, kFamily), hop); near) {
+        return near;
+    }
+    for (const hazards::Device& device : devices) {
+        if (const auto other = selected(addresses_of(&device, kFamily), std::nullopt); other) {
+            return other;
+        }
+    }
+    return std::nullopt;
+}
+
+// nf_nat_netmap(): the network's bits, and the address's own behind them.
+frame::IpAddress mapped(frame::IpAddress address, const hazards::AddressRange& network) {
+    for (std::size_t i = 0; i < address.size(); ++i) {
+        const unsigned host = network.first.bytes[i] ^ network.last.bytes[i];
+        address.bytes[i] =
+            static_cast<std::uint8_t>(network.first.bytes[i] | (address.bytes[i] & host));
+    }
+    return address;
+}
+
 }  // namespace
 
 void PacketWalk::translate_destination(const Rule& rule, State state, std::vector<Left>& left) {
@@ -49,8 +92,10 @@ void PacketWalk::translate_destination(const Rule& rule, State state, std::vecto
             packet.destination.address =
                 packet.sent_here ? loopback(before.address.family) : own.front().address;
         } else if (target.addresses) {
-            packet.destination.address = target.addresses->first;
-            if (!target.addresses->is_one_address()) {
+            packet.destination.address = target.keeps_host
+                                             ? mapped(before.address, *target.addresses)
+                                             : target.addresses->first;
+            if (!target.addresses->is_one_address() && !target.keeps_host) {
                 one.out.destinations = *target.addresses;
                 add_doubt(one.out, "one of several addresses");
             }
@@ -89,28 +134,31 @@ frame::IpAddress PacketWalk::loopback(frame::Family family) {
 void PacketWalk::translate_source(const Rule& rule, State state, std::vector<Left>& left) {
     Packet& packet = state.packet;
     state.out.source_rule = &rule;
-    if (rule.action == Action::kMasquerade) {
+    if (rule.action == Action::kMasquerade && family_ == "ip") {
+        const auto taken =
+            masquerade_address(device(packet.out), compiled_.facts.devices,
+                               state.out.gateway.value_or(packet.destination.address));
+        if (!taken) {
+            return left.push_back({Left::Kind::kDropped, std::move(state), &rule});
+        }
+        state.out.sources = {{*taken, *taken}};
+    } else if (rule.action == Action::kMasquerade) {
         const auto own = addresses_of(device(packet.out), packet.source.address.family);
         if (own.empty()) {
-            // inet_select_addr() goes on to other devices.
+            // ipv6_dev_get_saddr() goes on to other devices.
             add_doubt(state.out, "an address of another device");
             return left.push_back({Left::Kind::kUnmodelled, std::move(state), &rule});
         }
-        if (family_ == "ip") {
-            // inet_select_addr(): the first in the next hop's network, else the first.
-            const frame::IpAddress hop = state.out.gateway.value_or(packet.destination.address);
-            const auto near = std::ranges::find_if(
-                own, [&](const hazards::Address& each) { return each.network.contains(hop); });
-            const auto& taken = near == own.end() ? own.front() : *near;
-            state.out.sources = {{taken.address, taken.address}};
-        } else {
-            for (const hazards::Address& each : own) {
-                state.out.sources.push_back({each.address, each.address});
-            }
+        for (const hazards::Address& each : own) {
+            state.out.sources.push_back({each.address, each.address});
         }
     } else {
         for (const NatTarget& target : rule.nat) {
-            if (target.addresses) {
+            if (target.addresses && target.keeps_host) {
+                narrow_.by(packet.source, {{packet.source.address, packet.source.address}});
+                const frame::IpAddress to = mapped(packet.source.address, *target.addresses);
+                state.out.sources.push_back({to, to});
+            } else if (target.addresses) {
                 state.out.sources.push_back(*target.addresses);
             }
         }

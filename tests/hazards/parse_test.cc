@@ -147,6 +147,21 @@ BOOST_AUTO_TEST_CASE(handles_are_taken_from_the_other_program) {
     BOOST_TEST(rules.chains[0].rules[1].handle == 9U);
 }
 
+// nft prints names that it does not take as a name ("limits"): the table is cut out of the whole.
+BOOST_AUTO_TEST_CASE(a_table_is_found_in_the_whole_ruleset) {
+    const char* const whole =
+        R"({"nftables":[{"metainfo":{"version":"1.0.6"}},{"table":{"family":"ip","name":"limits","handle":1}},{"table":{"family":"ip","name":"other","handle":2}},)"
+        R"({"chain":{"family":"ip","table":"limits","name":"f","handle":1,"type":"filter","hook":"forward","prio":5,"policy":"drop"}},{"chain":{"family":"ip","table":"other","name":"g","handle":1}}]})";
+    const auto one = table_of_ruleset(whole, {"ip", "limits"});
+    BOOST_TEST_REQUIRE(one.has_value());
+    const auto rules = parse_nft(*one, "");
+    BOOST_TEST_REQUIRE(rules.has_value());
+    BOOST_REQUIRE_EQUAL(rules->chains.size(), 1U);
+    BOOST_TEST(rules->chains[0].name == "f");
+    BOOST_TEST(rules->chains[0].drops);
+    BOOST_TEST(!table_of_ruleset("[]", {"ip", "limits"}));
+}
+
 BOOST_AUTO_TEST_CASE(neighbours_services_of_ipvs_and_local_addresses_are_read) {
     const auto neighbours = *parse_neighbours(
         R"([{"dst":"10.1.0.2","dev":"br0","state":["FAILED"]},{"dst":"fe80::1","dev":"br0","lladdr":"02:00:00:00:00:09","state":["STALE"]}])");
@@ -165,6 +180,10 @@ BOOST_AUTO_TEST_CASE(neighbours_services_of_ipvs_and_local_addresses_are_read) {
     const char* const routes =
         R"([{"dst":"default","dev":"u0"},{"type":"local","dst":"10.1.0.1","dev":"br0","table":"local"}])";
     BOOST_TEST(parse_locals(routes)->size() == 1U);
+    // It leads packets with a mark to a proxy (TPROXY), and makes no address this host's own.
+    const char* const proxy =
+        R"([{"type":"local","dst":"default","dev":"lo","table":"100"},{"type":"local","dst":"10.1.0.1","dev":"br0","table":"local"}])";
+    BOOST_TEST(parse_locals(proxy)->size() == 1U);
     BOOST_TEST(parse_prefixes(routes)->size() == 2U);
     const char* const ip_rules =
         R"([{"priority":100,"src":"10.1.0.0","srclen":24,"table":"101"},{"priority":101,"dst":"10.9.0.1","table":"5"}])";

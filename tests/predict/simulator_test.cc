@@ -54,6 +54,18 @@ const Case kCases[] = {
      "3\nCOMMIT\n*nat\n:PREROUTING "
      "ACCEPT [0:0]\nCOMMIT\n",
      "leaves by s0 to 10.96.0.10:53 via 10.2.0.2, in zone 3"},
+    {"a network for a network, alone in the rules",
+     "*nat\n:PREROUTING ACCEPT [0:0]\n-A PREROUTING -d 10.96.0.0/24 -j NETMAP --to "
+     "10.2.0.0/24\nCOMMIT\n",
+     "leaves by s0 to 10.2.0.10:53"},
+    {"a network for the source's",
+     "*nat\n:POSTROUTING ACCEPT [0:0]\n:S - [0:0]\n-A POSTROUTING -j S\n-A S -s 10.1.0.0/24 -j "
+     "NETMAP --to 10.99.0.0/24\nCOMMIT\n",
+     "leaves by s0 to 10.96.0.10:53 via 10.2.0.2, with the source 10.99.0.5"},
+    {"a helper: the kernel tracks",
+     "*raw\n:PREROUTING ACCEPT [0:0]\n-A PREROUTING -p udp -m udp --dport 69 -j CT --helper "
+     "tftp\nCOMMIT\n",
+     "leaves by s0 to 10.96.0.10:53 via 10.2.0.2"},
     {"to this host",
      "*nat\n:PREROUTING ACCEPT [0:0]\n-A PREROUTING -p udp -j REDIRECT --to-ports 5353\nCOMMIT\n",
      "is delivered here, to 10.1.0.1:5353"},
@@ -159,6 +171,30 @@ BOOST_AUTO_TEST_CASE(maps_and_sets_of_nftables_are_followed) {
     BOOST_REQUIRE(outcomes[0].destination_rule != nullptr);
     BOOST_TEST(outcomes[0].destination_rule->handle == 7U);
     BOOST_TEST(host.simulate("udp 10.1.0.5:4000 10.96.0.10:54")[0].destination_rule == nullptr);
+}
+
+// inet_select_addr(): a secondary address and one of host scope are passed over, and where the device has
+// none, the first of another device is taken.
+BOOST_AUTO_TEST_CASE(masquerade_takes_the_address_that_the_kernel_takes) {
+    Host host("*nat\n:POSTROUTING ACCEPT [0:0]\n-A POSTROUTING -j MASQUERADE\nCOMMIT\n");
+    const auto source = [&] {
+        const auto outcomes = host.simulate("udp 10.1.0.5:4000 10.96.0.10:53");
+        BOOST_REQUIRE_EQUAL(outcomes.size(), 1U);
+        return outcomes[0].sources.empty() ? std::string()
+                                           : frame::to_string(outcomes[0].sources[0].first);
+    };
+    auto& own = host.facts.devices[2].addresses;
+    own = {fixture::address("10.2.0.8/24"), fixture::address("10.2.0.1/24")};
+    own[0].secondary = true;
+    BOOST_TEST(source() == "10.2.0.1");
+    own[0] = fixture::address("10.2.0.8/24");
+    own[0].scope = "link";
+    BOOST_TEST(source() == "10.2.0.1");
+    own.clear();
+    BOOST_TEST(source() == "10.1.0.1");
+    host.facts.devices[1].addresses.clear();
+    const auto outcomes = host.simulate("udp 10.1.0.5:4000 10.96.0.10:53");
+    BOOST_TEST((outcomes[0].end == End::kDropped));
 }
 
 BOOST_AUTO_TEST_SUITE_END()
