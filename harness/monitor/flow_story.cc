@@ -108,6 +108,14 @@ void FlowStory::take(const FlowPacket& packet) {
     Seen& seen = (packet.translated ? translated_ : plain_)[packet.device];
     ++(packet.back ? (packet.leaving ? seen.back_out : seen.back_in)
                    : (packet.leaving ? seen.forth_out : seen.forth_in));
+    if (packet.back) {
+        silence_ = 0;
+    } else if (!packet.translated) {
+        const std::pair at{packet.device, packet.leaving};
+        silence_at_ = silence_at_ ? silence_at_ : std::optional(at);
+        silence_ += *silence_at_ == at ? 1 : 0;
+        longest_silence_ = std::max(longest_silence_, silence_);
+    }
     const bool has_first = first_device_ != 0;
     if (!has_first && !packet.back && !packet.leaving) {
         first_device_ = packet.device;

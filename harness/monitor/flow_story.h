@@ -95,6 +95,9 @@ class FlowStory {
     // The entry is gone, and a look has been taken since.
     bool over() const { return end_ && looked_since_end_; }
     FlowPackets packets() const;
+    // Most packets from source to destination in a row without an answer between them, as the device
+    // saw them that saw the first; 0: none were seen.
+    std::uint64_t longest_silence() const { return longest_silence_; }
     // As last known; the flow's translations are its own.
     const std::optional<netfilter::Entry>& entry() const { return entry_; }
     // It was made while we watched: a packet has passed, whether it was seen or not.
@@ -162,6 +165,9 @@ class FlowStory {
     DeviceStack stack_;
     std::map<std::uint32_t, Seen> plain_, translated_;  // by device
     std::uint32_t first_device_ = 0;
+    // The device that the first packet was seen at, and packets there since the last answer.
+    std::optional<std::pair<std::uint32_t, bool>> silence_at_;
+    std::uint64_t silence_ = 0, longest_silence_ = 0;
     std::optional<FlowPacket> last_packet_;
     std::optional<std::int64_t> reset_ns_;  // a reset as an answer
     bool lost_events_ = false;

@@ -31,12 +31,30 @@ std::string one_way(const netfilter::Tuple& tuple, const frame::Endpoint& source
     return "(" + text + ")";
 }
 
+// A first fragment of IPv6: `ip6 proto` looks at the header behind the IP header alone (RFC 8200, 4.5).
+std::string first_fragment(const netfilter::Tuple& tuple, const frame::Endpoint& source,
+                           const frame::Endpoint& destination) {
+    std::string text = fmt::format(
+        "src host {} and dst host {} and ip6[6] = 44 and ip6[40] = {} and ip6[42:2] & 0xfff8 = 0",
+        frame::to_string(source.address), frame::to_string(destination.address), tuple.protocol);
+    if (netfilter::has_ports(tuple.protocol)) {
+        text +=
+            fmt::format(" and ip6[48:2] = {} and ip6[50:2] = {}", source.port, destination.port);
+    }
+    return "(" + text + ")";
+}
+
 // pcap-filter(7).
 std::string expression(const netfilter::Tuple& tuple) {
-    return fmt::format("{} proto {} and ({} or {})",
-                       tuple.source.address.family == frame::Family::kIpv4 ? "ip" : "ip6",
-                       tuple.protocol, one_way(tuple, tuple.source, tuple.destination),
-                       one_way(tuple, tuple.destination, tuple.source));
+    const bool is_v4 = tuple.source.address.family == frame::Family::kIpv4;
+    std::string text = fmt::format("({} proto {} and ({} or {}))", is_v4 ? "ip" : "ip6",
+                                   tuple.protocol, one_way(tuple, tuple.source, tuple.destination),
+                                   one_way(tuple, tuple.destination, tuple.source));
+    if (!is_v4) {
+        text += fmt::format(" or {} or {}", first_fragment(tuple, tuple.source, tuple.destination),
+                            first_fragment(tuple, tuple.destination, tuple.source));
+    }
+    return text;
 }
 
 // "SYN", "FIN", "RST" of a TCP segment.
@@ -91,12 +109,13 @@ Result<StrayTap> StrayTap::start(const std::string& netns, const netfilter::Tupl
     return StrayTap(std::move(opened));
 }
 
-void StrayTap::drain(std::map<std::uint16_t, std::uint64_t>& by_port) {
+void StrayTap::drain(std::map<std::uint16_t, Strays>& by_port) {
     std::array<std::byte, kFlowSnapBytes> buffer;
     while (const auto packet = socket_.next(buffer)) {
         const frame::PacketView view = view_of(packet->bytes);
-        if (view.network != frame::Network::kNone && !packet->leaving()) {
-            ++by_port[view.source_port];
+        if (view.network != frame::Network::kNone) {
+            Strays& strays = by_port[view.source_port];
+            ++(packet->leaving() ? strays.out : strays.in);
         }
     }
 }

@@ -30,15 +30,19 @@ class FlowTap {
     PacketSocket socket_;
 };
 
-// Answers that come from the asked address to the asking end, but from another port than was asked:
-// they belong to no entry (TFTP answers so).
+// Answers that come from the asked address to the asking end, but from another port than was asked
+// (TFTP answers so): without a helper they belong to no entry.
+struct Strays {
+    std::uint64_t in = 0, out = 0;  // that came in, and that left this namespace
+};
+
 class StrayTap {
   public:
     // `reply`: the answers as conntrack expects them, of UDP.
     static Result<StrayTap> start(const std::string& netns, const netfilter::Tuple& reply);
 
-    // Counts those that have arrived since, by the port that they came from.
-    void drain(std::map<std::uint16_t, std::uint64_t>& by_port);
+    // Counts those that have passed since, by the port that they came from.
+    void drain(std::map<std::uint16_t, Strays>& by_port);
 
   private:
     explicit StrayTap(PacketSocket socket) : socket_(std::move(socket)) {}

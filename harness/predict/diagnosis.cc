@@ -331,6 +331,19 @@ std::vector<Outcome> fitting(const std::vector<Outcome>& outcomes,
 
 namespace {
 
+bool passes_below(const FlowSeen& seen) {
+    return !seen.sent_here && seen.forth_in == 0 && seen.forth_out != 0 && seen.back_in != 0 &&
+           seen.back_out == 0;
+}
+
+// Acknowledgements of a stream come one for several packets, evenly; answers of which many are lost do
+// not.
+bool is_answered_at_intervals(const FlowSeen& seen, std::uint64_t asked, std::uint64_t answered) {
+    constexpr std::uint64_t kFewestAnswers = 4;
+    return answered >= kFewestAnswers && seen.longest_silence != 0 &&
+           seen.longest_silence <= 2 * (asked / answered) + 1;
+}
+
 // By the entry, the packets that were counted, rules, routes, neighbours and sockets.
 Diagnosis by_state(const FlowSeen& seen, std::int64_t now_ns) {
     Diagnosis diagnosis;
@@ -350,9 +363,12 @@ Diagnosis by_state(const FlowSeen& seen, std::int64_t now_ns) {
         }
         return diagnosis;
     }
-    const std::uint64_t asked = seen.sent_here ? seen.forth_out : seen.forth_in;
-    const bool answers_leave = !seen.sent_here;
-    const std::uint64_t answered = answers_leave ? seen.back_out : seen.back_in;
+    // Who sends through a device of this host below its rules (macvlan, ipvlan, a packet socket) is seen
+    // to leave, and its answers to come.
+    const bool below = passes_below(seen);
+    const bool sent_here = seen.sent_here || below;
+    const std::uint64_t asked = sent_here ? seen.forth_out : seen.forth_in;
+    const std::uint64_t answered = sent_here ? seen.back_in : seen.back_out;
     const std::uint64_t bridged_back = std::min(seen.back_in, seen.back_out);
     if (!seen.other_cause.empty()) {
         diagnosis.health = Health::kCause;
@@ -377,11 +393,29 @@ Diagnosis by_state(const FlowSeen& seen, std::int64_t now_ns) {
         const std::uint64_t most = std::max(asked, seen.forth_out);
         if (seen.tuple.protocol == IPPROTO_TCP || answered * 2 >= most) {
             diagnosis.health = Health::kHealthy;
-            diagnosis.text = fmt::format("It is answered: {}.", packets_text(seen));
+            diagnosis.text =
+                fmt::format("It is answered: {}.{}", packets_text(seen),
+                            below ? " It passes a device of this host below its rules." : "");
+            return diagnosis;
+        }
+        if (is_answered_at_intervals(seen, most, answered)) {
+            diagnosis.health = Health::kHealthy;
+            diagnosis.text =
+                fmt::format("It is answered, at intervals of at most {}: {}.",
+                            plural(seen.longest_silence, "packet"), packets_text(seen));
             return diagnosis;
         }
         diagnosis.text = fmt::format("{} of {} were answered: {}.", answered,
                                      plural(most, "packet"), packets_text(seen));
+        return diagnosis;
+    }
+    if (seen.stray_answers != 0 && seen.strays_pass) {
+        diagnosis.health = Health::kHealthy;
+        diagnosis.text = fmt::format(
+            "It is answered, from port {} and not from {}, which was asked: {}, which who asked "
+            "gets. {}.",
+            seen.stray_port, seen.tuple.destination.port, plural(seen.stray_answers, "answer"),
+            packets_text(seen));
         return diagnosis;
     }
     if (seen.stray_answers != 0) {

@@ -61,9 +61,13 @@ struct FlowSeen {
     std::optional<bool> socket_open;  // of a destination that is this host
     // Outcomes without the rule that translates the flow.
     std::vector<Outcome> without_rule;
-    // Answers from another port than the one that was asked, and the port of the last ones.
+    // Answers from another port than the one that was asked, the port of the last ones, and whether
+    // they leave for who asked, or are taken by its socket.
     std::uint64_t stray_answers = 0;
     std::uint16_t stray_port = 0;
+    bool strays_pass = false;
+    // Packets in a row without an answer between them, at most; 0: not known.
+    std::uint64_t longest_silence = 0;
     std::vector<FlowDrop> drops;  // most packets first
     std::string other_cause;      // what conntrack or the counters have concluded already
 };

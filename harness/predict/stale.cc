@@ -18,8 +18,7 @@ using hazards::AddressRange;
 using netfilter::Entry;
 using netfilter::Tuple;
 
-constexpr std::uint32_t kExpected = 1U << 0;  // IPS_EXPECTED: a helper made it, not the rules
-constexpr std::size_t kMostKnown = 64;        // regions of one destination
+constexpr std::size_t kMostKnown = 64;  // regions of one destination
 
 std::string end_text(const frame::Endpoint& endpoint) {
     return endpoint.port == 0 ? frame::to_string(endpoint.address) : frame::to_string(endpoint);

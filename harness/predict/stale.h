@@ -38,6 +38,9 @@ struct StaleVerdict {
     }
 };
 
+inline constexpr std::uint32_t kExpected = 1U
+                                           << 0;  // IPS_EXPECTED: a helper made it, not the rules
+
 class StaleFinder {
   public:
     // Both must outlive it.

@@ -417,6 +417,20 @@ BOOST_AUTO_TEST_CASE(what_is_no_flow_is_refused) {
     }
 }
 
+BOOST_AUTO_TEST_CASE(packets_in_a_row_without_an_answer_are_counted_at_one_device) {
+    Told told;
+    for (int round = 0; round < 3; ++round) {
+        for (int i = 0; i < 4 + round; ++i) {
+            for (const std::uint32_t device : {5U, 6U}) {
+                told.story->take(
+                    FlowPacket{.time_ns = 1, .leaving = device == 6, .device = device});
+            }
+        }
+        told.story->take(FlowPacket{.time_ns = 1, .back = true, .device = 6});
+    }
+    BOOST_TEST(told.story->longest_silence() == 6U);
+}
+
 BOOST_AUTO_TEST_SUITE_END()
 
 }  // namespace

@@ -44,6 +44,46 @@ BOOST_AUTO_TEST_CASE(a_drop_is_named_by_its_rule_or_policy) {
                "iptables -t filter -I FORWARD -s 10.1.0.5 -d 10.96.0.10 -j ACCEPT");
 }
 
+// A container on a device that the host lends it: no rule of the host meets its packets.
+BOOST_AUTO_TEST_CASE(a_flow_below_the_rules_is_judged_by_what_passes_the_device) {
+    Host host("*filter\n:FORWARD DROP [0:0]\nCOMMIT\n");
+    auto seen = seen_of(host, 0, 10, 0);
+    seen.back_in = 10;
+    BOOST_TEST((diagnose(seen, 0).health == Health::kHealthy));
+    seen.back_in = 2;
+    BOOST_TEST((diagnose(seen, 0).health == Health::kNotDecided));
+    // Answers that came in and did not leave: its packets came in here, too.
+    seen.forth_in = 10;
+    seen.back_in = 10;
+    BOOST_TEST((diagnose(seen, 0).health != Health::kHealthy));
+}
+
+// Acknowledgements of an upload come evenly; what is left of answers that were lost does not.
+BOOST_AUTO_TEST_CASE(few_answers_are_healthy_only_where_they_come_evenly) {
+    Host host("");
+    auto seen = seen_of(host, 80, 80, 10);
+    BOOST_TEST((diagnose(seen, 0).health == Health::kNotDecided));
+    seen.longest_silence = 9;
+    BOOST_TEST((diagnose(seen, 0).health == Health::kHealthy));
+    seen.longest_silence = 30;
+    BOOST_TEST((diagnose(seen, 0).health == Health::kNotDecided));
+    seen = seen_of(host, 16, 16, 2);
+    seen.longest_silence = 8;
+    BOOST_TEST((diagnose(seen, 0).health == Health::kNotDecided));
+}
+
+BOOST_AUTO_TEST_CASE(answers_from_another_port_are_healthy_where_they_reach_who_asked) {
+    Host host("");
+    auto seen = seen_of(host, 10, 10, 0);
+    seen.stray_answers = 10;
+    seen.stray_port = 49152;
+    BOOST_TEST(diagnose(seen, 0).cause == "answers-from-another-port");
+    seen.strays_pass = true;
+    const auto passed = diagnose(seen, 0);
+    BOOST_TEST((passed.health == Health::kHealthy));
+    BOOST_TEST(passed.text.find("from port 49152") != std::string::npos, passed.text);
+}
+
 // Its packet passed before the look, and nobody answered it: it is not healthy.
 BOOST_AUTO_TEST_CASE(an_entry_without_an_answer_is_not_healthy) {
     Host host("");

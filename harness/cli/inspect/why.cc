@@ -126,6 +126,9 @@ class Why {
             tracer_ = std::move(*tracer);
         }
         follow(tuple_);
+        if (tuple_.protocol == IPPROTO_UDP) {
+            TRY(listen_for_strays(turned(tuple_)));
+        }
         auto watcher = TRY(Watcher::start({.netns = netns, .state = WatchOptions::State::kNone}));
         story_.emplace(tuple_, events_of(netns),
                        [this](const monitor::FlowStep& step) { show(step); });
@@ -221,11 +224,13 @@ class Why {
             follow(other);
             is_turned_ = tuple_ == turned(entry->original) || tuple_ == entry->reply;
         }
-        if (!strays_ && entry && entry->original.protocol == IPPROTO_UDP) {
-            strays_.emplace(TRY(monitor::StrayTap::start(options_.common.netns, entry->reply)));
+        if (entry && entry->original.protocol == IPPROTO_UDP) {
+            for (const Tuple& answers : {turned(entry->original), entry->reply}) {
+                TRY(listen_for_strays(answers));
+            }
         }
-        if (strays_) {
-            strays_->drain(stray_answers_);
+        for (auto& [answers, strays] : strays_) {
+            strays.tap.drain(strays.by_port);
         }
         if (translated_) {
             translated_->drain([this](monitor::FlowPacket packet) {
@@ -233,6 +238,14 @@ class Why {
                 packet.back = packet.back != is_turned_;
                 story_->take(packet);
             });
+        }
+        return {};
+    }
+
+    Status listen_for_strays(const Tuple& answers) {
+        if (!strays_.contains(answers)) {
+            auto tap = TRY(monitor::StrayTap::start(options_.common.netns, answers));
+            strays_.emplace(answers, Strays{.tap = std::move(tap)});
         }
         return {};
     }
@@ -250,8 +263,12 @@ class Why {
         story_->take(look);
         // Who asks may be gone before the end.
         if (has_ports(tuple_.protocol) && story_->packets().forth_in == 0) {
-            const auto owner = predict::owner_of(TRY(sockets()), tuple_.source);
+            const auto here = TRY(sockets());
+            const auto owner = predict::owner_of(here, tuple_.source);
             user_ = owner ? owner : user_;
+            Tuple from_any_port = turned(tuple_);
+            from_any_port.source.port = 0;
+            takes_any_port_ |= predict::takes(here, from_any_port, tuple_.source);
         }
         return {};
     }
@@ -289,10 +306,6 @@ class Why {
                                .back_in = packets.back_in,
                                .back_out = packets.back_out,
                                .entry = TRY(entry_asked_for())};
-        for (const auto& answers : stray_answers_) {
-            seen.stray_answers += answers.second;
-            seen.stray_port = answers.first;
-        }
         seen.other_cause = is_cause(conclusion.answer) ? conclusion.text : "";
         Tuple original = seen.entry ? seen.entry->original : tuple_;
         const bool from_far =
@@ -322,7 +335,36 @@ class Why {
         }
         const auto fit = predict::fitting(seen.outcomes, seen.entry);
         TRY(look_at_end(fit.front(), question, seen));
+        seen.longest_silence = from_far ? 0 : story_->longest_silence();
+        TRY(look_at_strays(finder, seen));
         return seen;
+    }
+
+    // Answers from another port: how many, and whether they come to who asked.
+    Status look_at_strays(predict::StaleFinder& finder, predict::FlowSeen& seen) {
+        const Tuple to_asker = turned(seen.tuple);
+        for (const auto& [answers, strays] : strays_) {
+            for (const auto& [port, count] : strays.by_port) {
+                seen.stray_answers = std::max(seen.stray_answers, std::max(count.in, count.out));
+                seen.stray_port = port;
+                seen.strays_pass |= answers == to_asker && count.out != 0;
+            }
+        }
+        if (!seen.sent_here || seen.stray_answers == 0) {
+            return {};
+        }
+        // A socket that is not connected takes them from any port, where the rules let them in.
+        Tuple stray = to_asker;
+        stray.source.port = seen.stray_port;
+        const auto entry = TRY(lookup_->find(stray, options_.zone));
+        const auto outcomes = simulator_->simulate(
+            {.tuple = stray, .in = finder.device_towards(stray.source.address).value_or("")});
+        const bool let_in = std::ranges::all_of(outcomes, [](const predict::Outcome& outcome) {
+            return outcome.end == predict::End::kDelivered;
+        });
+        const bool is_expected = entry && (entry->status & predict::kExpected) != 0;
+        seen.strays_pass = takes_any_port_ && (let_in || is_expected);
+        return {};
     }
 
     // An answer in another zone has an entry of its own, which the flow's ends lead to as well: the one
@@ -473,10 +515,14 @@ class Why {
     std::string not_followed_;
     std::optional<monitor::FlowStory> story_;
     std::optional<monitor::FlowTap> translated_;
-    std::optional<monitor::StrayTap> strays_;
-    std::map<std::uint16_t, std::uint64_t> stray_answers_;  // by the port that they came from
-    bool is_turned_ = false;  // the flow was asked for by a packet of its answers
+    struct Strays {
+        monitor::StrayTap tap;
+        std::map<std::uint16_t, monitor::Strays> by_port = {};
+    };
+    std::map<Tuple, Strays> strays_;  // by the tuple of the answers
+    bool is_turned_ = false;          // the flow was asked for by a packet of its answers
     std::optional<std::uint32_t> user_;
+    bool takes_any_port_ = false;  // the asker's socket, as it was seen
     hazards::Facts facts_, without_;
     std::unique_ptr<predict::Router> router_;
     std::optional<predict::Simulator> simulator_, without_simulator_;
