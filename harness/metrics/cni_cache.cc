@@ -65,6 +65,12 @@ struct CachedFile {
     CachedPod cached;
 };
 
+// A file that the plug-in host-local keeps where its dataDir is: an address, its lock, the last address
+// that it gave out. No file of libcni's has such a name.
+bool is_of_host_local(const std::string& name) {
+    return name == "lock" || name.starts_with("last_reserved_ip.") || frame::parse_ip(name);
+}
+
 // A file is taken as it is, and never waited for: what is no regular one is none of libcni's.
 Result<CachedFile> read_cached_file(int folder, const std::string& name) {
     const Fd file(openat(folder, name.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
@@ -140,13 +146,18 @@ Result<CniCache> read_cni_cache(const std::string& folder) {
         cache.trouble = fmt::format("{}/{}: {}", folder, process::without_controls(name), why);
     };
     std::vector<CachedFile> files;
-    std::string subfolder;
+    std::string subfolder, lease;
     std::error_code ended;
     for (std::filesystem::directory_iterator entry(folder, ended), end; !ended && entry != end;
          entry.increment(ended)) {
         const std::string name = entry->path().filename().string();
         if (entry->is_directory(ended) && !entry->is_symlink(ended)) {
             subfolder = std::max(subfolder, name);
+            continue;
+        }
+        if (is_of_host_local(name)) {
+            lease = std::max(lease, name);
+            continue;
         }
         if (files.size() == kMostFiles) {
             miss(name, fmt::format("one of more than {} files", kMostFiles));
@@ -160,11 +171,12 @@ Result<CniCache> read_cni_cache(const std::string& folder) {
         }
     }
     // host-local's folder of leases, or the one above the results.
-    if (files.empty() && !subfolder.empty()) {
+    if (files.empty() && !(subfolder.empty() && lease.empty())) {
         return fail(ErrorCode::kBadInput,
-                    "the cache of CNI results {}: it has a folder, '{}', and no result: name the "
+                    "the cache of CNI results {}: it has a {}, '{}', and no result: name the "
                     "folder with the results themselves, such as /var/lib/cni/results",
-                    folder, process::without_controls(subfolder));
+                    folder, lease.empty() ? "folder" : "lease of host-local",
+                    process::without_controls(lease.empty() ? subfolder : lease));
     }
     std::ranges::stable_sort(files, {}, [](const CachedFile& file) {
         return std::pair(file.changed.tv_sec, file.changed.tv_nsec);

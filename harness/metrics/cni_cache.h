@@ -28,8 +28,9 @@ struct CniCache {
     std::string trouble;              // with the last one of them
     std::vector<CachedPod> cached;    // of each file that could be read, the oldest first
 };
-// All files of a folder such as /var/lib/cni/results. kNotFound and kNotPermitted name the folder,
-// kBadInput one that has folders and no result: it is another one, or the one above.
+// All files of a folder such as /var/lib/cni/results, but for folders and host-local's files in it.
+// kNotFound and kNotPermitted name the folder, kBadInput one that has these and no result: it is another
+// one, or the one above.
 Result<CniCache> read_cni_cache(const std::string& folder);
 
 }  // namespace pathproof::metrics

@@ -138,7 +138,7 @@ BOOST_AUTO_TEST_CASE(what_cannot_be_read_is_counted_and_the_others_are_read) {
     const auto cache = read_cni_cache(folder.path());
     BOOST_REQUIRE_MESSAGE(cache, cache.error().message);
     BOOST_TEST(cache->addresses.size() == 2U);
-    BOOST_TEST(cache->unreadable == 5U);
+    BOOST_TEST(cache->unreadable == 4U);  // the folder is none of libcni's
     BOOST_TEST(cache->trouble.find(folder.path() + "/") == 0U, cache->trouble);
 }
 
@@ -147,6 +147,25 @@ BOOST_AUTO_TEST_CASE(a_folder_that_is_not_there_is_named) {
     BOOST_REQUIRE(!cache);
     BOOST_TEST((cache.error().code == ErrorCode::kNotFound));
     BOOST_TEST(cache.error().message.find("/nonexistent/results") != std::string::npos);
+}
+
+// host-local's dataDir may be the folder of the results, or have it in it.
+BOOST_AUTO_TEST_CASE(leases_and_folders_beside_results_are_passed_over) {
+    const Folder folder;
+    for (const char* lease : {"10.244.1.7", "2001:db8::7", "lock", "last_reserved_ip.0"}) {
+        folder.put(lease, "c1\r\neth0");
+    }
+    std::filesystem::create_directory(folder.path() + "/cbr0");
+    const auto leases = read_cni_cache(folder.path());
+    BOOST_REQUIRE(!leases);
+    BOOST_TEST((leases.error().code == ErrorCode::kBadInput));
+    BOOST_TEST(leases.error().message.find("lease of host-local") != std::string::npos,
+               leases.error().message);
+    folder.put("k8s-a-eth0", cached(kArguments, kResult));
+    const auto both = read_cni_cache(folder.path());
+    BOOST_REQUIRE_MESSAGE(both, both.error().message);
+    BOOST_TEST(both->unreadable == 0U, both->trouble);
+    BOOST_TEST(both->cached.size() == 1U);
 }
 
 // host-local's folder, or the one above the results: nothing in it is a result.
