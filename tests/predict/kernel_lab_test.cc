@@ -1,23 +1,26 @@
-// The simulator against the kernel: random rulesets and packets in namespaces; verdict, chain of
-// rules, translation, zone and device are compared with nft's trace and with conntrack.
+// The simulator against the kernel: random rulesets and packets in namespaces. The end and the device
+// are compared with sets that the kernel fills, translation and zone with conntrack, the chain of rules
+// with nft's trace. A packet whose trace is not whole is counted, not passed over.
 // PATHPROOF_PREDICT_SECONDS: how long (default 12); PATHPROOF_PREDICT_SEED: from which seed;
 // PATHPROOF_PREDICT_ROUNDS: of 24 packets through each project's rules (default 2).
 #include <arpa/inet.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <netinet/ip.h>
+#include <poll.h>
 #include <sys/socket.h>
 
 #include <algorithm>
+#include <array>
 #include <boost/test/unit_test.hpp>
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
-#include <filesystem>
-#include <fstream>
 #include <map>
+#include <nlohmann/json.hpp>
 #include <random>
 #include <regex>
+#include <set>
 #include <thread>
 
 #include "dataplane/base/file.h"
@@ -44,7 +47,11 @@ using Clock = std::chrono::steady_clock;
 namespace {
 
 constexpr std::uint16_t kFirstId = 1000;
-constexpr unsigned kPackets = 24;  // for each ruleset
+constexpr unsigned kPackets = 24;         // for each ruleset
+constexpr std::uint16_t kLastId = 60000;  // of a packet behind all others
+// The kernel's own answers (RST, ICMP) have ids by chance, which may be those of packets that were sent,
+// and another time to live.
+constexpr std::uint8_t kTimeToLive = 77;
 
 class Random {
   public:
@@ -359,7 +366,7 @@ std::vector<std::uint8_t> bytes_of(const Sent& sent) {
     bytes[0] = 0x45;
     put16(2, 40);
     put16(4, sent.id);
-    bytes[8] = 64;
+    bytes[8] = kTimeToLive;
     bytes[9] = sent.tuple.protocol;
     std::copy_n(sent.tuple.source.address.bytes.begin(), 4, bytes.begin() + 12);
     std::copy_n(sent.tuple.destination.address.bytes.begin(), 4, bytes.begin() + 16);
@@ -392,8 +399,17 @@ struct Seen {
     std::vector<unsigned> rules;
     std::vector<std::string> places;  // table and chain of each rule
     bool dropped = false;
-    bool delivered = false, forwarded = false, entered = false;
+    bool entered = false;
+    bool delivered = false, forwarded = false;  // by the sets
     std::string out;
+    bool traced_in = false, traced_out = false;  // the same by the trace
+};
+
+// A batch of packets, as they were observed.
+struct Batch {
+    std::map<std::uint16_t, Seen> seen;
+    std::set<std::uint16_t> refused;  // by sendto()
+    std::string lost;                 // why its trace may not be whole; empty: it is
 };
 
 class Lab {
@@ -444,9 +460,6 @@ class Lab {
             (void)process::run_program({"sysctl", "-qw", "net.ipv4.conf.all.rp_filter=0"},
                                        {.netns = space->name()});
         }
-        folder_ =
-            std::filesystem::temp_directory_path() / fmt::format("pathproof-predict-{}", getpid());
-        std::filesystem::create_directories(folder_);
         client_socket_ = raw_socket(client_.name());
         node_socket_ = raw_socket(node_.name());
     }
@@ -454,7 +467,6 @@ class Lab {
     ~Lab() {
         close(client_socket_);
         close(node_socket_);
-        std::filesystem::remove_all(folder_);
     }
 
     const std::string& node() const { return node_.name(); }
@@ -485,18 +497,24 @@ class Lab {
             why = made ? made->err : made.error().message;
             return false;
         }
-        std::string tracing = "table ip pp_trace {\n";
-        tracing +=
-            "  chain first { type filter hook prerouting priority -450; icmp type != "
-            "echo-request return\n    ip id 1000-60000 meta "
-            "nftrace set 1\n  }\n  chain firstout { type filter hook output priority -450; icmp "
-            "type != echo-request "
-            "return\n    ip id 1000-60000 meta nftrace set 1\n  }\n";
-        for (const char* hook : {"prerouting", "input", "forward", "output", "postrouting"}) {
+        // Nothing is lost of sets, as of a socket's queue.
+        std::string tracing =
+            "table ip pp_trace {\n"
+            "  set in { typeof ip id; size 65535; flags dynamic; }\n"
+            "  set out { typeof ip id . meta oif; size 65535; flags dynamic; }\n";
+        for (const auto& [name, hook] :
+             {std::pair{"first", "prerouting"}, {"firstout", "output"}}) {
             tracing += fmt::format(
-                "  chain at{} {{ type filter hook {} priority 2000; counter comment \"at-{}\"\n  "
-                "}}\n",
-                hook, hook, hook);
+                "  chain {} {{ type filter hook {} priority -450; ip ttl {} ip id {}-{} meta "
+                "nftrace "
+                "set 1; }}\n",
+                name, hook, kTimeToLive, kFirstId, kLastId);
+        }
+        for (const auto& [hook, adds] : {std::pair{"input", "add @in { ip id }"},
+                                         {"postrouting", "add @out { ip id . meta oif }"}}) {
+            tracing += fmt::format(
+                "  chain at{} {{ type filter hook {} priority 2000; ip ttl {{ {}, {} }} {}; }}\n",
+                hook, hook, kTimeToLive - 1, kTimeToLive, adds);
         }
         const auto traced =
             process::run_program({"nft", "-f", "-"}, {.netns = node(), .input = tracing + "}\n"});
@@ -506,43 +524,93 @@ class Lab {
         return true;
     }
 
-    // Sends them, and reads what the trace says of each.
-    std::map<std::uint16_t, Seen> send(const std::vector<Sent>& packets) {
-        const std::string file = folder_ / "trace";
-        auto monitor = process::run_program(
-            {"sh", "-c",
-             fmt::format("timeout 20 stdbuf -oL nft monitor trace > {} 2>&1 & echo $!", file)},
-            {.netns = node()});
+    // Sends them, and one behind them by which the trace is known to be read to its end.
+    Batch send(const std::vector<Sent>& packets) {
+        auto monitor = process::Child::start({"sh", "-c", "exec stdbuf -oL nft monitor trace 2>&1"},
+                                             {.netns = node()});
         BOOST_REQUIRE(monitor);
-        const int pid = std::atoi(monitor->out.c_str());
         wait_for_listener();
+        Batch batch;
         for (const Sent& sent : packets) {
-            const auto bytes = bytes_of(sent);
-            sockaddr_in to{};
-            to.sin_family = AF_INET;
-            std::memcpy(&to.sin_addr, sent.tuple.destination.address.bytes.data(), 4);
-            (void)sendto(sent.in.empty() ? node_socket_ : client_socket_, bytes.data(),
-                         bytes.size(), 0, reinterpret_cast<const sockaddr*>(&to), sizeof to);
+            if (!send_one(sent)) {
+                batch.refused.insert(sent.id);
+            }
         }
-        wait_until_quiet(file);
-        kill(pid, SIGINT);
-        for (int i = 0; i < 200 && kill(pid, 0) == 0; ++i) {
-            std::this_thread::sleep_for(5ms);
-        }
-        return read(read_file(file).value_or(""));
+        Sent last{.tuple = {.source = {*frame::parse_ip("10.1.0.2"), 9},
+                            .destination = {*frame::parse_ip("10.1.0.1"), 9},
+                            .protocol = IPPROTO_UDP},
+                  .in = "c0",
+                  .id = kLastId};
+        BOOST_REQUIRE(send_one(last));
+        const std::string text = read_trace(*monitor, batch.lost);
+        kill(monitor->pid(), SIGTERM);
+        (void)monitor->stop();
+        read(text, batch.seen);
+        read_sets(batch.seen);
+        return batch;
     }
 
   private:
-    // The monitor is behind the packets on a busy machine, and may stand still there for a while.
-    static void wait_until_quiet(const std::string& file) {
-        std::error_code none;
-        std::uintmax_t before = 0;
-        int quiet = 0;
-        for (int i = 0; i < 200 && quiet < 10; ++i) {
-            std::this_thread::sleep_for(20ms);
-            const std::uintmax_t now = std::filesystem::file_size(file, none);
-            quiet = now != 0 && now == before ? quiet + 1 : 0;
-            before = now;
+    bool send_one(const Sent& sent) const {
+        const auto bytes = bytes_of(sent);
+        sockaddr_in to{};
+        to.sin_family = AF_INET;
+        std::memcpy(&to.sin_addr, sent.tuple.destination.address.bytes.data(), 4);
+        return sendto(sent.in.empty() ? node_socket_ : client_socket_, bytes.data(), bytes.size(),
+                      0, reinterpret_cast<const sockaddr*>(&to), sizeof to) >= 0;
+    }
+
+    // Messages come in the order of the packets: the last one's is behind all others but those of
+    // packets that another CPU still had.
+    static std::string read_trace(const process::Child& monitor, std::string& lost) {
+        const std::string end = fmt::format("ip id {} ", kLastId);
+        std::string text;
+        const auto deadline = Clock::now() + 10s;
+        auto quiet_at = deadline;
+        while (Clock::now() < quiet_at) {
+            pollfd waits{.fd = monitor.socket(), .events = POLLIN, .revents = 0};
+            if (poll(&waits, 1, 20) <= 0) {
+                continue;
+            }
+            std::array<char, 65536> buffer;
+            const ssize_t got = ::read(monitor.socket(), buffer.data(), buffer.size());
+            if (got <= 0) {
+                break;
+            }
+            text.append(buffer.data(), static_cast<std::size_t>(got));
+            if (text.find(end) != std::string::npos) {
+                quiet_at = std::min(deadline, Clock::now() + 60ms);
+            }
+        }
+        if (text.find(end) == std::string::npos) {
+            lost = "the trace did not come to its end";
+        } else if (text.find("We lost some netlink events") != std::string::npos) {
+            lost = "the trace's socket overflowed";
+        }
+        return text;
+    }
+
+    void read_sets(std::map<std::uint16_t, Seen>& seen) const {
+        const auto said = process::run_checked({"nft", "-j", "list", "table", "ip", "pp_trace"},
+                                               {.netns = node()});
+        BOOST_REQUIRE(said);
+        const auto json = nlohmann::json::parse(*said);
+        for (const auto& item : json.at("nftables")) {
+            if (!item.contains("set") || !item["set"].contains("elem")) {
+                continue;
+            }
+            const bool leaves = item["set"].at("name") == "out";
+            for (const auto& element : item["set"]["elem"]) {
+                const auto& id = leaves ? element.at("concat").at(0) : element;
+                Seen& here = seen[id.get<std::uint16_t>()];
+                here.entered = true;
+                if (leaves) {
+                    here.forwarded = true;
+                    here.out = element.at("concat").at(1);
+                } else {
+                    here.delivered = true;
+                }
+            }
         }
     }
 
@@ -562,12 +630,10 @@ class Lab {
         return handle;
     }
 
-    static std::map<std::uint16_t, Seen> read(const std::string& text) {
-        std::map<std::uint16_t, Seen> seen;
+    static void read(const std::string& text, std::map<std::uint16_t, Seen>& seen) {
         std::map<std::string, std::uint16_t> packets;
         static const std::regex kLine(R"(trace id (\w+) (\w+) (\S+) (\S+) (\S+) ?(.*))");
         static const std::regex kId(R"(ip id (\d+))"), kRule(R"(\br(\d+)\b)");
-        static const std::regex kOut(R"re(oif "([^"]+)")re");
         for (const std::string& line : process::lines_of(text)) {
             std::smatch parts;
             if (!std::regex_match(line, parts, kLine)) {
@@ -581,10 +647,6 @@ class Lab {
                     packets[id] = static_cast<std::uint16_t>(std::stoi(found[1]));
                     Seen& here = seen[packets[id]];
                     here.entered = true;
-                    if (table == "pp_trace" && chain == "atpostrouting" &&
-                        std::regex_search(rest, found, kOut)) {
-                        here.out = found[1];
-                    }
                 }
                 continue;
             }
@@ -594,8 +656,8 @@ class Lab {
             }
             Seen& here = seen[packet->second];
             if (table == "pp_trace") {
-                here.delivered |= chain == "atinput";
-                here.forwarded |= chain == "atpostrouting";
+                here.traced_in |= chain == "atinput";
+                here.traced_out |= chain == "atpostrouting";
                 continue;
             }
             const bool drops = rest.find("verdict drop") != std::string::npos ||
@@ -609,11 +671,9 @@ class Lab {
                 here.rules.push_back(static_cast<unsigned>(std::stoul(found[1])));
             }
         }
-        return seen;
     }
 
     netfilter::lab::Namespace client_{"pc"}, node_{"pn"}, server_{"ps"};
-    std::filesystem::path folder_;
     int client_socket_ = -1, node_socket_ = -1;
     bool used_legacy_ = false;
 };
@@ -668,14 +728,16 @@ enum class Form : std::uint8_t { kNft, kIptablesNft, kIptablesLegacy };
 // Empty: as the kernel did. Of iptables-nft the trace tells the chain of each rule, of nft the rule, of
 // the legacy form nothing.
 std::string difference(const predict::Outcome& outcome, const Seen& seen,
-                       const std::optional<netfilter::Entry>& entry, const Sent& sent, Form form) {
+                       const std::optional<netfilter::Entry>& entry, const Sent& sent, Form form,
+                       bool is_traced) {
     using predict::End;
     const auto rules = rules_of(outcome);
-    if (form == Form::kNft && outcome.steps_certain && rules != seen.rules) {
+    const bool compares_rules = is_traced && outcome.steps_certain;
+    if (form == Form::kNft && compares_rules && rules != seen.rules) {
         return fmt::format("rules {} and the kernel's {}", rules, seen.rules);
     }
     const auto places = places_of(outcome);
-    if (form == Form::kIptablesNft && outcome.steps_certain && places != seen.places) {
+    if (form == Form::kIptablesNft && compares_rules && places != seen.places) {
         return fmt::format("rules of {} and the kernel's {}", places, seen.places);
     }
     const bool delivered = outcome.end == End::kDelivered;
@@ -720,11 +782,16 @@ struct Tally {
     unsigned decided = 0;  // one outcome, and it is the kernel's
     unsigned by_chance =
         0;  // several, which only chance tells apart, and one of them is the kernel's
-    std::map<std::string, unsigned> ends, doubts;
+    unsigned wrong = 0;
+    unsigned refused = 0;  // of the pairs, by their own host before any rule
+    std::map<std::string, unsigned> ends, doubts, untraced;
 
     void print() const {
-        fmt::print("  {} packets: {} decided ({:.1f} %), {} by chance\n", pairs, decided,
-                   100.0 * decided / std::max(1U, pairs), by_chance);
+        fmt::print("  {} packets: {} decided ({:.1f} %), {} by chance, {} wrong\n", pairs, decided,
+                   100.0 * decided / std::max(1U, pairs), by_chance, wrong);
+        for (const auto& [why, count] : untraced) {
+            fmt::print("  {} whose chain of rules was not observed: {}\n", count, why);
+        }
         for (const auto& [end, count] : ends) {
             fmt::print("  {}: {}\n", end, count);
         }
@@ -740,6 +807,19 @@ bool is_by_chance(const std::vector<predict::Outcome>& outcomes) {
     });
 }
 
+// Why the trace of a packet is not whole, by the sets; empty: it is.
+std::string untraced_for(const Seen& seen, const Batch& batch, const Sent& sent) {
+    if (!batch.lost.empty()) {
+        return batch.lost;
+    }
+    if (!seen.entered) {
+        return sent.in.empty() ? "the trace has nothing of it" : "it never came in";
+    }
+    return seen.traced_in != seen.delivered || seen.traced_out != seen.forwarded
+               ? "the trace ended early"
+               : "";
+}
+
 // Sends the packets through the rules that the lab has, and holds each against what the simulator says.
 void compare(Lab& lab, Form form, const std::vector<Sent>& packets, const std::string& label,
              Tally& tally) {
@@ -750,20 +830,24 @@ void compare(Lab& lab, Form form, const std::vector<Sent>& packets, const std::s
     const auto router = predict::kernel_router(lab.node());
     BOOST_REQUIRE(router);
     const predict::Simulator simulator(*facts, **router);
-    const auto seen = lab.send(packets);
+    const Batch batch = lab.send(packets);
     auto lookup = netfilter::Lookup::open(lab.node());
     BOOST_REQUIRE(lookup);
     for (const Sent& sent : packets) {
-        const auto found = seen.find(sent.id);
-        if (found == seen.end()) {
-            continue;  // its own host refused to send it
-        }
+        const auto found = batch.seen.find(sent.id);
+        const bool is_refused = batch.refused.contains(sent.id) && found == batch.seen.end();
         const auto outcomes = simulator.simulate({.tuple = sent.tuple, .in = sent.in});
         ++tally.pairs;
+        tally.refused += is_refused ? 1 : 0;
         const bool is_one = outcomes.size() == 1 && outcomes[0].doubts.empty();
         if (!is_one && !is_by_chance(outcomes)) {
             ++tally.doubts[outcomes[0].doubts.empty() ? "" : outcomes[0].doubts.front()];
             continue;
+        }
+        const Seen seen = found == batch.seen.end() ? Seen() : found->second;
+        const std::string untraced = is_refused ? "" : untraced_for(seen, batch, sent);
+        if (!untraced.empty()) {
+            ++tally.untraced[untraced];
         }
         // The trace knows no rules of the legacy form, nor packets that one of them dropped before
         // the trace's own chains.
@@ -771,12 +855,16 @@ void compare(Lab& lab, Form form, const std::vector<Sent>& packets, const std::s
         for (const predict::Outcome& outcome : outcomes) {
             const auto entry = lookup->find(sent.tuple, outcome.zone);
             BOOST_REQUIRE(entry);
-            const std::string one = difference(outcome, found->second, *entry, sent, form);
+            const std::string one =
+                is_refused
+                    ? (outcome.end == predict::End::kNoRoute ? "" : "its own host refused it")
+                    : difference(outcome, seen, *entry, sent, form, untraced.empty());
             wrong = one.empty() ? "" : one + (wrong.empty() ? "" : "; " + wrong);
             if (one.empty()) {
                 break;
             }
         }
+        tally.wrong += wrong.empty() ? 0 : 1;
         ++(is_one ? tally.decided : tally.by_chance);
         ++tally.ends[name(outcomes[0].end)];
         BOOST_CHECK_MESSAGE(
@@ -863,10 +951,14 @@ BOOST_AUTO_TEST_CASE(rulesets_of_projects_are_decided_as_the_kernel_does) {
             all.pairs += tally.pairs;
             all.decided += tally.decided;
             all.by_chance += tally.by_chance;
+            all.wrong += tally.wrong;
+            for (const auto& [why, count] : tally.untraced) {
+                all.untraced[why] += count;
+            }
         }
     }
-    fmt::print("rulesets of projects: {} packets, {} decided, {} more by chance\n", all.pairs,
-               all.decided, all.by_chance);
+    fmt::print("rulesets of projects:\n");
+    all.print();
     BOOST_CHECK_GT(all.pairs, 200U);
     BOOST_CHECK_GE((all.decided + all.by_chance) * 100, all.pairs * 95);
 }
