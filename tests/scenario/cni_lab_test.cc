@@ -396,6 +396,56 @@ BOOST_AUTO_TEST_CASE(gc_clears_up_after_pods_that_nobody_detached) {
     }
 }
 
+// Faults of public reports, planted in plug-ins: entries of conntrack and of a neighbour that outlive their
+// pod, a bridge that takes another MAC when a container goes. Debian's plug-ins have none of them.
+BOOST_AUTO_TEST_CASE(what_a_pod_leaves_to_the_next_one_and_to_others_is_told) {
+    const std::string portmap = R"(,{"type":"portmap","capabilities":{"portMappings":true}})";
+    const std::string keeps_entry =
+        "#!/bin/sh\nold=$(conntrack -L -p udp --orig-port-dst 30054 2>/dev/null | "
+        "sed -n 's/.*UNREPLIED. src=\\([0-9.]*\\).*/\\1/p')\n"
+        "out=$(/usr/lib/cni/portmap); rc=$?; echo \"$out\"\n"
+        "[ $CNI_COMMAND = ADD ] && [ \"$old\" ] && conntrack -I -t 60 -p udp -s 198.18.0.1 -d "
+        "198.18.0.1 --sport 40054 --dport 30054 --dst-nat $old >/dev/null 2>&1\nexit $rc\n";
+    const std::string old_neighbour =
+        "#!/bin/sh\nout=$(/usr/lib/cni/bridge); rc=$?; echo \"$out\"\n"
+        "case $CNI_COMMAND$CNI_ARGS in ADD*IP=*) ip neigh replace ${CNI_ARGS##*IP=} lladdr "
+        "02:00:00:00:00:99 nud reachable dev cni0;; esac\nexit $rc\n";
+    const std::string other_mac =
+        "#!/bin/sh\n/usr/lib/cni/bridge; rc=$?\n[ $CNI_COMMAND = DEL ] && ip link set cni0 address "
+        "02:00:00:00:$(date +%M:%S) && ip neigh flush dev cni0\nexit $rc\n";
+    struct Fault {
+        const char *plugin, *scenario, *cell, *cause, *words;
+        std::string script;
+    };
+    for (const Fault& fault :
+         std::vector<Fault>{{"portmap", "pod-residue", "port-again", "stale-entry",
+                             "went on to pod a1, which was detached", keeps_entry},
+                            {"bridge", "pod-residue", "address-again", "stale-neighbour",
+                             "the node did not reach pod a2 by pod a1's address", old_neighbour},
+                            {"bridge", "pod-churn", "churn-outside", "disturbed",
+                             "datagrams were lost", other_mac}}) {
+        for (const bool planted : {false, true}) {
+            const Scratch scratch;
+            const std::string plugins = plugins_with(
+                scratch.path() + "/plugins",
+                planted
+                    ? std::vector<std::pair<std::string, std::string>>{{fault.plugin, fault.script}}
+                    : std::vector<std::pair<std::string, std::string>>{});
+            const Ran ran = run(
+                {"repro", fault.scenario, "--lab", "cni", "--cells", fault.cell, "--plugins",
+                 plugins, "--conflist",
+                 write(scratch.path() + "/a.conflist", bridge_list("\"ipMasq\":true,", portmap))});
+            BOOST_REQUIRE_MESSAGE(ran.report.is_object(), ran.err);
+            const json& cell = cell_named(scenario_named(ran.report, fault.scenario), fault.cell);
+            BOOST_TEST(cell["verdict"] == (planted ? "FAIL" : "PASS"),
+                       fault.cell << ": " << text_of(cell, "reason"));
+            BOOST_TEST(text_of(cell, "cause") == (planted ? fault.cause : ""));
+            const bool tells = text_of(cell, "reason").find(fault.words) != std::string::npos;
+            BOOST_TEST(tells == planted, text_of(cell, "reason"));
+        }
+    }
+}
+
 // What a plug-in does wrong while pods are attached is a cell's reason, and the nodes go as always.
 BOOST_AUTO_TEST_CASE(plugins_that_misbehave_are_told_of_with_their_words) {
     const std::string version =

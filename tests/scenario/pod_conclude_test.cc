@@ -299,6 +299,32 @@ BOOST_AUTO_TEST_CASE(of_the_first_add_only_what_is_of_the_pod_is_left_behind) {
     BOOST_TEST((conclude(what, seen).verdict == CellVerdict::kInconclusive));
 }
 
+BOOST_AUTO_TEST_CASE(a_port_and_an_address_have_to_reach_who_has_them_now) {
+    PodResidueCell port{.id = "port-again", .chain = "bridge", .event = PodEvent::kPortAgain};
+    PodResidueValues seen{.times = 1, .now = "pod a2", .before = "pod a1", .reached = "pod a2"};
+    // Its entries alone are no harm: the next ADD may remove them.
+    seen.entries = {"udp 17 src=198.18.0.1"};
+    BOOST_TEST((conclude(port, seen).verdict == CellVerdict::kPass));
+    seen.reached = "pod a1";
+    const auto stale = conclude(port, seen);
+    BOOST_TEST(stale.cause == "stale-entry");
+    BOOST_TEST(contains(stale.reason, "went on to pod a1"), stale.reason);
+    PodResidueCell address{
+        .id = "address-again", .chain = "bridge", .event = PodEvent::kAddressAgain};
+    seen.wrong_ms = 3.0;
+    seen.reached = "pod a2";
+    BOOST_TEST((conclude(address, seen).verdict == CellVerdict::kPass));
+    seen.reached = "";
+    seen.wrong_ms = 12'000;
+    BOOST_TEST(conclude(address, seen).cause == "stale-neighbour");
+    BOOST_TEST(contains(conclude(address, seen).reason, "for 12000 ms"));
+    // A call that was refused is told first, and what the plug-ins cannot do is a SKIP.
+    seen.complaints = {"ADD of portmap: code 7"};
+    BOOST_TEST(conclude(address, seen).cause == "refused");
+    seen.lacks = "no plug-in of the network makes host ports";
+    BOOST_TEST((conclude(port, seen).verdict == CellVerdict::kSkip));
+}
+
 BOOST_AUTO_TEST_CASE(what_is_left_counts_as_often_as_it_is_there_more) {
     lab::NodeState before, after;
     before.rules = {"a", "b"};

@@ -1,13 +1,14 @@
 // What pods disturb that come and go.
 //
-// Set:  two pods of a node.
-// Sent: a numbered stream of datagrams from one to the other and TCP transfers, while other pods are
-//       attached and detached there; and the same without those.
+// Set:  two pods of a node, and a host outside.
+// Sent: a numbered stream of datagrams from one pod to the other, or by its gateway to the host outside,
+//       and TCP transfers, while other pods are attached and detached there; and the same without those.
 // Seen: which numbers arrive, in which order, and what became of the transfers.
 
 #include <atomic>
 #include <thread>
 
+#include "dataplane/base/plural.h"
 #include "dataplane/frame/view.h"
 #include "harness/agent/offload_frames.h"
 #include "harness/agent/probes.h"
@@ -37,23 +38,52 @@ class PodChurnRun {
         bench_ = TRY(PodBench::open(context_, chain_));
         TRY(bench_->attach(0, "a1"));
         auto* const receiver = TRY(bench_->attach(0, "a2"));
-        to_ = receiver->added.addresses.front().address;
-        return bench_->serve_on(bench_->host_of("a2"), {to_});
+        to_pod_ = receiver->added.addresses.front().address;
+        to_outside_ = bench_->nodes().names().outside_address(to_pod_.family);
+        TRY(bench_->serve_on(bench_->host_of("a2"), {to_pod_}));
+        return bench_->serve_on(bench_->outside(), {to_outside_});
     }
 
+    // What leaves the node goes through the tester.
     Status measure(const PodChurnCell& what, PodChurnValues& seen) {
+        if (!what.leaves) {
+            return stream(what, seen);
+        }
+        softnic::WirePlan plan;
+        plan.tunnel_ports.clear();
+        TRY(bench_->tester().start_wire(plan));
+        const Status streamed = stream(what, seen);
+        const auto wire = bench_->tester().stop_wire("");
+        TRY(first_error(streamed, wire));
+        std::uint64_t lost = wire->tester_lost;
+        for (const softnic::WireTally& tally : wire->directions) {
+            lost += tally.not_forwarded;
+        }
+        tell(seen.objections, lost != 0, "the tester lost {} itself, as the wire",
+             plural(lost, "frame"));
+        for (const std::string& objection : wire->objections) {
+            seen.objections.push_back(objection);
+        }
+        return {};
+    }
+
+  private:
+    Status stream(const PodChurnCell& what, PodChurnValues& seen) {
         PodHost& sender = bench_->host_of("a1");
-        PodHost& receiver = bench_->host_of("a2");
+        PodHost& receiver = what.leaves ? bench_->outside() : bench_->host_of("a2");
+        const frame::IpAddress to = what.leaves ? to_outside_ : to_pod_;
+        // Neighbours on the way are known, so that nothing waits for them.
+        TRY(sender.agent->ping({.destination = to, .count = 1}));
         TRY(receiver.agent->start_capture(
             {.device = receiver.device, .most_frames = 200'000, .most_bytes = 128}));
         std::atomic<bool> over = false;
         std::string refusal;
-        std::thread stream([&] {
+        std::thread datagrams([&] {
             for (; !over; ++seen.sent) {
                 const auto number = static_cast<std::uint32_t>(seen.sent);
                 const auto sent = sender.agent->send_datagrams(
-                    {.source = {{.family = to_.family}, kStreamPort},
-                     .destination = {to_, kStreamPort},
+                    {.source = {{.family = to.family}, kStreamPort},
+                     .destination = {to, kStreamPort},
                      .payloads = {{static_cast<std::uint8_t>(number >> 24),
                                    static_cast<std::uint8_t>(number >> 16),
                                    static_cast<std::uint8_t>(number >> 8),
@@ -68,7 +98,7 @@ class PodChurnRun {
         std::thread transfers([&] {
             while (!over) {
                 const auto probe = sender.agent->tcp_transfer(
-                    {.server = {to_, kPodTransferPort}, .bytes = 50'000, .timeout = 3s});
+                    {.server = {to, kPodTransferPort}, .bytes = 50'000, .timeout = 3s});
                 ++seen.transfers;
                 if (!probe || !probe->ok) {
                     ++seen.broken;
@@ -81,39 +111,40 @@ class PodChurnRun {
         const Status churned = what.churn ? churn(seen) : Status();
         std::this_thread::sleep_until(began + kShortest);
         over = true;
-        stream.join();
+        datagrams.join();
         transfers.join();
         // What was sent last is there once an answer has come after it.
-        TRY(sender.agent->ping({.destination = to_, .count = 1}));
+        TRY(sender.agent->ping({.destination = to, .count = 1}));
         const auto capture = receiver.agent->stop_capture();
         TRY(first_error(churned, capture));
         tell(seen.objections, !refusal.empty(), "the sender's kernel refused a datagram: {}",
              refusal);
         tell(seen.objections, capture->missing(), "the receiver's listener lost frames itself");
-        count(*capture, seen);
+        count(*capture, to, seen);
         return {};
     }
 
-  private:
     Status churn(PodChurnValues& seen) {
-        lab::Pod pod = TRY(bench_->nodes().make_pod(0, "churn"));
+        if (!churned_) {
+            churned_ = TRY(bench_->nodes().make_pod(0, "churn"));
+        }
         for (std::uint64_t i = context_.options.number("cycles", kPodsAsIs);
              i > 0 && context_.journal.is_open(); --i) {
-            TRY(bench_->nodes().attach(pod));
-            TRY(bench_->nodes().detach(pod));
+            TRY(bench_->nodes().attach(*churned_));
+            TRY(bench_->nodes().detach(*churned_));
             ++seen.pods;
         }
         return {};
     }
 
-    void count(const agent::Capture& capture, PodChurnValues& seen) {
+    void count(const agent::Capture& capture, const frame::IpAddress& to, PodChurnValues& seen) {
         std::vector<bool> came(seen.sent);
         std::int64_t last_ns = 0;
         std::uint32_t highest = 0;
         for (const agent::CapturedFrame& frame : capture.frames) {
             const frame::PacketView view = frame::parse_packet(frame.bytes);
             if (view.transport != frame::Transport::kUdp || view.destination_port != kStreamPort ||
-                view.destination != to_ || view.payload_length < 4) {
+                view.destination != to || view.payload_length < 4) {
                 continue;
             }
             const frame::Bytes payload = view.payload(frame.bytes);
@@ -143,7 +174,8 @@ class PodChurnRun {
     Context& context_;
     std::string chain_;
     std::unique_ptr<PodBench> bench_;
-    frame::IpAddress to_;
+    std::optional<lab::Pod> churned_;
+    frame::IpAddress to_pod_, to_outside_;
 };
 
 }  // namespace
@@ -152,8 +184,8 @@ Scenario pod_churn_scenario() {
     return {
         "pod-churn",
         "What pods disturb that come and go",
-        "Do two pods of a node keep what they send each other while other pods are attached and "
-        "detached there?",
+        "Do pods of a node keep what they send each other, and by their gateway to another host, "
+        "while other pods are attached and detached there?",
         lab::Role::kPods,
         run_chains<PodChurnRun, pod_churn_plan>,
         chain_ids<pod_churn_plan>,

@@ -20,6 +20,8 @@ enum class PodEvent : std::uint8_t {
     kAddKilled,      // ADD, killed in the middle, then DEL
     kTwoAdds,        // two pods at once, then DEL of both
     kNetnsGone,      // the pod's namespace goes before DEL
+    kPortAgain,      // a host port goes to the next pod, and a flow to it goes on
+    kAddressAgain,   // an address goes to the next pod, and the node goes on to send to it
     kStatus,         // STATUS (CNI 1.1.0): nothing is attached
     kGc,             // the pod's namespace goes, nobody calls DEL, then GC (CNI 1.1.0)
 };
@@ -38,6 +40,12 @@ struct PodResidueValues {
     std::uint64_t times = 0;              // that the event was made
     std::uint64_t killed = 0;             // of them, in the middle of a plug-in
     double milliseconds = 0;              // of all calls of plug-ins
+    // Of kPortAgain and kAddressAgain: who has the port or the address now, who had it before, and whom a
+    // packet of the old flow reaches, for so long. Empty: nobody was reached.
+    std::string now, before, reached;
+    // Entries of conntrack that still led to the pod behind its DEL.
+    std::vector<std::string> entries;
+    double wrong_ms = 0;
     // What is there after it and was not before, by kind.
     lab::NodeState left;
     // Words that only what belongs to one pod has: its address, its id.
@@ -49,7 +57,8 @@ using MeasuredPodResidue = Measurement<PodResidueCell, PodResidueValues>;
 struct PodChurnCell {
     std::string id;
     std::string chain;
-    bool churn = true;  // else the stream alone
+    bool churn = true;    // else the stream alone
+    bool leaves = false;  // by the gateway, to the host outside; else to a pod of the node
     verdict::Cell::Role role = verdict::Cell::Role::kMatrix;
 };
 

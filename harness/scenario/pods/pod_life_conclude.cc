@@ -132,6 +132,8 @@ std::vector<PodResidueCell> pod_residue_plan(const std::string& chain, const std
                                       {PodEvent::kAddKilled, "add-killed"},
                                       {PodEvent::kTwoAdds, "two-adds"},
                                       {PodEvent::kNetnsGone, "netns-gone"},
+                                      {PodEvent::kPortAgain, "port-again"},
+                                      {PodEvent::kAddressAgain, "address-again"},
                                       {PodEvent::kStatus, "status"},
                                       {PodEvent::kGc, "gc"}}) {
         cells.push_back({.id = prefix + word, .chain = chain, .event = event});
@@ -144,7 +146,13 @@ std::vector<PodChurnCell> pod_churn_plan(const std::string& chain, const std::st
              .chain = chain,
              .churn = false,
              .role = CellRole::kControl},
-            {.id = prefix + "churn", .chain = chain}};
+            {.id = prefix + "churn", .chain = chain},
+            {.id = prefix + "control.quiet-outside",
+             .chain = chain,
+             .churn = false,
+             .leaves = true,
+             .role = CellRole::kControl},
+            {.id = prefix + "churn-outside", .chain = chain, .leaves = true}};
 }
 
 Cell conclude(const PodResidueCell& what, const PodResidueValues& seen) {
@@ -176,10 +184,31 @@ Cell conclude(const PodResidueCell& what, const PodResidueValues& seen) {
         return end(CellVerdict::kInconclusive, "",
                    "every ADD had ended before it was to be killed");
     }
+    const bool again = what.event == PodEvent::kPortAgain || what.event == PodEvent::kAddressAgain;
+    if (again && seen.complaints.empty()) {
+        cell.measures.push_back(
+            count_of("entries", "entries that led to the pod behind its DEL", seen.entries.size()));
+        cell.measures.back().note = fmt::format("{}", fmt::join(seen.entries, "; "));
+        cell.measures.push_back(
+            milliseconds_of("wrong_ms", "until the next pod was reached", seen.wrong_ms));
+    }
     if (!seen.complaints.empty()) {
         return end(CellVerdict::kFail, "refused",
                    fmt::format("{} calls failed, the first: {}", seen.complaints.size(),
                                seen.complaints.front()));
+    }
+    if (what.event == PodEvent::kPortAgain && seen.reached != seen.now) {
+        return end(CellVerdict::kFail, "stale-entry",
+                   fmt::format("a flow to the host port went on to {}, which was detached, though "
+                               "the port is {}'s now{}",
+                               seen.reached.empty() ? "nobody" : seen.reached, seen.now,
+                               seen.entries.empty() ? "" : ": " + seen.entries.front()));
+    }
+    if (what.event == PodEvent::kAddressAgain && seen.reached != seen.now) {
+        return end(CellVerdict::kFail, "stale-neighbour",
+                   fmt::format("the node did not reach {} by {}'s address for {:.0f} ms{}",
+                               seen.now, seen.before, seen.wrong_ms,
+                               seen.reached.empty() ? "" : ": it sent to " + seen.reached));
     }
     const auto lines = unexpected(what, seen);
     if (!lines.empty()) {
@@ -191,7 +220,9 @@ Cell conclude(const PodResidueCell& what, const PodResidueValues& seen) {
 
 Cell conclude(const PodChurnCell& what, const PodChurnValues& seen) {
     Cell cell{.id = what.id,
-              .toggles = {{"network", what.chain}, {"pods", what.churn ? "come and go" : "stay"}},
+              .toggles = {{"network", what.chain},
+                          {"pods", what.churn ? "come and go" : "stay"},
+                          {"stream", what.leaves ? "to the host outside" : "to a pod of the node"}},
               .role = what.role};
     const auto end = ending(cell);
     if (!seen.lacks.empty()) {

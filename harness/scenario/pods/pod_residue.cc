@@ -2,11 +2,19 @@
 //
 // Set:  a node with no pod.
 // Done: ADD and DEL in order, twice, without the other, killed in the middle, two at once, and with the
-//       pod's namespace gone.
-// Seen: rules, devices, addresses, routes and leases of the node before and after.
+//       pod's namespace gone; a host port and an address that go to the next pod.
+// Seen: rules, devices, addresses, routes and leases of the node before and after; whom a flow to the
+//       port or the address reaches then.
+
+#include <netinet/in.h>
 
 #include <future>
+#include <thread>
 
+#include "harness/agent/offload_frames.h"
+#include "harness/agent/probes.h"
+#include "harness/netfilter/dump.h"
+#include "harness/netfilter/text.h"
 #include "harness/scenario/first_error.h"
 #include "harness/scenario/pods/pod_bench.h"
 #include "harness/scenario/pods/pod_life.h"
@@ -106,6 +114,8 @@ class PodResidueRun {
             case PodEvent::kAddKilled: return kill_adds(seen);
             case PodEvent::kTwoAdds: return add_two(seen);
             case PodEvent::kNetnsGone: return lose_netns(seen);
+            case PodEvent::kPortAgain: return hand_port_on(seen);
+            case PodEvent::kAddressAgain: return hand_address_on(seen);
             case PodEvent::kStatus:
                 seen.times = 1;
                 hear(nodes_->runtime(0).status(), seen);
@@ -119,6 +129,105 @@ class PodResidueRun {
         hear(nodes_->attach(other_), seen);
         hear(context_.journal.remove_netns({other_.netns}), seen);
         hear(nodes_->detach(other_), seen);
+    }
+
+    // A client keeps its socket: its datagrams have one source port before and after.
+    void hand_port_on(PodResidueValues& seen) {
+        constexpr std::uint16_t kHostPort = 30'054, kClientPort = 40'054;
+        const auto& plugins = nodes_->runtime(0).conflist().plugins;
+        if (std::ranges::none_of(
+                plugins, [](const cni::Plugin& plugin) { return plugin.can("portMappings"); })) {
+            seen.lacks = "no plug-in of the network makes host ports";
+            return;
+        }
+        lab::Pod one = one_, other = other_;
+        one.attachment.ports = other.attachment.ports = {{kHostPort, kPodDnsPort, "udp"}};
+        seen.times = 1;
+        seen.before = "pod " + one.name;
+        seen.now = "pod " + other.name;
+        const frame::Endpoint port{nodes_->names().node_address(0, frame::Family::kIpv4),
+                                   kHostPort};
+        const auto send = [&] {
+            const auto sent = nodes_->shared_agent(0)->send_datagrams(
+                {.source = {{.family = frame::Family::kIpv4}, kClientPort},
+                 .destination = port,
+                 .payloads = {{1}}});
+            hear(sent ? Status() : pass_on(sent.error()), seen);
+        };
+        hear(nodes_->attach(one), seen);
+        send();
+        hear(nodes_->detach(one), seen);
+        const auto old = one.address(frame::Family::kIpv4);
+        for (const netfilter::Entry& entry : entries_to(port, seen)) {
+            if (old && entry.reply.source.address == *old) {
+                seen.entries.push_back(line_of(entry));
+            }
+        }
+        hear(nodes_->attach(other), seen);
+        send();
+        const auto fresh = other.address(frame::Family::kIpv4);
+        for (const netfilter::Entry& entry : entries_to(port, seen)) {
+            if (entry.original.source.port == kClientPort) {
+                const frame::IpAddress& goes = entry.reply.source.address;
+                seen.reached = fresh && goes == *fresh ? seen.now
+                               : old && goes == *old   ? seen.before
+                                                       : to_string(goes);
+            }
+        }
+        hear(nodes_->detach(other), seen);
+    }
+
+    std::vector<netfilter::Entry> entries_to(const frame::Endpoint& port, PodResidueValues& seen) {
+        netfilter::Filter filter{.family = frame::Family::kIpv4, .protocol = IPPROTO_UDP};
+        filter.original.destination_port = port.port;
+        auto found = netfilter::dump_all(nodes_->names().nodes[0], filter);
+        hear(found ? Status() : pass_on(found.error()), seen);
+        return found ? std::move(*found) : std::vector<netfilter::Entry>();
+    }
+
+    static std::string line_of(const netfilter::Entry& entry) {
+        std::string text;
+        netfilter::append_text(text, entry);
+        return text;
+    }
+
+    // host-local gives an address that CNI_ARGS names.
+    void hand_address_on(PodResidueValues& seen) {
+        constexpr auto kPatience = 12s;
+        constexpr auto kAtOnce = 1s;
+        lab::Pod one = one_, other = other_;
+        seen.times = 1;
+        seen.before = "pod " + one.name;
+        seen.now = "pod " + other.name;
+        hear(nodes_->attach(one), seen);
+        const auto address = one.address(frame::Family::kIpv4);
+        if (!seen.complaints.empty() || !address) {
+            return;
+        }
+        const auto reaches = [&] {
+            const auto probe = nodes_->shared_agent(0)->ping(
+                {.destination = *address, .count = 1, .timeout = 200ms});
+            return probe && probe->ok;
+        };
+        const bool was_reached = reaches();
+        hear(nodes_->detach(one), seen);
+        other.attachment.args += ";IP=" + to_string(*address);
+        hear(nodes_->attach(other), seen);
+        if (other.address(frame::Family::kIpv4) != address || !was_reached) {
+            seen.lacks = was_reached ? "the plug-ins give a pod no address that is asked for"
+                                     : "the node does not reach its pods by the plug-ins' rules";
+        } else if (seen.complaints.empty()) {
+            const auto began = std::chrono::steady_clock::now();
+            const auto passed = [&] { return std::chrono::steady_clock::now() - began; };
+            bool reached = reaches();
+            while (!reached && passed() < kPatience && context_.journal.is_open()) {
+                std::this_thread::sleep_for(50ms);
+                reached = reaches();
+            }
+            seen.wrong_ms = std::chrono::duration<double, std::milli>(passed()).count();
+            seen.reached = reached && passed() < kAtOnce ? seen.now : "";
+        }
+        hear(nodes_->detach(other), seen);
     }
 
     // As after a node's reboot or a runtime's crash.
