@@ -190,6 +190,11 @@ class Client {
     // Listens from the return of start until stop; one listener at a time.
     Status start_events(const ConntrackFilter& filter = {});
     Result<netfilter::EventLog> stop_events();
+    // Ends it, if there is one; what it heard is thrown away.
+    Status drop_events();
+    // Ends it as a run's end: NEW events that were lost are found again by the table, the table is emptied, and
+    // what comes of that within `settle` belongs to the log.
+    Result<FlowEvents> finish_events(milliseconds settle);
 
     // Packets that the kernel drops in this namespace, and devices without a link: from the return
     // of start until stop; one watch at a time.

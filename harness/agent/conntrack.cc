@@ -1,5 +1,8 @@
 #include <netinet/in.h>
 
+#include <thread>
+#include <unordered_set>
+
 #include "dataplane/base/clock.h"
 #include "harness/agent/operations.h"
 #include "harness/netfilter/create.h"
@@ -51,23 +54,91 @@ class Events {
     static Result<std::unique_ptr<Events>> start(const ConntrackFilter& wanted) {
         netfilter::ListenOptions options;
         options.filter = to_filter(wanted);
+        options.updates = !wanted.brief;
+        options.receive_buffer_bytes =
+            wanted.buffer_bytes == 0 ? options.receive_buffer_bytes : wanted.buffer_bytes;
         auto events = std::make_unique<Events>();
+        events->wanted_ = wanted;
         events->listener_ = TRY(netfilter::EventListener::start(options));
-        events->births_only_ = wanted.births_only;
         return events;
     }
 
     Result<netfilter::EventLog> stop() {
-        netfilter::EventLog log = TRY(listener_->stop());
-        std::erase_if(log.events, [this](const netfilter::Event& event) {
-            return births_only_ && event.kind != netfilter::EventKind::kNew;
-        });
-        return log;
+        TRY(listener_->stop(sink()));
+        log_.overruns = listener_->overruns();
+        log_.unreadable = listener_->unreadable();
+        return std::move(log_);
+    }
+
+    // Finds lost NEW events by the table, empties it, and ends.
+    Result<FlowEvents> finish(std::chrono::milliseconds settle) {
+        TRY(repair());
+        // What ends from here on is ours.
+        const std::int64_t flushed = TRY(flush());
+        flushed_ns_ = flushed;
+        std::this_thread::sleep_for(settle);
+        return FlowEvents{.log = TRY(stop()), .flushed_ns = flushed};
     }
 
   private:
-    std::unique_ptr<netfilter::EventListener> listener_;
-    bool births_only_ = false;
+    netfilter::EventSink sink() {
+        return {.event =
+                    [this](const netfilter::Event& event) {
+                        if (is_wanted(event)) {
+                            log_.events.push_back(event);
+                        }
+                    },
+                .overrun = [](const netfilter::Overrun&) {},
+                .mark = [this](std::uint64_t) { marked_ = true; }};
+    }
+
+    bool is_wanted(const netfilter::Event& event) const {
+        if (wanted_.births_only) {
+            return event.kind == netfilter::EventKind::kNew;
+        }
+        return !wanted_.brief || event.kind != netfilter::EventKind::kDestroy ||
+               event.time_ns < flushed_ns_ || netfilter::is_hidden(event.entry);
+    }
+
+    // An entry of the table without a NEW since the table was empty: its message was lost. Hidden entries are in no
+    // table.
+    Status repair() {
+        if (listener_->overruns() == 0) {
+            return {};
+        }
+        listener_->request_mark(1);
+        const auto until = std::chrono::steady_clock::now() + kMarkTime;
+        while (!marked_ && std::chrono::steady_clock::now() < until) {
+            TRY(listener_->deliver(std::chrono::milliseconds(10), sink()));
+        }
+        std::unordered_set<std::uint32_t> known;
+        for (const netfilter::Event& event : log_.events) {
+            if (event.kind == netfilter::EventKind::kNew) {
+                known.insert(event.entry.id);
+            }
+        }
+        const auto table = TRY(netfilter::dump_all(kOwnNamespace, to_filter(wanted_)));
+        for (const netfilter::Entry& entry : table) {
+            if (!known.contains(entry.id)) {
+                log_.events.push_back({.kind = netfilter::EventKind::kNew,
+                                       .time_ns = realtime_ns(),
+                                       .entry = entry,
+                                       .cause_port = 0,
+                                       .kernel_time_ns = std::nullopt,
+                                       .missed = true});
+                ++log_.repaired;
+            }
+        }
+        return {};
+    }
+
+    static constexpr std::chrono::seconds kMarkTime{10};
+
+    ConntrackFilter wanted_;
+    netfilter::EventLog log_;
+    bool marked_ = false;
+    std::int64_t flushed_ns_ = INT64_MAX;
+    std::unique_ptr<netfilter::EventListener> listener_;  // its sink is above
 };
 
 }  // namespace
@@ -108,6 +179,14 @@ Result<netfilter::EventLog> Client::stop_events() {
     return impl_->ask_for<netfilter::EventLog>(kBulkTime, "stop_events");
 }
 
+Result<FlowEvents> Client::finish_events(milliseconds settle) {
+    return impl_->ask_for<FlowEvents>(kBulkTime, "finish_events", settle);
+}
+
+Status Client::drop_events() {
+    return impl_->ask<void>("drop_events");
+}
+
 void add_conntrack(Operations& operations) {
     operations.add("conntrack_dump", [](const ConntrackFilter& wanted) {
         return netfilter::dump_all(kOwnNamespace, to_filter(wanted));
@@ -116,7 +195,19 @@ void add_conntrack(Operations& operations) {
     operations.add("conntrack_table", [] { return netfilter::table_size(kOwnNamespace); });
     operations.add("conntrack_stats", [] { return netfilter::cpu_stats(kOwnNamespace); });
     operations.add("conntrack_fill", fill);
-    operations.add_one<Events, ConntrackFilter>("events", "a listener to conntrack's events");
+    const auto events = std::make_shared<One<Events>>("a listener to conntrack's events");
+    operations.add("start_events",
+                   [events](const ConntrackFilter& wanted) { return events->start(wanted); });
+    operations.add("stop_events", [events] { return events->stop(); });
+    operations.add("drop_events", [events]() -> Status {
+        events->drop();
+        return {};
+    });
+    operations.add("finish_events", [events](milliseconds settle) {
+        auto seen = events->look([settle](Events& part) { return part.finish(settle); });
+        events->drop();
+        return seen;
+    });
 }
 
 }  // namespace pathproof::agent

@@ -120,8 +120,10 @@ struct EventLog {
     // ENOBUFS: events were lost; counts taken from the log are then lower bounds.
     std::uint64_t overruns = 0;
     std::uint64_t unreadable = 0;  // messages that are no conntrack event of a form known to us
+    // Entries of the table whose NEW was lost: each is among the events, marked as missed.
+    std::uint64_t repaired = 0;
 };
-FIELDS(EventLog, events, overruns, unreadable)
+FIELDS(EventLog, events, overruns, unreadable, repaired)
 
 // nf_conntrack's counters of one CPU in one namespace (CTA_STATS_*), by the kernel's names.
 struct CpuStats {

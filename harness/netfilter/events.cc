@@ -388,7 +388,9 @@ Result<std::unique_ptr<EventListener>> EventListener::start(const ListenOptions&
     TRY(attach_event_filter(socket.fd(), options.filter));
     for (const unsigned group :
          {NFNLGRP_CONNTRACK_NEW, NFNLGRP_CONNTRACK_UPDATE, NFNLGRP_CONNTRACK_DESTROY}) {
-        TRY(socket.join(group));
+        if (group != NFNLGRP_CONNTRACK_UPDATE || options.updates) {
+            TRY(socket.join(group));
+        }
     }
     Fd wake_event(eventfd(0, EFD_CLOEXEC));
     if (!wake_event) {

@@ -17,6 +17,8 @@ namespace pathproof::netfilter {
 struct ListenOptions {
     std::string netns;  // empty: the caller's
     Filter filter;      // protocol and IPv4 addresses are filtered in the kernel too
+    // Without them the kernel makes no UPDATE: at high rates half of all events.
+    bool updates = true;
     // Asked of the kernel with SO_RCVBUFFORCE; events wait here while the reader is not scheduled.
     std::size_t receive_buffer_bytes = 64u << 20;
     // What the reader keeps for the consumer. When it is full the reader waits, and the kernel's

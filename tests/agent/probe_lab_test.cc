@@ -6,6 +6,7 @@
 #include <csignal>
 #include <cstdlib>
 #include <fstream>
+#include <set>
 #include <sstream>
 #include <thread>
 
@@ -423,6 +424,39 @@ BOOST_AUTO_TEST_CASE(conntrack_is_that_of_the_namespace) {
     BOOST_TEST(!stats->empty());
     BOOST_REQUIRE(agent->conntrack_flush());
     BOOST_TEST(agent->conntrack_dump()->empty());
+}
+
+// A buffer that holds a few events only.
+BOOST_AUTO_TEST_CASE(entries_whose_events_were_lost_are_found_in_the_table) {
+    const Lab lab;
+    run_in(lab.a,
+           "iptables -t nat -A POSTROUTING -p udp --dport 53 -j SNAT --to-source 198.18.77.50");
+    const auto agent = agent_in(lab.a);
+    constexpr std::uint32_t kEntries = 20'000;
+    for (const std::uint64_t buffer : {std::uint64_t{4096}, std::uint64_t{0}}) {
+        BOOST_REQUIRE(agent->conntrack_flush());
+        require(agent->start_events(
+            {.protocol = std::uint8_t{17}, .brief = true, .buffer_bytes = buffer}));
+        require(agent->conntrack_fill(
+            {.from = ip("198.18.77.7"), .to = endpoint("203.0.113.5:53"), .count = kEntries}));
+        const auto seen = agent->finish_events(std::chrono::milliseconds(20));
+        BOOST_REQUIRE_MESSAGE(seen, seen.error().message);
+        std::set<std::uint32_t> entries;
+        std::uint64_t found = 0;
+        for (const netfilter::Event& event : seen->log.events) {
+            BOOST_TEST((event.kind == netfilter::EventKind::kNew));
+            entries.insert(event.entry.id);
+            found += event.missed ? 1 : 0;
+        }
+        BOOST_TEST(entries.size() == kEntries);
+        BOOST_TEST(seen->log.events.size() == kEntries);
+        BOOST_TEST(found == seen->log.repaired);
+        BOOST_TEST((seen->log.repaired != 0) == (buffer != 0));
+        BOOST_TEST((seen->log.overruns != 0) == (buffer != 0));
+        BOOST_TEST(agent->conntrack_dump()->empty());
+    }
+    BOOST_TEST(!agent->finish_events(std::chrono::milliseconds(0)));  // none is started
+    require(agent->drop_events());
 }
 
 BOOST_AUTO_TEST_SUITE_END()
