@@ -46,6 +46,21 @@ std::uint64_t sum_of_counts(const std::vector<std::string>& words) {
     return sum;
 }
 
+// Those columns of the line of all CPUs: user nice system idle iowait irq softirq steal; guest time is in user's.
+double sum_of_times(std::string_view stat, double ticks,
+                    std::initializer_list<std::size_t> columns) {
+    double sum = 0;
+    each_line(stat, [&](const std::vector<std::string>& words) {
+        if (words.size() < 9 || words[0] != "cpu") {
+            return;
+        }
+        for (const std::size_t n : columns) {
+            sum += static_cast<double>(whole_number<std::uint64_t>(words[n]).value_or(0)) / ticks;
+        }
+    });
+    return sum;
+}
+
 // "eth0-TxRx-0" and "eth0" are of eth0; "eth01" is not.
 bool names_device(const std::string& word, std::string_view device) {
     return word == device ||
@@ -72,17 +87,11 @@ const Result<process::CycleCounters>& cycle_counters() {
 }  // namespace
 
 double parse_busy_seconds(std::string_view stat, double ticks) {
-    double busy = 0;
-    each_line(stat, [&](const std::vector<std::string>& words) {
-        // user nice system idle iowait irq softirq steal; guest time is in user's.
-        if (words.size() < 9 || words[0] != "cpu") {
-            return;
-        }
-        for (const std::size_t n : {1, 2, 3, 6, 7}) {
-            busy += static_cast<double>(whole_number<std::uint64_t>(words[n]).value_or(0)) / ticks;
-        }
-    });
-    return busy;
+    return sum_of_times(stat, ticks, {1, 2, 3, 6, 7});
+}
+
+double parse_softirq_seconds(std::string_view stat, double ticks) {
+    return sum_of_times(stat, ticks, {7});
 }
 
 std::uint64_t parse_softirqs(std::string_view softirqs, std::string_view name) {
@@ -128,8 +137,10 @@ std::int64_t parse_memory(std::string_view meminfo, std::string_view name) {
 CpuUse read_cpu_use(const std::string& device) {
     const auto text = [](const char* file) { return read_file(file).value_or(""); };
     CpuUse use{.cpus = static_cast<unsigned>(std::max(1L, sysconf(_SC_NPROCESSORS_ONLN)))};
-    use.busy_seconds =
-        parse_busy_seconds(text("/proc/stat"), static_cast<double>(sysconf(_SC_CLK_TCK)));
+    const std::string stat = text("/proc/stat");
+    const auto ticks = static_cast<double>(sysconf(_SC_CLK_TCK));
+    use.busy_seconds = parse_busy_seconds(stat, ticks);
+    use.softirq_seconds = parse_softirq_seconds(stat, ticks);
     if (const auto& counters = cycle_counters()) {
         use.cycles = counters->read();
     } else {

@@ -14,7 +14,8 @@ namespace pathproof::agent {
 
 struct CpuUse {
     unsigned cpus = 0;
-    double busy_seconds = 0;  // of all CPUs: neither idle nor waiting for a disk (/proc/stat)
+    double busy_seconds = 0;     // of all CPUs: neither idle nor waiting for a disk (/proc/stat)
+    double softirq_seconds = 0;  // of these, in software interrupts: receiving and forwarding
     std::optional<double> cycles =
         std::nullopt;                    // of all CPUs that were not idle, since the first reading
     std::string no_cycles;               // why there are none
@@ -25,11 +26,12 @@ struct CpuUse {
     std::int64_t memory_available_kib = 0;  // /proc/meminfo
     std::int64_t slab_kib = 0;
 };
-FIELDS(CpuUse, cpus, busy_seconds, cycles, no_cycles, receive_softirqs, interrupts,
+FIELDS(CpuUse, cpus, busy_seconds, softirq_seconds, cycles, no_cycles, receive_softirqs, interrupts,
        memory_available_kib, slab_kib)
 
 // From the texts of /proc/stat (with `ticks` a second), /proc/softirqs and /proc/interrupts.
 double parse_busy_seconds(std::string_view stat, double ticks);
+double parse_softirq_seconds(std::string_view stat, double ticks);
 std::uint64_t parse_softirqs(std::string_view softirqs, std::string_view name);
 // Sums the lines that have one of these numbers, or the device's name as a word ("eth0-TxRx-0").
 std::optional<std::uint64_t> parse_interrupts(std::string_view interrupts,

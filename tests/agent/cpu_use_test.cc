@@ -13,6 +13,9 @@ BOOST_AUTO_TEST_CASE(busy_time_leaves_out_idle_and_waiting) {
         "intr 12345 0 9\n";
     BOOST_TEST(parse_busy_seconds(stat, 100) == 1.63, boost::test_tools::tolerance(1e-9));
     BOOST_TEST(parse_busy_seconds("", 100) == 0);
+    BOOST_TEST(
+        parse_softirq_seconds("cpu  1 2 3 4 5 6 70 8 0 0\ncpu0 1 2 3 4 5 6 70 8 0 0\n", 100) == 0.7,
+        boost::test_tools::tolerance(1e-9));
 }
 
 BOOST_AUTO_TEST_CASE(interrupts_are_those_of_the_device_alone) {
