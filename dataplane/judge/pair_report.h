@@ -90,6 +90,8 @@ struct PairReport {
     // Not empty: why this run is no result ("late departures 12 %", "port s0 lost 31 frames
     // itself").
     std::vector<std::string> objections;
+    // Workers that waited for their CPU or stood still; no objection by themselves.
+    std::vector<std::string> disturbances;
 
     std::uint64_t count(QueryState state) const;
 };

@@ -69,6 +69,8 @@ struct LoadPlan {
     // the counter's tick, one unit at a time; a lcore reads and answers less the nearer it is to a
     // departure; and what is late leaves late, but is never left out.
     bool punctual = false;
+    // Frames that a punctual lcore reads and answers at one look, whatever is due: at high rates something always is.
+    std::uint16_t least_read = 1;
     std::optional<Together> together;  // punctual, with pairs
     // Where frames come from if not from FrameSource::make: called once for each sender, with its
     // stream and its share of the flows. Null: FrameSource.

@@ -40,6 +40,7 @@ LoadWorker::LoadWorker(unsigned number, const LoadPlan& plan, const traffic::Run
                        TrialBoard& board, const List& all)
     : number_(number),
       punctual_(plan.punctual),
+      least_read_(std::clamp<std::uint16_t>(plan.least_read, 1, kReceiveBurst)),
       at_once_(plan.frames_in_unit()),
       clock_(clock),
       board_(board),
@@ -150,7 +151,7 @@ std::uint16_t LoadWorker::room(Tsc now) const noexcept {
         departure = std::min(departure, std::max(sender.wake(), now));
     }
     return static_cast<std::uint16_t>(std::clamp<std::int64_t>(
-        clock_.tsc.nanoseconds(now, departure) / kFrameCost.count(), 1, kReceiveBurst));
+        clock_.tsc.nanoseconds(now, departure) / kFrameCost.count(), least_read_, kReceiveBurst));
 }
 
 unsigned LoadWorker::receive(std::uint16_t most) noexcept {

@@ -119,6 +119,7 @@ class LoadWorker {
 
     const unsigned number_;
     const bool punctual_;
+    const std::uint16_t least_read_;
     const unsigned at_once_;  // frames of one departure
     traffic::RunClock clock_;
     TrialBoard& board_;

@@ -58,6 +58,9 @@ struct PairPlan {
     // drops (see warm_up.h). On a busy machine pairs that left together otherwise reach conntrack
     // up to 20 us apart.
     bool warm_up = true;
+    // Frames that an lcore reads and answers at one look, whatever is due. A pair makes four: at rates at which it
+    // is always time for the next pair, one a look leaves queues to run over. More sets a pair's queries further apart.
+    std::uint16_t least_read = 1;
     // Query n = 2 * pair + member asks for qNNNNNNNN.SUFFIX, n in hexadecimal, so that NAT cannot
     // hide which one it was.
     std::string suffix = "pathproof.test";

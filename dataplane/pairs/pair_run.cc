@@ -197,6 +197,7 @@ class PairSession {
         load.burst = 2;
         load.pair_skew = plan_.departure == Departure::kInTurn ? plan_.skew : Nanoseconds(0);
         load.punctual = true;
+        load.least_read = plan_.least_read;
         if (plan_.departure == Departure::kTwoPorts) {
             load.together = load::Together{.skew = plan_.skew, .warm_up = {}};
             for (std::size_t member = 0; member < plan_.members.size(); ++member) {
@@ -224,6 +225,7 @@ class PairSession {
 
     void fill(const load::TrialReport& trial, PairReport& report) {
         fill_records(plan_, ledger_, sent_ns_, server_, report);
+        report.disturbances = trial.disturbances;
         report.departures = summarize_departures(
             sent_ns_, deadlines(plan_, trial.began_ns, sent_ns_), trial.handed.taken_back);
         report.client = intake_.received();

@@ -55,6 +55,13 @@ Result<judge::PairReport> Client::run_pairs(const pairs::PairPlan& plan,
                                            responder, evidence_path);
 }
 
+Result<search::TrialOutput> Client::try_pairs(
+    const pairs::PairPlan& plan, const std::optional<traffic::ResponderPlan>& responder,
+    double offered_tolerance) {
+    return message::ask<search::TrialOutput>(rpc_, "try_pairs", longest_run(plan, responder), plan,
+                                             responder, offered_tolerance);
+}
+
 Status Client::cancel() {
     return message::ask<void>(rpc_, "cancel", kPatience);
 }

@@ -68,6 +68,11 @@ class Client {
     Result<judge::PairReport> run_pairs(const pairs::PairPlan& plan,
                                         const std::optional<traffic::ResponderPlan>& responder,
                                         const std::string& evidence_path = "");
+    // The same run, of which only the outcome of the whole comes back, as a search takes it
+    // (measure/pair_trial.h).
+    Result<search::TrialOutput> try_pairs(const pairs::PairPlan& plan,
+                                          const std::optional<traffic::ResponderPlan>& responder,
+                                          double offered_tolerance);
     // Makes a run_pairs() that another thread waits for end soon, with an objection in its report.
     Status cancel();
 

@@ -37,8 +37,8 @@ ENUM_VALUES(Departure, 3)
 FIELDS(VxlanCarrier, vni, source_mac, destination_mac, source, destination, udp_checksum)
 FIELDS(PairMember, port, source_mac, destination_mac, first_client, source_port_offset, qtype,
        carrier)
-FIELDS(PairPlan, pairs, pairs_per_second, departure, skew, members, service, warm_up, suffix,
-       first_source_port, source_ports, answer_timeout, drain, late_share_allowed, seed,
+FIELDS(PairPlan, pairs, pairs_per_second, departure, skew, members, service, warm_up, least_read,
+       suffix, first_source_port, source_ports, answer_timeout, drain, late_share_allowed, seed,
        keep_bad_frames)
 
 }  // namespace pathproof::pairs
@@ -74,7 +74,7 @@ FIELDS(Departures, sent, late, worst_late_ns, skew_p50_ns, skew_p99_ns, refused)
 FIELDS(LatencySummary, count, min_ns, p50_ns, p99_ns, max_ns)
 FIELDS(KeptFrame, port, time_ns, bytes, finding)
 FIELDS(PairReport, records, departures, client, server, checksums, bad_frames, misdelivered_frames,
-       latency, ports, tester_lost, seconds, objections)
+       latency, ports, tester_lost, seconds, objections, disturbances)
 
 }  // namespace pathproof::judge
 

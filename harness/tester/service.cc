@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "dataplane/base/clock.h"
+#include "dataplane/measure/pair_trial.h"
 #include "dataplane/pairs/pair_run.h"
 #include "dataplane/port/capture.h"
 #include "dataplane/port/device.h"
@@ -42,6 +43,13 @@ class Service {
         // Without room for the evidence the figures stay; whoever lists it finds it missing.
         static_cast<void>(write_pairs(evidence, report, began));
         return report;
+    }
+
+    Result<search::TrialOutput> try_pairs(const pairs::PairPlan& plan,
+                                          const std::optional<traffic::ResponderPlan>& responder,
+                                          double offered_tolerance) {
+        const auto report = TRY(run_pairs(plan, responder, ""));
+        return measure::output_of(plan, report, offered_tolerance);
     }
 
     Status start_wire(const softnic::WirePlan& plan, std::uint32_t number) {
@@ -263,6 +271,7 @@ int serve(int input, int output) {
     };
     add("open", &Service::open);
     add("run_pairs", &Service::run_pairs);
+    add("try_pairs", &Service::try_pairs);
     add("start_wire", &Service::start_wire);
     add("wire_broken", &Service::wire_broken);
     add("stop_wire", &Service::stop_wire);
