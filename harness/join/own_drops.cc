@@ -6,6 +6,10 @@ namespace pathproof::join {
 
 OwnDrops own_drops(const Result<fate::Fates>& fates) {
     OwnDrops drops{.not_followed = fate::why_not_told(fates)};
+    if (drops.by_packet() && fates->not_kept != 0) {
+        drops.not_followed =
+            fmt::format("the records of {} dropped packets found no room", fates->not_kept);
+    }
     if (!drops.by_packet()) {
         return drops;
     }

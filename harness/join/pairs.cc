@@ -27,6 +27,10 @@ constexpr std::int64_t kLinkNewsNs = 50'000'000;
 // conntrack can have refused, of packets on their way to a device without a link.
 constexpr std::string_view kInsertFailed = "insert-failed";
 constexpr std::string_view kRefused[] = {"netfilter", "table-full", "conntrack"};
+constexpr std::string_view kFullQueue[] = {"qdisc", "backlog", "ring-full"};
+// The same as a summary of drops has them.
+constexpr std::string_view kFullQueueReasons[] = {"QDISC_DROP", "QDISC_OVERLIMIT",
+                                                  "QDISC_CONGESTED", "CPU_BACKLOG", "FULL_RING"};
 constexpr std::string_view kWithoutLink[] = {"no-route",    "neighbour", "qdisc",
                                              "device-down", "device",    "no-reason"};
 
@@ -65,6 +69,7 @@ class Joiner {
         : plan_(plan), report_(report), dut_(dut), own_(dut.own), delay_ns_(delay.count()) {
         index_events();
         find_clock();
+        set_queues();
         set_budgets();
     }
 
@@ -76,7 +81,9 @@ class Joiner {
                 bits |= judge(*record);
             }
             ++found_.pairs[bits];
+            balance(halves[0], halves[1]);
         }
+        found_.strange_entries = less(found_.entries, entries_of_pairs_);
         return std::move(found_);
     }
 
@@ -95,6 +102,9 @@ class Joiner {
             } else if (event.kind == EventKind::kNew) {
                 client.inserted = &event;
                 new_towards_[entry.original.destination].push_back(&entry);
+                const bool ours = entry.original.destination == plan_.service;
+                found_.entries += ours ? 1 : 0;
+                found_.entries_found += ours && event.missed ? 1 : 0;
                 if (entry.original.destination == plan_.service &&
                     entry.reply.destination.address != entry.original.source.address) {
                     ++found_.source_nat;
@@ -140,9 +150,38 @@ class Joiner {
             const std::uint64_t own =
                 count.reason == "NETFILTER_DROP" ? std::min(by_conntrack, count.packets) : 0;
             by_conntrack -= own;
-            drops_[fmt::format("{} at {}", count.reason,
-                               count.location.substr(0, count.location.find('+')))] +=
+            const std::string how = fmt::format("{} at {}", count.reason,
+                                                count.location.substr(0, count.location.find('+')));
+            (pathproof::contains(kFullQueueReasons, count.reason) ? full_ : drops_)[how] +=
                 count.packets - own;
+        }
+    }
+
+    // A CPU's backlog tells its drops by reason and by counter: once where they are traced.
+    void set_queues() {
+        for (const auto& [ring, packets] : dut_.rings) {
+            full_[ring] += packets;
+        }
+        std::uint64_t told = 0;
+        for (const drops::DropCount& count : dut_.drops.counts) {
+            told += count.reason == "CPU_BACKLOG" ? count.packets : 0;
+        }
+        if (const std::uint64_t more = less(dut_.backlog, told); more != 0) {
+            full_["full backlogs of the host's CPUs (softnet_stat)"] += more;
+        }
+    }
+
+    // Conntrack's entries of a pair against its queries.
+    void balance(const QueryRecord& first, const QueryRecord& second) {
+        const Endpoint clients[] = {plan_.client(first.pair, 0), plan_.client(first.pair, 1)};
+        const bool one_tuple = clients[0] == clients[1];
+        for (std::size_t member = 0; member < (one_tuple ? 1 : 2); ++member) {
+            const ClientEvents& events = events_of(clients[member]);
+            entries_of_pairs_ += events.inserted != nullptr ? 1 : 0;
+            const QueryRecord& own = member == 0 ? first : second;
+            const bool came = own.server_saw != 0 || (one_tuple && second.server_saw != 0);
+            found_.unheard +=
+                came && events.inserted == nullptr && events.hidden == nullptr ? 1 : 0;
         }
     }
 
@@ -257,6 +296,20 @@ class Joiner {
         return true;
     }
 
+    // The same of a query whose own packet told of it: behind source NAT the tuple may be another pair's.
+    bool failed_by_another_pair(const QueryRecord& record, QueryStory& story) {
+        const bool two_clients = plan_.client(record.pair, record.member) !=
+                                 plan_.client(record.pair, 1u - record.member);
+        if (!two_clients || found_.source_nat == 0 || record.server_saw != 0 ||
+            events_of(plan_.client(record.pair, record.member)).inserted != nullptr ||
+            !take_one(insertions_)) {
+            return false;
+        }
+        story.fate = Fate::kDroppedAtInsertion;
+        story.event = "no NEW for this query; its packet was dropped at insertion";
+        return true;
+    }
+
     static std::optional<OwnDrop> take(OwnDrops::ByClient& drops, const Endpoint& client) {
         const auto found = drops.find(client);
         if (found == drops.end()) {
@@ -291,6 +344,19 @@ class Joiner {
             }
         }
         return take(own_.queries, {client.address, 0});
+    }
+
+    // By counters of full queues.
+    bool found_a_full_queue(QueryStory& story) {
+        const auto most = std::ranges::max_element(
+            full_, {}, &std::map<std::string, std::uint64_t>::value_type::second);
+        if (most == full_.end() || !take_one(most->second)) {
+            return false;
+        }
+        story.fate = Fate::kOverload;
+        story.event = "as many packets found a queue full: " + most->first;
+        ++found_.overloaded[fmt::format("{} ({})", most->first, fate::kByCounters)];
+        return true;
     }
 
     // By counters, where no packet tells.
@@ -329,20 +395,24 @@ class Joiner {
     void explain_drop(const QueryRecord& record, const OwnDrop& drop, QueryStory& story) {
         const bool can_be_refused =
             drop.hook == "prerouting" && pathproof::contains(kRefused, drop.cause);
-        if ((drop.cause == kInsertFailed && failed_insertion(record, story)) ||
+        if ((drop.cause == kInsertFailed &&
+             (failed_insertion(record, story) || failed_by_another_pair(record, story))) ||
             (can_be_refused && found_no_room(record, story))) {
             return;
         }
-        if (const auto counted = drops_.find(drop.counted_as); counted != drops_.end()) {
-            take_one(counted->second);
+        for (auto* budget : {&drops_, &full_}) {
+            if (const auto counted = budget->find(drop.counted_as); counted != budget->end()) {
+                take_one(counted->second);
+            }
         }
         if (pathproof::contains(kWithoutLink, drop.cause) && in_outage(record, story)) {
             return;
         }
-        story.fate = Fate::kDropped;
+        const bool full = pathproof::contains(kFullQueue, drop.cause);
+        story.fate = full ? Fate::kOverload : Fate::kDropped;
         story.event = fmt::format("{} was dropped {}",
                                   record.server_saw != 0 ? "the answer" : "the query", drop.text);
-        ++found_.dropped[drop.text];
+        ++(full ? found_.overloaded : found_.dropped)[drop.text];
     }
 
     void explain_loss(const QueryRecord& record, QueryStory& story) {
@@ -358,7 +428,9 @@ class Joiner {
             (!own_.by_packet() && found_no_room(record, story))) {
             return;
         }
-        was_dropped(story);
+        if (!found_a_full_queue(story)) {
+            was_dropped(story);
+        }
     }
 
     // Counts a query under its state and fate; gives what it makes true of its pair.
@@ -422,6 +494,8 @@ class Joiner {
     std::uint64_t refusals_ = 0;   // no entry as the table was full
     std::uint64_t evictions_ = 0;  // entries thrown out early
     std::map<std::string, std::uint64_t> drops_;
+    std::map<std::string, std::uint64_t> full_;  // by queue
+    std::uint64_t entries_of_pairs_ = 0;
 };
 
 }  // namespace
@@ -435,6 +509,7 @@ const char* name(Fate fate) {
         case Fate::kTableFull: return "the table was full";
         case Fate::kLinkDown: return "a link was down";
         case Fate::kDropped: return "dropped for another reason";
+        case Fate::kOverload: return "a queue was full";
         case Fate::kSlow: return "answered late";
         case Fate::kUnexplained: return "unexplained";
     }

@@ -32,10 +32,11 @@ enum class Fate : std::uint8_t {
     kTableFull,  // it got no entry, or its entry was thrown out early, for want of room
     kLinkDown,   // a device of the DUT had no link
     kDropped,    // the kernel dropped it for a reason of its own
+    kOverload,   // a queue of the DUT was full: a ring, a CPU's backlog, a queueing discipline
     kSlow,       // the right answer, after the timeout
     kUnexplained,
 };
-inline constexpr std::size_t kFates = 9;
+inline constexpr std::size_t kFates = 10;
 const char* name(Fate fate);
 
 // What the DUT's kernel said of one run.
@@ -48,7 +49,11 @@ struct DutRecord {
     std::string untraced = "not asked for";  // why `drops` holds nothing; empty when it does
     OwnDrops own;                            // drops of the queries and of their answers
     std::vector<drops::Outage> outages;      // of the devices that the pairs pass
-    std::int64_t began_ns = 0;               // about the run's start (CLOCK_REALTIME)
+    // Packets dropped from full queues of which no packet tells: the CPUs' backlogs
+    // (/proc/net/softnet_stat), the devices' rings ("eth0.rx_missed_errors").
+    std::uint64_t backlog = 0;
+    std::map<std::string, std::uint64_t> rings;
+    std::int64_t began_ns = 0;  // about the run's start (CLOCK_REALTIME)
 
     std::uint64_t counter(const std::string& name) const { return netfilter::total(stats, name); }
     // conntrack throws entries out from 95 % on (nf_conntrack_max95 in its garbage collector).
@@ -100,8 +105,16 @@ struct PairFindings {
     std::int64_t least_age_ns = 0;        // of the answers of kUntranslatedAnswer
     std::map<std::string, std::uint64_t> dropped;  // kDropped, by how: "by tc at egress, device d1"
     std::map<std::string, std::uint64_t> down;     // kLinkDown, by device
-    std::vector<QueryStory> stories;               // the first kStories that did not end well
-    std::vector<std::uint32_t> clashed;            // the first kStories pairs with a hidden entry
+    std::map<std::string, std::uint64_t> overloaded;  // kOverload, by queue
+
+    // Conntrack's entries against the queries: each NEW belongs to a client's flow, and each flow that came through
+    // has one, or shares its pair's.
+    std::uint64_t entries = 0;          // NEW of flows to the service
+    std::uint64_t entries_found = 0;    // of these, found in the table as their message was lost
+    std::uint64_t strange_entries = 0;  // of nobody's query, or a flow's second
+    std::uint64_t unheard = 0;        // queries that came through, and no event tells of their flow
+    std::vector<QueryStory> stories;  // the first kStories that did not end well
+    std::vector<std::uint32_t> clashed;  // the first kStories pairs with a hidden entry
     static constexpr std::size_t kStories = 12;
 };
 

@@ -379,6 +379,27 @@ BOOST_AUTO_TEST_CASE(a_query_whose_own_packet_told_nothing_is_not_blamed_on_fore
     BOOST_TEST(by_counters.join(452).count(Fate::kDroppedAtInsertion) == 3U);
 }
 
+// Many flows behind one address: the tuple of a query may be taken by a flow of another pair, when its own
+// partner was lost too.
+BOOST_AUTO_TEST_CASE(a_packet_dropped_at_insertion_behind_nat_may_have_met_another_pair) {
+    for (const std::uint64_t counted : {2U, 0U}) {
+        Bench bench = lost_seconds(2);
+        bench.dut.log.events.erase(bench.dut.log.events.begin());
+        bench.dut.log.events[0].entry.reply.destination.address = at("203.0.113.1:0").address;
+        bench.report.records[0] = {.pair = 0, .state = QueryState::kNever};
+        bench.dut.drops.counts = {{.reason = "NETFILTER_DROP",
+                                   .location = "nf_hook_slow+0xa7",
+                                   .protocol = "ip/udp",
+                                   .flow = drops::FlowState::kNewPastNat,
+                                   .packets = counted}};
+        bench.dut.own.queries.emplace(bench.plan.client(0, 0), kAtInsertion);
+        bench.dut.own.queries.emplace(second_of(bench, 0), kAtInsertion);
+        const auto found = bench.join(counted);
+        BOOST_TEST(found.count(Fate::kDroppedAtInsertion) == counted);
+        BOOST_TEST(found.count(Fate::kDropped) == 2 - counted);
+    }
+}
+
 BOOST_AUTO_TEST_CASE(a_packet_that_tells_of_a_failed_insertion_needs_the_counter_beside_it) {
     Bench bench = lost_seconds(1);
     bench.dut.own.queries.emplace(second_of(bench, 0), kAtInsertion);
@@ -464,6 +485,74 @@ BOOST_AUTO_TEST_CASE(a_drop_that_a_packet_told_is_no_other_query_s_by_counters) 
     BOOST_TEST(found.dropped.at("by tc at egress") == 1U);
     BOOST_TEST(found.count(Fate::kDropped) == 1U);
     BOOST_TEST(found.count(Fate::kUnexplained) == 1U);
+}
+
+BOOST_AUTO_TEST_CASE(a_packet_that_found_a_queue_full_is_lost_to_overload_and_no_race) {
+    for (const char* cause : {"qdisc", "backlog", "ring-full", "tc-ingress"}) {
+        Bench bench = lost_seconds(1);
+        bench.dut.own.queries.emplace(second_of(bench, 0),
+                                      join::OwnDrop{.cause = cause, .text = "there"});
+        const auto found = bench.join(1);
+        const bool queue = cause != std::string("tc-ingress");
+        BOOST_TEST(found.count(Fate::kOverload) == (queue ? 1U : 0U), cause);
+        BOOST_TEST(found.count(Fate::kDropped) == (queue ? 0U : 1U), cause);
+        BOOST_TEST(found.count(Fate::kDroppedAtInsertion) == 0U, cause);
+        BOOST_TEST(found.overloaded.size() == (queue ? 1U : 0U), cause);
+    }
+}
+
+// A ring drops before any packet is one of the kernel's, a backlog on kernels that give no reasons.
+BOOST_AUTO_TEST_CASE(full_queues_that_only_counters_tell_explain_as_many_losses_as_they_count) {
+    Bench bench = lost_seconds(6);
+    bench.dut.rings = {{"the receive ring of d0 (rx_missed_errors)", 2}};
+    bench.dut.backlog = 3;
+    const auto found = bench.join();
+    BOOST_TEST(found.count(Fate::kOverload) == 5U);
+    BOOST_TEST(found.count(Fate::kUnexplained) == 1U);
+
+    // A backlog that told its reasons is not counted again.
+    Bench traced = lost_seconds(6);
+    traced.dut.backlog = 3;
+    traced.dut.drops.counts = {{.reason = "CPU_BACKLOG",
+                                .location = "enqueue_to_backlog+0x1",
+                                .protocol = "ip/udp",
+                                .packets = 3}};
+    BOOST_TEST(traced.join().count(Fate::kOverload) == 3U);
+}
+
+BOOST_AUTO_TEST_CASE(each_entry_belongs_to_a_query_and_each_query_to_an_entry) {
+    Bench bench = lost_seconds(3);
+    BOOST_TEST(bench.join().entries == 3U);
+    BOOST_TEST(bench.join().unheard == 0U);
+    BOOST_TEST(bench.join().strange_entries == 0U);
+
+    Bench silent = lost_seconds(3);
+    silent.dut.log.events.erase(silent.dut.log.events.begin());
+    BOOST_TEST(silent.join().unheard == 1U);
+
+    Bench found_again = lost_seconds(3);
+    found_again.dut.log.events[1].missed = true;
+    BOOST_TEST(found_again.join().entries_found == 1U);
+    BOOST_TEST(found_again.join().unheard == 0U);
+
+    Bench stranger = lost_seconds(3);
+    stranger.event(EventKind::kNew, at("198.18.7.7:4000"), kBackend1, 0);
+    BOOST_TEST(stranger.join().strange_entries == 1U);
+
+    // Both halves of one 5-tuple share an entry.
+    Bench shared;
+    shared.half(0, QueryState::kAnswered, kBackend1);
+    shared.half(1, QueryState::kAnswered, kBackend1);
+    BOOST_TEST(shared.join().unheard == 1U);
+    shared.event(EventKind::kNew, kClientA, kBackend1, 0);
+    BOOST_TEST(shared.join().unheard == 0U);
+}
+
+BOOST_AUTO_TEST_CASE(drops_whose_records_found_no_room_are_told_by_counters) {
+    fate::Fates fates{.netns = "dut"};
+    BOOST_TEST(join::own_drops(fates).by_packet());
+    fates.not_kept = 7;
+    BOOST_TEST(join::own_drops(fates).not_followed.find("7 dropped packets") != std::string::npos);
 }
 
 BOOST_AUTO_TEST_CASE(own_drops_are_those_of_the_followers_namespace) {
