@@ -28,6 +28,17 @@ void add_scenario_option(CLI::App& command, const scenario::OptionRow& row,
     }
     const std::string help = fmt::format("{}: {}", fmt::join(ids, ", "), row.help);
     const std::string name = row.name;
+    if (row.check_text != nullptr) {
+        command
+            .add_option_function<std::string>(
+                option, [&given, name](const std::string& text) { given[name] = text; }, help)
+            ->type_name(row.type)
+            ->check([check = row.check_text](const std::string& text) {
+                const Status fits = check(text);
+                return fits ? std::string() : fits.error().message;
+            });
+        return;
+    }
     if (!row.most) {
         command.add_flag_callback(
             option, [&given, name] { given[name] = std::nullopt; }, help);

@@ -110,7 +110,9 @@ class Writer {
     static ordered_json write(const ScenarioOptions& options) {
         ordered_json all = ordered_json::object();
         for (const auto& [option, value] : options) {
-            all[option] = value ? ordered_json(*value) : ordered_json(true);
+            all[option] = value.number         ? ordered_json(*value.number)
+                          : value.text.empty() ? ordered_json(true)
+                                               : ordered_json(value.text);
         }
         return all;
     }
@@ -202,8 +204,10 @@ class Reader {
     }
     static void read(const ordered_json& from, ScenarioOptions& options) {
         for (const auto& [option, value] : from.items()) {
-            options[option] =
-                value.is_boolean() ? std::nullopt : std::optional(value.get<std::uint64_t>());
+            options[option] = value.is_boolean() ? verdict::OptionValue()
+                              : value.is_string()
+                                  ? verdict::OptionValue(value.get<std::string>())
+                                  : verdict::OptionValue(value.get<std::uint64_t>());
         }
     }
     // The schema allows no lists or objects here.

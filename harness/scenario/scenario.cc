@@ -139,7 +139,10 @@ Status check_options(const std::vector<const Scenario*>& scenarios,
         if (row == nullptr) {
             return fail(ErrorCode::kBadInput, "--{} is of no scenario of this run", name);
         }
-        if (value.has_value() != row->most.has_value() || (value && *value > *row->most)) {
+        if (row->check_text != nullptr) {
+            TRY(doing(row->check_text(value.text), "--{}", name));
+        } else if (!value.text.empty() || value.number.has_value() != row->most.has_value() ||
+                   (value.number && *value.number > *row->most)) {
             return fail(ErrorCode::kBadInput, "--{} {}", name,
                         row->most ? fmt::format("is a number from 0 to {}", *row->most)
                                   : "is a flag, without a value");

@@ -44,12 +44,15 @@ struct TruthDevice {
 struct OptionRow {
     const char* name;  // "pairs": --pairs
     const char* help;
-    // Of a number, where 0 is as if it had not been given. Nothing: a flag.
+    // Of a number, where 0 is as if it had not been given. Nothing: a flag, or a text.
     std::optional<std::uint64_t> most;
     // It runs cells of its own in the place of the scenario's: without --cells, and one such at a time.
     bool own_cells = false;
     // Another option without which it says nothing of that scenario.
     const char* with = nullptr;
+    // Of a text: kBadInput with what may be typed. Null: it takes none.
+    Status (*check_text)(const std::string& text) = nullptr;
+    const char* type = nullptr;  // of a text, in the help: "max|RATE|PERCENT"
 };
 
 inline constexpr OptionRow kResolvers{"resolvers",
@@ -57,6 +60,9 @@ inline constexpr OptionRow kResolvers{"resolvers",
                                       "(packages golang-go, systemd-resolved); of dns-race with "
                                       "--map",
                                       {}};
+
+// Of the races: a load, as max, pairs a second, or a share of the links' rate.
+inline constexpr const char* kLoadOption = "load";
 
 // Whether offload-truth has its own judge proven in the same run.
 enum class Calibrate { kNo, kQuick };
@@ -81,7 +87,11 @@ struct Options {
     bool has(const char* option) const { return given != nullptr && given->contains(option); }
     // Its number, or `otherwise` where it was not given.
     std::uint64_t number(const char* option, std::uint64_t otherwise) const {
-        return has(option) ? given->at(option).value_or(otherwise) : otherwise;
+        return has(option) ? given->at(option).number.value_or(otherwise) : otherwise;
+    }
+    // Its text; empty where it was not given.
+    std::string text(const char* option) const {
+        return has(option) ? given->at(option).text : std::string();
     }
     truth::MatrixSize matrix() const {
         return has("full") ? truth::MatrixSize::kFull : least_matrix;

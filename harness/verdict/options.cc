@@ -20,7 +20,8 @@ std::string repeat_command(const RunOptions& options) {
     add(options.command == "qualify" && !options.scenarios.empty(), "--only",
         fmt::format("{}", fmt::join(options.scenarios, ",")));
     for (const auto& [name, value] : options.of_scenarios) {
-        line += " --" + name + (value ? fmt::format(" {}", *value) : "");
+        line += " --" + name + (value.number ? fmt::format(" {}", *value.number) : "") +
+                (value.text.empty() ? "" : " " + value.text);
     }
     add(!options.cells.empty(), "--cells", fmt::format("'{}'", fmt::join(options.cells, ",")));
     add(options.repeat > 1, "--repeat", options.repeat);

@@ -6,14 +6,28 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "harness/verdict/lab_request.h"
 
 namespace pathproof::verdict {
 
-// By name, as `pairs`; one without a value is a flag. Each is of a scenario, which declares it.
-using ScenarioOptions = std::map<std::string, std::optional<std::uint64_t>>;
+// The value of one option: a number, a text, or neither (a flag).
+struct OptionValue {
+    std::optional<std::uint64_t> number = std::nullopt;
+    std::string text = {};  // empty: it takes none
+
+    OptionValue() = default;
+    OptionValue(std::nullopt_t) {}
+    OptionValue(std::optional<std::uint64_t> of_number) : number(of_number) {}
+    OptionValue(std::uint64_t of_number) : number(of_number) {}
+    OptionValue(std::string of_text) : text(std::move(of_text)) {}
+    bool is_flag() const { return !number && text.empty(); }
+    bool operator==(const OptionValue&) const = default;
+};
+// By name, as `pairs`. Each is of a scenario, which declares it.
+using ScenarioOptions = std::map<std::string, OptionValue>;
 
 struct RunOptions {
     std::string command;  // "qualify", "repro", "offload check"; empty: it was not kept
