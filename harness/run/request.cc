@@ -106,6 +106,20 @@ void add_performance(SessionOptions& session) {
     }
 }
 
+// kBadInput for a share of a speed that nobody knows: ports that are no hardware have none.
+Status check_load(const SessionOptions& session) {
+    const auto load = session.asked.of_scenarios.find(scenario::kLoadOption);
+    if (load == session.asked.of_scenarios.end() || !load->second.text.ends_with('%') ||
+        session.evidence == port::Evidence::kPhysical) {
+        return {};
+    }
+    return fail(
+        ErrorCode::kBadInput,
+        "--load {}: the links of lab {} have no speed, as they are no hardware; give pairs a "
+        "second (--load 50000), or --load max",
+        load->second.text, session.lab);
+}
+
 // kBadInput where the lab lacks a role that one of the session's scenarios needs.
 Status check_roles(const SessionOptions& session) {
     for (const scenario::Scenario* scenario : session.scenarios) {
@@ -171,6 +185,7 @@ Result<SessionOptions> session_of(const verdict::RunOptions& asked, std::uint64_
         add_performance(session);
     }
     TRY(asked.scenarios.empty() ? Status() : check_roles(session));
+    TRY(check_load(session));
     session.calibrate =
         asked.command == "qualify" ? scenario::Calibrate::kQuick : scenario::Calibrate::kNo;
     return session;

@@ -110,6 +110,20 @@ BOOST_AUTO_TEST_CASE(an_option_is_taken_by_the_scenarios_that_declare_it_within_
     BOOST_TEST(options.number("other", 3) == 3u);
     BOOST_TEST(options.has("full"));
     BOOST_TEST(!options.has("other"));
+    // A text.
+    BOOST_TEST(refused({{"load", std::string("max")}}) == "");
+    BOOST_TEST(refused({{"load", std::string("50k")}}) == "");
+    BOOST_TEST(refused({{"load", std::string("max")}}, {"cure.*"}) ==
+               "--load runs cells of its own: leave --cells out");
+    BOOST_TEST(refused({{"load", std::string("max")}, {"map", std::nullopt}}) ==
+               "--map runs cells of its own: leave --load out");
+    for (const char* wrong : {"0", "fast", "-1", "101%", "2M", "", "50 k", "nan", "0%"}) {
+        BOOST_TEST(
+            refused({{"load", std::string(wrong)}})
+                .starts_with("--load: a load of '" + std::string(wrong) + "' is none of: max"),
+            wrong);
+    }
+    BOOST_TEST(refused({{"pairs", std::string("many")}}) == "--pairs is a number from 0 to 50000");
     BOOST_TEST((options.matrix() == pathproof::truth::MatrixSize::kFull));
     BOOST_TEST((Options().matrix() == pathproof::truth::MatrixSize::kQuick));
 }

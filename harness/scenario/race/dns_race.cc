@@ -12,6 +12,7 @@
 
 #include "harness/scenario/race/first_race.h"
 #include "harness/scenario/race/nat_bench.h"
+#include "harness/scenario/race/race_load.h"
 #include "harness/scenario/race/race_map.h"
 
 namespace pathproof::scenario {
@@ -95,8 +96,16 @@ Result<verdict::ScenarioResult> run_dns_race(Context& context) {
     if (context.options.has(kStopAtFirst.name)) {
         return run_first_race(context);
     }
+    if (context.options.has(kLoadOption)) {
+        return run_dns_race_at_load(context);
+    }
     return context.options.has(kMapOfRaces.name) ? run_race_map(context)
                                                  : run_race<kDnsRace>(context);
+}
+
+Result<verdict::ScenarioResult> run_snat_race(Context& context) {
+    return context.options.has(kLoadOption) ? run_snat_race_at_load(context)
+                                            : run_race<kSnatRace>(context);
 }
 
 }  // namespace
@@ -112,7 +121,7 @@ Scenario dns_race_scenario() {
             run_dns_race,
             cells_of<kDnsRace>,
             Scenario::When::kAlways,
-            {kPairsOfRaces, kStopAtFirst, kMapOfRaces, of_map}};
+            {kPairsOfRaces, kStopAtFirst, kMapOfRaces, of_map, load_option()}};
 }
 
 Scenario snat_race_scenario() {
@@ -121,10 +130,10 @@ Scenario snat_race_scenario() {
             "Does every query get its answer through MASQUERADE where two clients use one source "
             "port?",
             lab::Role::kNatBox,
-            run_race<kSnatRace>,
+            run_snat_race,
             cells_of<kSnatRace>,
             Scenario::When::kAlways,
-            {kPairsOfRaces}};
+            {kPairsOfRaces, load_option()}};
 }
 
 }  // namespace pathproof::scenario

@@ -3,6 +3,7 @@
 // backend's own address, and the client's socket throws it away.
 
 #include "harness/scenario/race/nat_bench.h"
+#include "harness/scenario/race/race_load.h"
 
 namespace pathproof::scenario {
 namespace {
@@ -13,6 +14,14 @@ constexpr std::uint64_t kLatePairs = 500;
 constexpr std::uint64_t kMostLatePairs = 5000;
 constexpr std::uint64_t kFewLatePairs = 200;
 constexpr double kPairsPerSecond = 2500;
+// The responder keeps memory for 400,000 answers that wait (pairs/pair_run.cc).
+constexpr double kMostLateLoad = 100'000;
+
+// A socket for each query.
+void socket_for_each(pairs::PairPlan& plan) {
+    plan.source_ports = 20'000;
+    plan.members[1].source_port_offset = 20'000;
+}
 
 }  // namespace
 
@@ -52,13 +61,40 @@ Result<std::vector<MeasuredCell>> run_late_answer(Context& context, NatBench& be
             bench.same_tuple_plan(cell.again ? std::min(pairs, kFewLatePairs) : pairs);
         plan.pairs_per_second = kPairsPerSecond;
         if (cell.role == CellRole::kCure) {
-            plan.source_ports = 20'000;
-            plan.members[1].source_port_offset = 20'000;
+            socket_for_each(plan);
         }
         auto measured = TRY(bench.measure(cell, plan));
         add_cell(context, cells, std::move(measured));
     }
     return cells;
+}
+
+// Of the answers after 1.5 s: all queries of a cell wait for theirs at one time.
+Result<std::vector<LoadWay>> load_late_answer(Context& /*context*/, NatBench& bench,
+                                              LoadRunner& runner, std::optional<double> load) {
+    TRY(bench.set({}));
+    std::vector<LoadWay> ways;
+    for (RaceCell& cell : late_answer_cells()) {
+        if (cell.delay != 1500ms) {
+            continue;
+        }
+        const std::size_t family = cell.id.find('.');
+        cell.id = cell.role == CellRole::kCure ? "cure.load." + cell.id.substr(family + 1)
+                  : cell.again                 ? "load.late-answer.after-cure"
+                                               : "load.late-answer";
+        LoadRunner::Job job{.what = cell,
+                            .plan = bench.same_tuple_plan(1),
+                            .flows = 4,  // an answer that comes back alone begins a flow of its own
+                            .load = load,
+                            .most_load = kMostLateLoad};
+        if (cell.role == CellRole::kCure) {
+            socket_for_each(job.plan);
+        }
+        auto way = TRY(runner.run(job));
+        ways.push_back(std::move(way));
+        load = load ? load : LoadRunner::load_of(ways.back());
+    }
+    return ways;
 }
 
 }  // namespace pathproof::scenario

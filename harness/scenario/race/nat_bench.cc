@@ -2,13 +2,18 @@
 
 #include <netinet/in.h>
 
+#include <array>
 #include <filesystem>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <thread>
 
+#include "dataplane/measure/pair_trial.h"
+#include "dataplane/pairs/query_frames.h"
 #include "dataplane/port/device_name.h"
 #include "dataplane/port/port_request.h"
+#include "harness/agent/cpu_use.h"
 #include "harness/ports/open.h"
 #include "harness/process/json_text.h"
 #include "harness/process/netns.h"
@@ -24,6 +29,14 @@ using namespace std::chrono_literals;
 constexpr std::uint16_t kTypeA = 1;
 constexpr std::uint16_t kTypeAaaa = 28;
 constexpr double kCellPairsPerSecond = 5000;
+// Of the search for the highest load. Its trials are shorter than RFC 2544's: the table has room for no more
+// flows, and the cell at the load that was found lasts longer.
+constexpr auto kTrialOfSearch = 500ms;
+constexpr double kLeastOfSearch = 200;  // pairs a second
+constexpr auto kInTime = 50ms;          // a later answer waited in a queue
+constexpr double kOfferedTolerance = 0.01;
+// Both answers of a pair, and as many to catch up.
+constexpr std::uint16_t kReadAtLoad = 4;
 // Of the search for the load. What is more than the DUT carries waits in queues at first: the answers
 // tell, before anything is lost.
 constexpr double kSecondsOfTrial = 0.3;
@@ -49,7 +62,7 @@ bool starved(const judge::PairReport& report, std::chrono::nanoseconds delay) {
 // not balance.
 std::vector<std::string> objections_of(const pairs::PairPlan& plan, const judge::PairReport& report,
                                        const netfilter::EventLog& log,
-                                       std::chrono::nanoseconds delay) {
+                                       std::chrono::nanoseconds delay, Look look) {
     std::vector<std::string> all = report.objections;
     tell(all, starved(report, delay),
          "the tester was short of CPU time: queries left up to {} ms late",
@@ -59,7 +72,9 @@ std::vector<std::string> objections_of(const pairs::PairPlan& plan, const judge:
          report.departures.sent, 2 * plan.pairs);
     tell_count(all, report.client.bad_checksum + report.server.bad_checksum,
                "{} frames came with a wrong checksum");
-    tell_count(all, log.overruns, "the conntrack listener lost events {} times");
+    if (look != Look::kAtLoad) {  // there it is a figure: the table tells what was lost
+        tell_count(all, log.overruns, "the conntrack listener lost events {} times");
+    }
     return all;
 }
 
@@ -71,11 +86,28 @@ struct NatBench::Run {
     join::DutRecord dut;
     std::string capture;  // path of bad and misdelivered frames; not written when there was none
     unsigned attempts = 1;
+    LoadValues load;
+    std::map<std::string, std::uint64_t> rings;  // packets that found one full
+};
+
+// Has a search's trials made on the bench.
+class PairMeasurer final : public search::Measurer {
+  public:
+    PairMeasurer(NatBench& bench, const pairs::PairPlan& plan, std::uint64_t most)
+        : bench_(bench), plan_(plan), most_(most) {}
+    Result<search::TrialOutput> measure(const search::TrialInput& input) override {
+        return bench_.try_load(plan_, input, most_);
+    }
+
+  private:
+    NatBench& bench_;
+    const pairs::PairPlan& plan_;
+    const std::uint64_t most_;
 };
 
 NatBench::NatBench(Context& context) : context_(context), load_(kCellPairsPerSecond) {}
 
-Result<std::unique_ptr<NatBench>> NatBench::build(Context& context) {
+Result<std::unique_ptr<NatBench>> NatBench::build(Context& context, Carrier carrier) {
     std::unique_ptr<NatBench> bench(new NatBench(context));
     auto from = std::chrono::steady_clock::now();
     const auto done = [&](const char* what) {
@@ -88,7 +120,7 @@ Result<std::unique_ptr<NatBench>> NatBench::build(Context& context) {
     done("lab");
     bench->dut_ = bench->lab_->agent();
     done("agent");
-    TRY(bench->open_ports());
+    TRY(bench->open_ports(carrier));
     done("EAL and ports");
     std::vector<frame::MacAddress> addresses;
     for (const port::PortInfo& port : bench->tester_->ports()) {
@@ -99,13 +131,18 @@ Result<std::unique_ptr<NatBench>> NatBench::build(Context& context) {
     return bench;
 }
 
-Status NatBench::open_ports() {
+Status NatBench::open_ports(Carrier carrier) {
     std::vector<port::PortRequest> ports;
     const std::vector<lab::PortPlan> plans = lab_->port_plans();
     for (const std::string& name :
          {names().client_ports[0], names().client_ports[1], names().server_port}) {
-        if (plans.empty()) {
+        if (plans.empty() && carrier == Carrier::kPackets) {
             ports.push_back({name, port::af_packet_device(name)});
+            continue;
+        }
+        if (plans.empty()) {
+            auto port = TRY(ports::choose_port("af_xdp:" + name, names().tester));
+            ports.push_back(std::move(port));
             continue;
         }
         const lab::PortPlan& plan = plans[ports.size()];
@@ -178,6 +215,113 @@ Status NatBench::find_load() {
     return {};
 }
 
+Result<double> NatBench::line_rate(const pairs::PairPlan& plan) const {
+    // An A record behind the question, and an AAAA one.
+    constexpr double kRecordBytes[] = {16, 28};
+    constexpr double kFcsPreambleAndGap = 4 + 8 + 12;  // IEEE 802.3, clause 4.4.2
+    std::map<std::size_t, std::array<double, 2>>
+        bits;  // of a pair by port, towards the DUT and from it
+    for (const pairs::PairMember& member : plan.members) {
+        pairs::PairMember plain = member;
+        plain.carrier.reset();
+        const auto bytes_of = [&](const pairs::PairMember& one) -> Result<double> {
+            const auto frame = TRY(frame::FrameTemplate::make_dns(
+                pairs::frame_spec(one, plan.service), "r00.pathproof.test", one.qtype));
+            return static_cast<double>(frame.size()) + kFcsPreambleAndGap;
+        };
+        const double record = kRecordBytes[member.qtype == kTypeAaaa ? 1 : 0];
+        const double query = TRY(bytes_of(member));
+        const double behind = TRY(bytes_of(plain));
+        bits[member.port][0] += 8 * query;
+        bits[member.port][1] += 8 * (query + record);
+        bits[kServerPort][0] += 8 * (behind + record);
+        bits[kServerPort][1] += 8 * behind;
+    }
+    double least = 0;
+    for (const auto& [number, both_ways] : bits) {
+        const port::PortInfo& port = tester_->ports()[number];
+        if (port.evidence != port::Evidence::kPhysical || port.link_mbps == 0) {
+            return 0.0;
+        }
+        const double pairs =
+            measure::pairs_at_share(1, port.link_mbps, std::max(both_ways[0], both_ways[1]));
+        least = least == 0 ? pairs : std::min(least, pairs);
+    }
+    return least;
+}
+
+Result<std::uint64_t> NatBench::room(unsigned flows) {
+    const auto table = TRY(dut_->conntrack_table());
+    // conntrack throws entries out from 95 % on.
+    constexpr double kShareOfTable = 0.7;
+    return static_cast<std::uint64_t>(
+        std::max(1.0, kShareOfTable * static_cast<double>(table.maximum) / flows));
+}
+
+Result<search::TrialOutput> NatBench::try_load(const pairs::PairPlan& asked,
+                                               const search::TrialInput& input,
+                                               std::uint64_t most) {
+    pairs::PairPlan plan = asked;
+    plan.pairs_per_second = input.load_pps;
+    plan.pairs =
+        std::clamp(static_cast<std::uint64_t>(input.load_pps * search::seconds(input.duration)),
+                   std::min(kFewestOfTrial, most), most);
+    plan.warm_up = false;
+    plan.least_read = kReadAtLoad;
+    plan.drain = 100ms;
+    plan.answer_timeout = kInTime;
+    plan.suffix = fmt::format("r{}.pathproof.test", runs_++);
+    const auto began = std::chrono::steady_clock::now();
+    TRY(dut_->conntrack_flush());
+    const auto before = TRY(dut_->conntrack_stats());
+    const auto counted = TRY(dut_->counters());
+    TRY(dut_->start_events({.protocol = IPPROTO_UDP, .brief = true}));
+    auto output = tester_->try_pairs(plan, answering(0ms), kOfferedTolerance);
+    TRY(dut_->drop_events());
+    const auto after = TRY(dut_->conntrack_stats());
+    if (!output) {
+        return output;
+    }
+    const std::uint64_t refused =
+        netfilter::total(netfilter::delta(before, after), "insert_failed");
+    output->lost -= std::min(output->lost, refused);
+    const std::uint64_t late = lab_->is_of_this_machine()
+                                   ? not_transmitted(agent::delta(counted, TRY(dut_->counters())))
+                                   : 0;
+    if (late != 0) {
+        output->tester_limit += fmt::format("{}the tester's ports did not take {} frames in time",
+                                            output->tester_limit.empty() ? "" : "; ", late);
+    }
+    output->input = input;
+    output->input.frames = plan.pairs;
+    output->trial_seconds =
+        std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
+    return output;
+}
+
+Result<LoadSearch> NatBench::find_highest(const pairs::PairPlan& plan, double greatest,
+                                          std::uint64_t most) {
+    LoadSearch search;
+    PairMeasurer measurer(*this, plan, most);
+    search::Trials trials(measurer, {.time = std::chrono::seconds(40), .repeats = 1},
+                          [&](const search::TrialOutput& trial) {
+                              search.tester_limit = trial.tester_limit.empty() ? search.tester_limit
+                                                                               : trial.tester_limit;
+                              search.objection =
+                                  trial.objection.empty() ? search.objection : trial.objection;
+                          });
+    search.result =
+        TRY(search::find_throughput({.min_load_pps = std::min(kLeastOfSearch, greatest / 2),
+                                     .max_load_pps = greatest,
+                                     .trial_duration = kTrialOfSearch,
+                                     .relative_width = 0.05,
+                                     .attempts = 2},
+                                    trials));
+    search.trials = trials.log().size();
+    search.seconds = search::seconds(trials.spent());
+    return search;
+}
+
 pairs::PairPlan NatBench::same_tuple_plan(std::uint64_t pairs) const {
     const lab::NatBoxNames& names = lab_->names();
     pairs::PairPlan plan;
@@ -241,27 +385,36 @@ pairs::PairPlan NatBench::carried_plan(std::uint64_t pairs, std::uint16_t first_
 
 Result<MeasuredCell> NatBench::measure(const RaceCell& what, const pairs::PairPlan& plan,
                                        Look look) {
-    auto done = TRY(run(what, plan, look));
+    Run done = TRY(run(what, plan, look));
     const judge::PairReport& report = done.report;
     const join::DutRecord& dut = done.dut;
-    MeasuredCell cell{.what = what,
-                      .seen = {.objections = objections_of(done.plan, report, dut.log, what.delay),
-                               .found = join::join_pairs(done.plan, report, dut, what.delay),
-                               .clash_resolve = dut.counter("clash_resolve"),
-                               .insert_failed = dut.counter("insert_failed"),
-                               .drop = dut.counter("drop"),
-                               .early_drop = dut.counter("early_drop"),
-                               .table = dut.table,
-                               .untraced = dut.untraced,
-                               .not_followed = dut.own.not_followed,
-                               .answer_p50_ns = report.latency.p50_ns,
-                               .skew_p50_ns = report.departures.skew_p50_ns,
-                               .late_departures = report.departures.late,
-                               .tester_lost = report.tester_lost,
-                               .attempts = done.attempts,
-                               .offered = done.plan.pairs_per_second}};
+    MeasuredCell cell{
+        .what = what,
+        .seen = {.objections = objections_of(done.plan, report, dut.log, what.delay, look),
+                 .found = join::join_pairs(done.plan, report, dut, what.delay),
+                 .clash_resolve = dut.counter("clash_resolve"),
+                 .insert_failed = dut.counter("insert_failed"),
+                 .drop = dut.counter("drop"),
+                 .early_drop = dut.counter("early_drop"),
+                 .table = dut.table,
+                 .untraced = dut.untraced,
+                 .not_followed = dut.own.not_followed,
+                 .answer_p50_ns = report.latency.p50_ns,
+                 .skew_p50_ns = report.departures.skew_p50_ns,
+                 .late_departures = report.departures.late,
+                 .tester_lost = report.tester_lost,
+                 .attempts = done.attempts,
+                 .offered = done.plan.pairs_per_second}};
     for (const drops::Outage& outage : dut.outages) {
         cell.seen.outages.push_back(outage.device);
+    }
+    if (look == Look::kAtLoad) {
+        tell_count(
+            cell.seen.objections, done.load.undelivered,
+            "the tester's ports did not take {} frames in time (tx_dropped at the DUT's end)");
+        cell.seen.load = done.load;
+        cell.seen.load->line_rate = TRY(line_rate(done.plan));
+        cell.seen.load->disturbances = report.disturbances;
     }
     if (!cell.seen.found.clashed.empty()) {
         cell.timeline = tell(done, cell.seen.found.clashed.front());
@@ -272,22 +425,27 @@ Result<MeasuredCell> NatBench::measure(const RaceCell& what, const pairs::PairPl
 
 Result<NatBench::Run> NatBench::run(const RaceCell& what, const pairs::PairPlan& plan, Look look) {
     Run run{.plan = plan};
-    run.plan.pairs_per_second = std::min(plan.pairs_per_second, load_);
-    run.plan.drain = look == Look::kAll ? 300ms : 20ms;
+    const bool at_load = look == Look::kAtLoad;
+    run.plan.pairs_per_second =
+        at_load ? plan.pairs_per_second : std::min(plan.pairs_per_second, load_);
+    run.plan.drain = look == Look::kRaceAlone ? 20ms : 300ms;
+    run.plan.warm_up = plan.warm_up && !at_load;
+    run.plan.least_read = at_load ? kReadAtLoad : plan.least_read;
     run.capture = evidence_path(context_.options.out_dir, what.id + ".pcapng");
     for (;; ++run.attempts) {
         TRY(record(what, look, run));
         // Where the load was looked for, more of it than the DUT carries now is none of its faults.
-        const bool looked_for = !lab_->is_of_this_machine();
+        const bool looked_for = !lab_->is_of_this_machine() && !at_load;
         const bool overloaded =
             looked_for &&
             run.report.latency.p50_ns > std::chrono::nanoseconds(what.delay).count() + kStarvedNs;
         const bool sound = run.report.tester_lost == 0 && run.report.objections.empty() &&
-                           !overloaded && !starved(run.report, what.delay);
+                           !overloaded && !starved(run.report, what.delay) &&
+                           (!at_load || (run.load.offered() && run.load.undelivered == 0));
         if (sound || run.attempts == kMostAttempts) {
             return run;
         }
-        run.plan.pairs_per_second /= 2;
+        run.plan.pairs_per_second /= at_load ? 1 : 2;
         if (looked_for) {
             load_ = std::min(load_, run.plan.pairs_per_second);  // the next cell's too
         }
@@ -305,36 +463,47 @@ Status NatBench::record(const RaceCell& what, Look look, Run& run) {
     }
     TRY(dut_->conntrack_flush());
     const auto before = TRY(dut_->conntrack_stats());
-    TRY(dut_->start_events({.protocol = IPPROTO_UDP}));
-    if (look == Look::kAll) {
+    const bool at_load = look == Look::kAtLoad;
+    const bool whole = look != Look::kRaceAlone;
+    TRY(dut_->start_events({.protocol = IPPROTO_UDP, .brief = at_load}));
+    if (whole) {
         TRY(dut_->start_path_watch());
         TRY(dut_->start_fate({.flows = flows(), .only_drops = true}));
     }
+    agent::CounterSet counted;
+    agent::CpuUse used;
+    if (at_load) {
+        counted = TRY(dut_->counters());
+        used = TRY(dut_->cpu_use(names().dut_client_devices[0]));
+    }
+    const auto began = std::chrono::steady_clock::now();
     auto report = tester_->run_pairs(run.plan, responder, run.capture);
+    if (at_load && report) {
+        TRY(note_load(run, *report, used, counted,
+                      std::chrono::duration<double>(std::chrono::steady_clock::now() - began)));
+    }
     const auto after = dut_->conntrack_stats();
     const auto table = dut_->conntrack_table();
-    auto seen = look == Look::kAll
-                    ? dut_->stop_path_watch()
-                    : Result<agent::PathEvents>({.untraced = "not asked for in this cell"});
-    const auto fates = look == Look::kAll
-                           ? dut_->stop_fate()
-                           : Result<fate::Fates>({.not_followed = "not asked for in this cell"});
+    auto seen = whole ? dut_->stop_path_watch()
+                      : Result<agent::PathEvents>({.untraced = "not asked for in this cell"});
+    const auto fates = whole ? dut_->stop_fate()
+                             : Result<fate::Fates>({.not_followed = "not asked for in this cell"});
     // Every entry that still lives is destroyed now, the hidden ones among them: the log then names
     // them all.
-    const auto flushed = dut_->conntrack_flush();
-    if (look == Look::kAll) {
-        std::this_thread::sleep_for(20ms);
-    }
-    auto log = dut_->stop_events();
-    TRY(first_error(report, after, table, seen, flushed, log));
+    auto events = dut_->finish_events(whole ? 20ms : 0ms);
+    TRY(first_error(report, after, table, seen, events));
+    run.load.overruns = events->log.overruns;
     run.report = std::move(*report);
-    run.dut = {.log = std::move(*log),
+    run.dut = {.log = std::move(events->log),
                .stats = netfilter::delta(before, *after),
                .table = *table,
-               .flushed_ns = *flushed,
+               .flushed_ns = events->flushed_ns,
                .drops = std::move(seen->drops),
                .untraced = std::move(seen->untraced),
                .own = join::own_drops(fates),
+               .outages = {},
+               .backlog = seen->backlog,
+               .rings = std::move(run.rings),
                .began_ns = seen->began_ns};
     const std::set<std::string> path{names().dut_client_devices[0], names().dut_client_devices[1],
                                      names().dut_server_device, names().vxlan};
@@ -342,6 +511,54 @@ Status NatBench::record(const RaceCell& what, Look look, Run& run) {
         if (path.contains(outage.device)) {
             run.dut.outages.push_back(outage);
         }
+    }
+    return {};
+}
+
+// Frames that the DUT's devices could not transmit. Between two ends of a veth pair that is the ring of the other
+// end, which the tester's port did not empty in time.
+std::uint64_t NatBench::not_transmitted(const agent::CounterSet& grown) const {
+    std::uint64_t lost = 0;
+    for (const std::string& device :
+         std::set<std::string>{names().dut_client_devices[0], names().dut_client_devices[1],
+                               names().dut_server_device}) {
+        lost += value_in(grown, device + ".tx_dropped");
+    }
+    return lost;
+}
+
+// The run's load, and what the DUT's host counted meanwhile.
+Status NatBench::note_load(Run& run, const judge::PairReport& report, const agent::CpuUse& before,
+                           const agent::CounterSet& counted,
+                           std::chrono::duration<double> lasting) {
+    const auto after = TRY(dut_->cpu_use(names().dut_client_devices[0]));
+    const auto grown = agent::delta(counted, TRY(dut_->counters()));
+    run.load = {.asked = run.plan.pairs_per_second,
+                .sent = measure::pairs_per_second(report),
+                .cpus = after.cpus,
+                .busy = (after.busy_seconds - before.busy_seconds) / lasting.count(),
+                .softirq = (after.softirq_seconds - before.softirq_seconds) / lasting.count(),
+                .shares_cpus = lab_->is_of_this_machine(),
+                .disturbances = {}};
+    run.rings.clear();
+    for (const std::string& device : {names().dut_client_devices[0], names().dut_client_devices[1],
+                                      names().dut_server_device}) {
+        for (const char* counter : {"rx_missed_errors", "rx_fifo_errors", "rx_over_errors"}) {
+            if (const std::uint64_t lost = value_in(grown, device + "." + counter); lost != 0) {
+                run.rings[fmt::format("the receive ring of {} ({})", device, counter)] = lost;
+            }
+        }
+    }
+    if (const std::uint64_t lost = not_transmitted(grown); lost != 0) {
+        if (lab_->is_of_this_machine()) {
+            run.load.undelivered = lost;
+        } else {
+            run.rings["the transmit queues of the DUT's devices (tx_dropped)"] = lost;
+        }
+    }
+    // gro_cells_receive() tells no reason for what finds the queue of its CPU full.
+    if (const std::uint64_t lost = value_in(grown, names().vxlan + ".rx_dropped"); lost != 0) {
+        run.rings["the queue of the vxlan device (rx_dropped)"] = lost;
     }
     return {};
 }

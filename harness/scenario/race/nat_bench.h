@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "dataplane/search/throughput.h"
 #include "harness/agent/client.h"
 #include "harness/fate/flow.h"
 #include "harness/lab/nat_box.h"
@@ -21,11 +22,26 @@ enum class Look : std::uint8_t {
     kAll,
     // conntrack's events and counters: what the kernel drops is not told, and nothing is waited for.
     kRaceAlone,
+    // All, as far as it costs the DUT little; at the plan's own rate, whatever becomes of it.
+    kAtLoad,
+};
+
+// The search for the highest load that is carried whole.
+struct LoadSearch {
+    search::ThroughputResult result;  // loads are pairs a second
+    std::string tester_limit;         // of the last trial that failed by the tester's doing
+    std::string objection;            // of one that could not be used
+    std::size_t trials = 0;
+    double seconds = 0;
 };
 
 class NatBench {
   public:
-    static Result<std::unique_ptr<NatBench>> build(Context& context);
+    // Ports on the lab's own interfaces: packet sockets, or AF_XDP, which carries several times as much.
+    // Ports of a user's are as they are.
+    enum class Carrier : std::uint8_t { kPackets, kFast };
+    static Result<std::unique_ptr<NatBench>> build(Context& context,
+                                                   Carrier carrier = Carrier::kPackets);
 
     // Of a DUT that is another machine the load that it carries whole: as planned, or less. No cell offers
     // more, and where it is less than planned none lasts long, unless its pairs were asked for.
@@ -48,6 +64,17 @@ class NatBench {
     // Keeps the evidence of what is not clean.
     Result<MeasuredCell> measure(const RaceCell& what, const pairs::PairPlan& plan,
                                  Look look = Look::kAll);
+    // Pairs a second like those that fill a link of their way, by the speed that its port tells; 0: none does.
+    // Of ports that are no hardware a speed means nothing.
+    Result<double> line_rate(const pairs::PairPlan& plan) const;
+    // Searches for the highest load of pairs like those that comes back whole and in time, up to `greatest`
+    // pairs a second, by the rules of dataplane/search: with conntrack's events followed, as in a cell; queries
+    // that conntrack counts as refused at insertion are the race's and no loss of the load. `most`: pairs of a
+    // trial.
+    Result<LoadSearch> find_highest(const pairs::PairPlan& plan, double greatest,
+                                    std::uint64_t most);
+    // Pairs of `flows` flows each for which conntrack's table has room, and to spare.
+    Result<std::uint64_t> room(unsigned flows);
     // A point of the exposure map: pairs like those, at once, answered at once.
     Result<MapPoint> point(const pairs::PairPlan& plan);
     // Has the way told what the kernel dropped in between.
@@ -71,10 +98,16 @@ class NatBench {
   private:
     struct Run;
     explicit NatBench(Context& context);
-    Status open_ports();
+    Status open_ports(Carrier carrier);
+    Result<search::TrialOutput> try_load(const pairs::PairPlan& plan,
+                                         const search::TrialInput& input, std::uint64_t most);
+    friend class PairMeasurer;
     Result<std::string> trouble_at(double load);
     Result<Run> run(const RaceCell& what, const pairs::PairPlan& plan, Look look);
     Status record(const RaceCell& what, Look look, Run& run);
+    std::uint64_t not_transmitted(const agent::CounterSet& grown) const;
+    Status note_load(Run& run, const judge::PairReport& report, const agent::CpuUse& before,
+                     const agent::CounterSet& counted, std::chrono::duration<double> lasting);
     std::vector<fate::Flow> flows() const;
     traffic::ResponderPlan answering(std::chrono::milliseconds delay) const;
     verdict::Proof tell(const Run& run, std::uint32_t pair) const;

@@ -5,6 +5,7 @@
 #include "harness/scenario/concluded.h"
 #include "harness/scenario/measures.h"
 #include "harness/scenario/race/race_experiments.h"
+#include "harness/scenario/race/race_load.h"
 #include "harness/verdict/interval.h"
 
 namespace pathproof::scenario {
@@ -39,6 +40,7 @@ constexpr Cause kCauses[] = {
     {Fate::kTableFull, "table-full", "by_full_table", "harmed: no room in the conntrack table"},
     {Fate::kLinkDown, "link-down", "by_link_down", "harmed: a device had no link"},
     {Fate::kDropped, "dropped", "by_drop", "harmed: dropped by the kernel for another reason"},
+    {Fate::kOverload, "overload", "by_overload", "harmed: a queue of the DUT was full"},
     {Fate::kSlow, "slow-path", "by_slow_path", "harmed: answered after the timeout"},
     {Fate::kUnexplained, "", "unexplained", "harmed: no cause could be joined"},
 };
@@ -135,6 +137,9 @@ Clauses why(const RaceCell& what, const RaceValues& seen, bool others_only) {
     }
     for (const auto& [how, queries] : found.dropped) {
         tell_count(clauses, queries, "{} dropped {}", how);
+    }
+    for (const auto& [queue, queries] : found.overloaded) {
+        tell_count(clauses, queries, "{} lost to overload, {}", queue);
     }
     tell_count(clauses, count(Fate::kSlow), "{} by a slow path");
     const std::uint64_t unexplained = count(Fate::kUnexplained);
@@ -434,6 +439,27 @@ void explain_lists(const Cells& cells, verdict::ScenarioResult& result) {
     }
 }
 
+// At a load: whether it was offered, and whether events and pairs agree.
+void doubt_load(const RaceValues& seen, Cell& cell) {
+    if (!seen.load || cell.verdict == CellVerdict::kError) {
+        return;
+    }
+    Clauses clauses;
+    tell(clauses, seen.load->offered() ? 0 : 1,
+         "the tester was the limit: it sent {:.0f} of {:.0f} pairs/s{}", seen.load->sent,
+         seen.load->asked,
+         seen.load->disturbances.empty() ? "" : " (" + in_a_row(seen.load->disturbances) + ")");
+    tell_count(clauses, seen.found.unheard,
+               "{} queries came through, and no event of conntrack tells of their entry");
+    tell_count(clauses, seen.found.strange_entries, "{} entries of conntrack are of no query");
+    if (clauses.empty()) {
+        return;
+    }
+    cell.verdict = CellVerdict::kInconclusive;
+    cell.cause.clear();
+    cell.reason = in_a_row(clauses, "; ") + (cell.reason.empty() ? "" : "; " + cell.reason);
+}
+
 void join_texts(std::string& text, const std::string& more, const char* between) {
     text += (text.empty() || more.empty() ? "" : between) + more;
 }
@@ -486,6 +512,8 @@ Cell conclude(const RaceCell& what, const RaceValues& seen) {
                         cell.reason.empty() ? "" : "; ", seconds(seen.answer_p50_ns),
                         seconds(seen.answer_p50_ns - asked_ns));
     }
+    doubt_load(seen, cell);
+    add_load_measures(seen, cell);
     return cell;
 }
 

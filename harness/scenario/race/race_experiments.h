@@ -4,6 +4,7 @@
 #pragma once
 
 #include <chrono>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -35,6 +36,24 @@ struct RaceCell {
     std::chrono::milliseconds delay{0};  // of the server's answers
 };
 
+// Of a cell that was run at a load (race_load.h).
+struct LoadValues {
+    double asked = 0;      // pairs a second
+    double sent = 0;       // that left, pairs a second
+    double line_rate = 0;  // pairs a second that fill a link of the path; 0: no link has a speed
+    unsigned cpus = 0;     // of the DUT's host
+    double busy = 0;       // CPUs' worth of work there meanwhile
+    double softirq = 0;    // of it, in software interrupts: the forwarding
+    bool shares_cpus = false;    // the tester runs on the same CPUs
+    std::uint64_t overruns = 0;  // of the listener to conntrack's events
+    std::uint64_t undelivered =
+        0;  // frames that a port of the tester on the DUT's machine took too late
+    std::vector<std::string> disturbances;  // of the tester's lcores
+
+    // Beyond a hundredth the tester did not keep up.
+    bool offered() const { return sent >= 0.99 * asked; }
+};
+
 // What was measured in it.
 struct RaceValues {
     std::vector<std::string> objections;  // why it is no result; empty when it is one
@@ -55,7 +74,8 @@ struct RaceValues {
     std::uint64_t late_departures = 0;
     std::uint64_t tester_lost = 0;
     unsigned attempts = 1;
-    double offered = 0;  // pairs a second
+    double offered = 0;              // pairs a second
+    std::optional<LoadValues> load;  // nothing: not at a load
 };
 
 // Its timeline is of the first pair whose clash made a hidden entry, packet by packet and entry by entry.

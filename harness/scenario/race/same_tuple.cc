@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "harness/scenario/race/nat_bench.h"
+#include "harness/scenario/race/race_load.h"
 
 namespace pathproof::scenario {
 namespace {
@@ -136,6 +137,15 @@ std::vector<Case> map_cases() {
     return all;
 }
 
+// The same at a load.
+std::vector<Case> load_cases() {
+    std::vector<Case> all = map_cases();
+    for (Case& each : all) {
+        each.cell.id.replace(each.cell.id.find("map."), std::string("map.").size(), "load.");
+    }
+    return all;
+}
+
 std::vector<RaceCell> cells_of(const std::vector<Case>& cases) {
     std::vector<RaceCell> cells;
     std::ranges::transform(cases, std::back_inserter(cells), &Case::cell);
@@ -174,6 +184,31 @@ class SameTuple {
             map.ways.push_back(std::move(way));
         }
         return map;
+    }
+
+    // Each way at its own highest load, and the control at that of the first.
+    Result<std::vector<LoadWay>> load_all(LoadRunner& runner) {
+        std::vector<LoadWay> ways;
+        for (const Case& which : load_cases()) {
+            if (leaves_out(which)) {
+                continue;
+            }
+            std::vector<std::string> hindrances;
+            TRY(in_setting(which, hindrances, [&]() -> Status {
+                LoadRunner::Job job{.what = which.cell, .beyond = ways.empty()};
+                job.plan = TRY(plan_of(which, hindrances));
+                if (which.cell.role == CellRole::kControl && !ways.empty()) {
+                    job.load = LoadRunner::load_of(ways.front());
+                }
+                auto way = TRY(runner.run(job));
+                ways.push_back(std::move(way));
+                return {};
+            }));
+            for (MeasuredCell& cell : ways.back().cells) {
+                std::ranges::copy(hindrances, std::back_inserter(cell.seen.hindrances));
+            }
+        }
+        return ways;
     }
 
   private:
@@ -354,6 +389,11 @@ std::vector<RaceCell> map_cells() {
 
 Result<RaceMap> map_same_tuple(Context& context, NatBench& bench) {
     return SameTuple(context, bench).map_all();
+}
+
+Result<std::vector<LoadWay>> load_same_tuple(Context& context, NatBench& bench,
+                                             LoadRunner& runner) {
+    return SameTuple(context, bench).load_all(runner);
 }
 
 Result<std::vector<MeasuredCell>> run_same_tuple(Context& context, NatBench& bench) {

@@ -2,6 +2,7 @@
 // tries to keep the port for both, and the packet whose entry is inserted second is dropped.
 
 #include "harness/scenario/race/nat_bench.h"
+#include "harness/scenario/race/race_load.h"
 
 namespace pathproof::scenario {
 namespace {
@@ -50,6 +51,29 @@ Result<std::vector<MeasuredCell>> run_snat_collision(Context& context, NatBench&
         add_cell(context, cells, std::move(measured));
     }
     return cells;
+}
+
+// The collision's own highest load, and the others at the same.
+Result<std::vector<LoadWay>> load_snat_collision(Context& /*context*/, NatBench& bench,
+                                                 LoadRunner& runner) {
+    const setting::Setting one_backend = TRY(bench.lab().service(1));
+    std::vector<LoadWay> ways;
+    for (RaceCell& cell : snat_collision_cells()) {
+        TRY(bench.set({one_backend, bench.lab().snat(cell.snat)}));
+        cell.id = cell.role == CellRole::kControl ? "control.load.no-nat"
+                  : cell.role == CellRole::kCure  ? "cure.load.random-fully"
+                  : cell.again                    ? "load.snat-collision.after-cure"
+                                                  : "load.snat-collision";
+        LoadRunner::Job job{.what = cell,
+                            .plan = bench.two_clients_plan(1),
+                            .flows = 2,
+                            .most_pairs = kMostCollidingPairs,
+                            .beyond = ways.empty()};
+        job.load = ways.empty() ? std::nullopt : LoadRunner::load_of(ways.front());
+        auto way = TRY(runner.run(job));
+        ways.push_back(std::move(way));
+    }
+    return ways;
 }
 
 }  // namespace pathproof::scenario
