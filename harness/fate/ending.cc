@@ -263,9 +263,12 @@ void take_drop(const fate_record& record, const std::vector<std::string>& functi
     }
     const std::string at = end.place.empty() ? "" : " in " + end.place;
     const fate_step* answer = last_of(record, FATE_ANSWERED);
-    if (answer != nullptr && answer->value >> 8 == 11 &&
-        direction_of(record) != Direction::kError &&
-        begins_with_any(functions, {"ip_forward", "ip6_forward"})) {
+    // No tracepoint tells of the answer of ICMPv6; forwarding gives this reason for nothing else there.
+    const bool answered_by_v6 =
+        end.reason == "IP_INHDR" && begins_with_any(functions, {"ip6_forward"});
+    if (answered_by_v6 ||
+        (answer != nullptr && answer->value >> 8 == 11 &&
+         direction_of(record) != Direction::kError && begins_with_any(functions, {"ip_forward"}))) {
         end.cause = "ttl";
         end.text = "as its time to live was over";
         return;
@@ -287,6 +290,10 @@ void take_drop(const fate_record& record, const std::vector<std::string>& functi
         if (begins_with_any(functions, {"neigh_", "arp_error_report", "ndisc_error_report"})) {
             end.cause = "neighbour";
             end.text = "as no neighbour answered";
+        } else if (begins_with_any(functions, {"ip_error", "ip6_pkt_drop", "ip6_pkt_discard",
+                                               "ip6_pkt_prohibit", "dst_discard"})) {
+            end.cause = "no-route";
+            end.text = "by its route, which is a blackhole, prohibits or is unreachable";
         } else if (ends_with(record, FATE_SENT)) {
             end.cause = "device";
             end.text = fmt::format(
@@ -412,14 +419,15 @@ End end_of(const fate_record& record, const Names& names) {
         case FATE_ENDS:
             if (ends_with(record, FATE_TCP)) {
                 take_delivery("to a TCP socket", end);
-            } else if (ends_with(record, FATE_READ)) {
+            } else if (ends_with(record, FATE_READ) ||
+                       (record.in_socket == FATE_WAS_READ && ends_with(record, FATE_RECEIVED))) {
                 take_delivery("to a process that read it", end);
             } else if (ends_with(record, FATE_SENT)) {
                 end.ending = Ending::kSent;
                 end.device =
                     names.device(steps_of(record).back().netns, steps_of(record).back().device);
                 end.text = "by the device " + end.device;
-            } else if (record.in_socket != 0 && ends_with(record, FATE_RECEIVED)) {
+            } else if (record.in_socket == FATE_IN_SOCKET && ends_with(record, FATE_RECEIVED)) {
                 take_delivery(record.first.protocol == IPPROTO_TCP ? "to a TCP socket"
                                                                    : "to a socket's queue",
                               end);

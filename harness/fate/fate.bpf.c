@@ -780,11 +780,16 @@ static __always_inline void look_again(struct fate_record* record, struct sk_buf
 }
 
 // Whether a socket has the packet on its queue: UDP keeps its own bytes in the place of the device, other
-// protocols make the socket the packet's owner.
+// protocols make the socket the packet's owner. One that was read lies bare on a list of its CPU
+// (skb_attempt_defer_free()) until that CPU takes in the next packets; so do only fragments besides.
 static __always_inline void note_queue(struct fate_record* record, struct sk_buff* skb) {
     __u64 device = (__u64)BPF_CORE_READ(skb, dev);
-    record->in_socket =
-        (device != 0 && device < KERNEL_ADDRESS) || BPF_CORE_READ(skb, sk) != 0;
+    if ((device != 0 && device < KERNEL_ADDRESS) || BPF_CORE_READ(skb, sk) != 0) {
+        record->in_socket = FATE_IN_SOCKET;
+    } else if (device == 0 && BPF_CORE_READ(skb, _skb_refdst) == 0 &&
+               BPF_CORE_READ(skb, _nfct) == 0 && !(record->flags & FATE_IS_FRAGMENT)) {
+        record->in_socket = FATE_WAS_READ;
+    }
 }
 
 static __always_inline int end_packet(void* context, struct sk_buff* skb,

@@ -33,6 +33,8 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr int kLongestWaitMs = 50;
+// For programs that run while they are detached.
+constexpr std::chrono::milliseconds kProgramsEnd{2};
 // Records that wait for the end of the watch: 200 MB at most.
 constexpr std::size_t kMostRecords = 200'000;
 
@@ -209,10 +211,12 @@ class KernelFollower final : public Follower {
     Fates stop() override {
         const double seconds = std::chrono::duration<double>(Clock::now() - started_).count();
         end_reader();
-        ring_buffer__consume(ring_.get());
         look_at_held();
-        take_held();
+        // From here on each packet has its record in the ring or is still held: none ends between the two.
         fate_bpf__detach(programs_.get());
+        std::this_thread::sleep_for(kProgramsEnd);
+        ring_buffer__consume(ring_.get());
+        take_held();
         const fate_losses losses = programs_->bss->losses;
 
         Fates fates = add_up();

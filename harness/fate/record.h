@@ -84,6 +84,12 @@ struct fate_step {
     __u32 netns;   // inode; 0: unknown
 };
 
+enum fate_in_socket {
+    FATE_NOT_IN_SOCKET = 0,
+    FATE_IN_SOCKET = 1,  // on a socket's queue, or owned by one
+    FATE_WAS_READ = 2,   // without device, route, socket and entry: read, and not given back yet
+};
+
 struct fate_record {
     __u64 id;
     __u64 begin_ns, end_ns;  // CLOCK_MONOTONIC
@@ -105,7 +111,7 @@ struct fate_record {
     __u8 flags;
     __u8 tcp_flags;
     __u8 counted;    // `before` was read
-    __u8 in_socket;  // on a socket's queue, or owned by one
+    __u8 in_socket;  // a fate_in_socket
     __u8 pad;
     __u64 payload;  // the first eight bytes of UDP's, as they lie there
     char device[FATE_DEVICE_BYTES];

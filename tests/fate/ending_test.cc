@@ -183,6 +183,19 @@ BOOST_AUTO_TEST_CASE(a_time_to_live_is_told_by_its_answer) {
     BOOST_TEST(fate::end_of(record, kernel.names()).cause == "ttl");
     record.way[1].value = 12 << 8;
     BOOST_TEST(fate::end_of(record, kernel.names()).cause == "ip-header");
+    // ICMPv6 has no tracepoint.
+    record = dropped(kernel, "IP_INHDR", {"sk_skb_reason_drop", "ip6_forward"},
+                     with_steps({FATE_RECEIVED}));
+    BOOST_TEST(fate::end_of(record, kernel.names()).cause == "ttl");
+}
+
+BOOST_AUTO_TEST_CASE(a_route_that_swallows_is_told_by_its_place) {
+    Kernel kernel;
+    for (const char* place : {"ip_error", "ip6_pkt_drop", "dst_discard"}) {
+        const fate_record record = dropped(kernel, "NOT_SPECIFIED", {"kfree_skb_reason", place},
+                                           with_steps({FATE_RECEIVED}));
+        BOOST_TEST(fate::end_of(record, kernel.names()).cause == "no-route", place);
+    }
 }
 
 BOOST_AUTO_TEST_CASE(what_is_consumed_is_named_by_who_has_it) {
@@ -229,8 +242,12 @@ BOOST_AUTO_TEST_CASE(what_is_consumed_is_named_by_who_has_it) {
     }
     Kernel kernel;
     fate_record queued = with_steps({FATE_RECEIVED});
-    queued.in_socket = 1;
+    queued.in_socket = FATE_IN_SOCKET;
     BOOST_TEST((fate::end_of(queued, kernel.names()).ending == Ending::kDelivered));
+    queued.in_socket = FATE_WAS_READ;
+    BOOST_TEST((fate::end_of(queued, kernel.names()).ending == Ending::kDelivered));
+    queued.in_socket = FATE_NOT_IN_SOCKET;
+    BOOST_TEST((fate::end_of(queued, kernel.names()).ending == Ending::kHeld));
 }
 
 BOOST_AUTO_TEST_CASE(a_segment_that_tcp_throws_away_on_purpose_is_no_loss) {

@@ -3,6 +3,7 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <linux/bpf.h>
+#include <linux/filter.h>
 #include <linux/if_link.h>
 #include <net/if.h>
 #include <netinet/in.h>
@@ -12,6 +13,7 @@
 #include <boost/test/unit_test.hpp>
 #include <cerrno>
 #include <chrono>
+#include <cstdlib>
 #include <functional>
 #include <map>
 #include <optional>
@@ -41,10 +43,27 @@ constexpr const char* kRouter = "198.18.53.1";
 constexpr const char* kServer = "203.0.113.2";
 constexpr const char* kNobody = "203.0.113.99";
 constexpr const char* kNowhere = "192.0.2.1";
+constexpr const char* kSwallowed = "192.0.2.2";   // a blackhole route of the router
+constexpr const char* kProhibited = "192.0.2.3";  // and one that prohibits
+constexpr const char* kElsewhere =
+    "198.18.53.77";  // the sender has another's link-layer address for it
+constexpr const char* kSender6 = "2001:db8:53::2";
+constexpr const char* kRouter6 = "2001:db8:53::1";
+constexpr const char* kServer6 = "2001:db8:113::2";
+constexpr const char* kNobody6 = "2001:db8:113::99";
+constexpr const char* kSwallowed6 = "2001:db8:77::2";
+constexpr const char* kProhibited6 = "2001:db8:77::3";
+constexpr const char* kNowhere6 = "2001:db8:77::1";
+
+// Of each kind; the long ring asks for more.
+int packets_of_a_kind() {
+    const char* wanted = std::getenv("PATHPROOF_FATE_PACKETS");
+    return wanted == nullptr ? 3 : std::atoi(wanted);
+}
 
 struct Sent {
     std::string to = kServer;
-    int packets = 3;
+    int packets = packets_of_a_kind();
     std::size_t bytes = 8;
     std::string from = kSender;
     std::uint16_t source_port = 0;  // 0: any
@@ -61,30 +80,53 @@ struct Planted {
     std::string cause;
     std::string hook;
     std::string netns;  // of the three: "sender", "router", "server"
-    std::uint64_t packets = 3;
+    std::uint64_t packets = packets_of_a_kind();
+};
+
+Sent sent6(const char* to, int hops = 0) {
+    return {.to = to, .from = kSender6, .ttl = hops};
+}
+
+struct Address {
+    sockaddr_storage bytes{};
+    socklen_t length = 0;
+
+    Address(const std::string& text, std::uint16_t port) {
+        auto* four = reinterpret_cast<sockaddr_in*>(&bytes);
+        auto* six = reinterpret_cast<sockaddr_in6*>(&bytes);
+        if (inet_pton(AF_INET, text.c_str(), &four->sin_addr) == 1) {
+            bytes.ss_family = AF_INET;
+            four->sin_port = htons(port);
+            length = sizeof *four;
+            return;
+        }
+        BOOST_REQUIRE(inet_pton(AF_INET6, text.c_str(), &six->sin6_addr) == 1);
+        bytes.ss_family = AF_INET6;
+        six->sin6_port = htons(port);
+        length = sizeof *six;
+    }
+    sockaddr* get() { return reinterpret_cast<sockaddr*>(&bytes); }
 };
 
 void send(const Namespace& from, std::uint16_t port, const Sent& what) {
     const Status sent = process::in_netns(from.name(), [&]() -> Status {
-        const Fd socket(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
-        sockaddr_in own{}, peer{};
-        own.sin_family = peer.sin_family = AF_INET;
-        own.sin_port = htons(what.source_port);
-        peer.sin_port = htons(port);
-        inet_pton(AF_INET, what.from.c_str(), &own.sin_addr);
-        inet_pton(AF_INET, what.to.c_str(), &peer.sin_addr);
-        BOOST_REQUIRE(bind(socket.get(), reinterpret_cast<sockaddr*>(&own), sizeof own) == 0);
+        Address own(what.from, what.source_port), peer(what.to, port);
+        const bool six = own.bytes.ss_family == AF_INET6;
+        const Fd socket(::socket(six ? AF_INET6 : AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+        BOOST_REQUIRE(bind(socket.get(), own.get(), own.length) == 0);
         if (what.ttl != 0) {
-            setsockopt(socket.get(), IPPROTO_IP, IP_TTL, &what.ttl, sizeof what.ttl);
+            setsockopt(socket.get(), six ? IPPROTO_IPV6 : IPPROTO_IP,
+                       six ? IPV6_UNICAST_HOPS : IP_TTL, &what.ttl, sizeof what.ttl);
         }
         const int discover = what.whole ? IP_PMTUDISC_PROBE : IP_PMTUDISC_DONT;
-        setsockopt(socket.get(), IPPROTO_IP, IP_MTU_DISCOVER, &discover, sizeof discover);
+        setsockopt(socket.get(), six ? IPPROTO_IPV6 : IPPROTO_IP,
+                   six ? IPV6_MTU_DISCOVER : IP_MTU_DISCOVER, &discover, sizeof discover);
         const std::string payload(what.bytes, 'x');
         for (int i = 0; i < what.packets; ++i) {
-            // An ICMP error of the packet before may be told here; the packet is then sent again.
-            for (int again = 0; again < 2; ++again) {
-                if (sendto(socket.get(), payload.data(), payload.size(), 0,
-                           reinterpret_cast<sockaddr*>(&peer), sizeof peer) >= 0 ||
+            // An ICMP error of a packet before may be told here; the packet is then sent again.
+            for (int again = 0; again < 100; ++again) {
+                if (sendto(socket.get(), payload.data(), payload.size(), 0, peer.get(),
+                           peer.length) >= 0 ||
                     errno == EPERM) {
                     break;
                 }
@@ -95,19 +137,26 @@ void send(const Namespace& from, std::uint16_t port, const Sent& what) {
     BOOST_REQUIRE(sent);
 }
 
+constexpr int kRoom = 1 << 21;  // for all packets of a kind
+
 // A UDP socket of the server, and what is read of it.
 class Reader {
   public:
-    Reader(const Namespace& where, std::uint16_t port, int buffer = 0) {
+    enum class Filter { kNone, kTakesNothing };
+    Reader(const Namespace& where, std::uint16_t port, int buffer = kRoom,
+           Filter filter = Filter::kNone) {
         const Status made = process::in_netns(where.name(), [&]() -> Status {
-            socket_ = Fd(::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-            sockaddr_in own{};
-            own.sin_family = AF_INET;
-            own.sin_port = htons(port);
-            if (buffer != 0) {
-                setsockopt(socket_.get(), SOL_SOCKET, SO_RCVBUF, &buffer, sizeof buffer);
+            // Of IPv4 as well.
+            socket_ = Fd(::socket(AF_INET6, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+            Address own("::", port);
+            setsockopt(socket_.get(), SOL_SOCKET, SO_RCVBUFFORCE, &buffer, sizeof buffer);
+            sock_filter nothing{.code = BPF_RET | BPF_K, .jt = 0, .jf = 0, .k = 0};
+            const sock_fprog program{.len = 1, .filter = &nothing};
+            if (filter == Filter::kTakesNothing) {
+                BOOST_REQUIRE(setsockopt(socket_.get(), SOL_SOCKET, SO_ATTACH_FILTER, &program,
+                                         sizeof program) == 0);
             }
-            BOOST_REQUIRE(bind(socket_.get(), reinterpret_cast<sockaddr*>(&own), sizeof own) == 0);
+            BOOST_REQUIRE(bind(socket_.get(), own.get(), own.length) == 0);
             return {};
         });
         BOOST_REQUIRE(made);
@@ -208,6 +257,11 @@ struct Path {
     Namespace sender{"sender"}, router{"router"}, server{"server"};
 
     Path() {
+        for (const Namespace* each : {&sender, &router, &server}) {
+            // Addresses are there at once.
+            each->run(
+                "sysctl -qw net.ipv6.conf.all.accept_dad=0 net.ipv6.conf.default.accept_dad=0");
+        }
         sender.run("ip link add x0 type veth peer name x1 netns " + router.name());
         router.run("ip link add y0 type veth peer name y1 netns " + server.name());
         sender.run(fmt::format("ip address add {}/24 dev x0", kSender));
@@ -221,11 +275,28 @@ struct Path {
         server.run("ip link set y1 mtu 1300 up");
         sender.run(fmt::format("ip route add default via {}", kRouter));
         server.run("ip route add default via 203.0.113.1");
+        sender.run(fmt::format("ip address add {}/64 dev x0 nodad", kSender6));
+        router.run(fmt::format("ip address add {}/64 dev x1 nodad", kRouter6));
+        router.run("ip address add 2001:db8:113::1/64 dev y0 nodad");
+        server.run(fmt::format("ip address add {}/64 dev y1 nodad", kServer6));
+        sender.run(fmt::format("ip route add default via {}", kRouter6));
+        server.run("ip route add default via 2001:db8:113::1");
+        router.run(fmt::format("ip route add blackhole {}", kSwallowed));
+        router.run(fmt::format("ip route add blackhole {}", kSwallowed6));
+        router.run(fmt::format("ip route add prohibit {}", kProhibited6));
+        router.run(fmt::format("ip route add prohibit {}", kProhibited));
+        sender.run(fmt::format("ip neigh add {} lladdr 02:00:00:00:00:99 dev x0", kElsewhere));
+        // A checksum that is wrong on the way is only seen where the sender's device finishes it.
+        sender.run("ethtool -K x0 tx off");
         router.run(
-            "sysctl -qw net.ipv4.ip_forward=1 net.ipv4.conf.x1.rp_filter=1 "
+            "sysctl -qw net.ipv4.ip_forward=1 net.ipv6.conf.all.forwarding=1 "
+            "net.ipv4.conf.x1.rp_filter=1 net.ipv6.neigh.y0.retrans_time_ms=50 "
+            "net.ipv6.icmp.ratelimit=0 "
             "net.ipv4.neigh.y0.retrans_time_ms=50 net.ipv4.icmp_ratelimit=0 "
             "net.ipv4.icmp_msgs_per_sec=10000 net.ipv4.icmp_msgs_burst=1000");
-        server.run("sysctl -qw net.ipv4.icmp_ratelimit=0");
+        server.run(
+            "sysctl -qw net.ipv4.icmp_ratelimit=0 net.ipv4.icmp_msgs_per_sec=10000 "
+            "net.ipv4.icmp_msgs_burst=1000");
     }
     std::string role(const std::string& netns) const {
         return netns == sender.name()   ? "sender"
@@ -258,6 +329,22 @@ BOOST_AUTO_TEST_CASE(each_planted_packet_has_its_own_end_and_cause) {
         "add rule ip planted c_fwd udp dport 7106 reject; "
         "add rule ip planted c_post udp dport 7105 drop; "
         "add rule ip planted c_nat udp dport 7119 snat to 203.0.113.1:5555; "
+        "add rule ip planted c_fwd udp dport 7131 udp checksum set 7; "
+        "add rule ip planted c_fwd udp dport 7132 limit rate over 1/hour burst 1 packets drop; "
+        "add set ip planted bad { type ipv4_addr . inet_service; }; "
+        "add element ip planted bad { 203.0.113.2 . 7133 }; "
+        "add rule ip planted c_fwd ip daddr . udp dport @bad drop; "
+        "add map ip planted fate { type inet_service : verdict; }; "
+        "add element ip planted fate { 7134 : drop }; "
+        "add rule ip planted c_fwd udp dport vmap @fate; "
+        "add chain ip planted c_closed { type filter hook forward priority 50; policy drop; }; "
+        "add rule ip planted c_closed udp dport != 7135 accept; "
+        "add table ip6 planted; "
+        "add chain ip6 planted c_pre { type filter hook prerouting priority -300; }; "
+        "add chain ip6 planted c_fwd { type filter hook forward priority 0; }; "
+        "add rule ip6 planted c_pre udp dport 7140 drop; "
+        "add rule ip6 planted c_fwd udp dport 7141 drop; "
+        "add rule ip6 planted c_fwd udp dport 7142 reject; "
         "add table netdev planted; "
         "add chain netdev planted c_in { type filter hook ingress device x1 "
         "priority 0; }; "
@@ -270,6 +357,15 @@ BOOST_AUTO_TEST_CASE(each_planted_packet_has_its_own_end_and_cause) {
     const PortDrop ingress(path.router, "x1", 7118, PortDrop::Where::kIngress);
     const PortDrop egress(path.router, "y0", 7120, PortDrop::Where::kEgress);
     const PortDrop xdp(path.server, "y1", 7124, PortDrop::Where::kXdp);
+    path.router.run("ip6tables-legacy -A FORWARD -p udp --dport 7143 -j DROP");
+    path.router.run("tc qdisc add dev y0 root handle 1: htb default 1");
+    path.router.run("tc class add dev y0 parent 1: classid 1:1 htb rate 10gbit");
+    path.router.run("tc class add dev y0 parent 1: classid 1:2 htb rate 10gbit");
+    path.router.run("tc qdisc add dev y0 parent 1:2 bfifo limit 1");
+    path.router.run(
+        "tc filter add dev y0 parent 1: protocol ip u32 match ip dport 7136 0xffff flowid 1:2");
+    const Reader filtered(path.server, 7138, kRoom, Reader::Filter::kTakesNothing);
+    const Reader six(path.server, 7144), wrong(path.server, 7131);
     const Reader read(path.server, 7101), untracked(path.server, 7116), whole(path.server, 7112),
         small(path.server, 7115, 1), unread(path.server, 7125), snat(path.server, 7119);
 
@@ -304,9 +400,37 @@ BOOST_AUTO_TEST_CASE(each_planted_packet_has_its_own_end_and_cause) {
         {7118, "tc, ingress", {}, kDropped, "tc-ingress", "", "router"},
         {7120, "tc, egress", {}, kDropped, "tc-egress", "", "router"},
         {7124, "XDP", {}, kDropped, "xdp", "", "server"},
+        {7127, "a blackhole route", {.to = kSwallowed}, kDropped, "no-route", "", "router"},
+        {7128, "a route that prohibits", {.to = kProhibited}, kDropped, "no-route", "", "router"},
+        {7129,
+         "another's link-layer address",
+         {.to = kElsewhere},
+         kDropped,
+         "other-host",
+         "",
+         "router"},
+        {7131, "a wrong checksum", {}, kDropped, "checksum", "", "server"},
+        {7133, "a set of nftables", {}, kDropped, "rule", "forward", "router"},
+        {7134, "a verdict map", {}, kDropped, "rule", "forward", "router"},
+        {7135, "a policy", {}, kDropped, "rule", "forward", "router"},
+        {7136, "a queueing discipline that is full", {}, kDropped, "qdisc", "", "router"},
+        {7138, "a socket's filter", {}, kDropped, "socket-filter", "", "server"},
+        {7140, "IPv6, prerouting", sent6(kServer6), kDropped, "rule", "prerouting", "router"},
+        {7141, "IPv6, forward", sent6(kServer6), kDropped, "rule", "forward", "router"},
+        {7142, "IPv6, reject", sent6(kServer6), kDropped, "rule", "forward", "router"},
+        {7143, "ip6tables-legacy", sent6(kServer6), kDropped, "rule", "forward", "router"},
+        {7144, "IPv6, delivered", sent6(kServer6), kDelivered, "", "", "server"},
+        {7149, "a route of IPv6 that prohibits", sent6(kProhibited6), kDropped, "no-route", "",
+         "router"},
+        {7150, "a blackhole route of IPv6", sent6(kSwallowed6), kDropped, "no-route", "", "router"},
+        {7145, "IPv6, a closed port", sent6(kServer6), kDropped, "no-socket", "", "server"},
+        {7146, "IPv6, a hop limit of 1", sent6(kServer6, 1), kDropped, "ttl", "", "router"},
+        {7147, "IPv6, no neighbour", sent6(kNobody6), kDropped, "neighbour", "", "router"},
+        {7148, "IPv6, no route", sent6(kNowhere6), kDropped, "no-route", "", "router"},
     };
     auto follower = fate::Follower::start({.flows = {*fate::parse_flow({"udp", kSender, "*"}),
-                                                     *fate::parse_flow({"udp", kSpoofed, "*"})}});
+                                                     *fate::parse_flow({"udp", kSpoofed, "*"}),
+                                                     *fate::parse_flow({"udp", kSender6, "*"})}});
     BOOST_REQUIRE_MESSAGE(follower, follower.error().message);
     for (const Planted& each : all) {
         send(path.sender, each.port, each.sent);
@@ -317,8 +441,8 @@ BOOST_AUTO_TEST_CASE(each_planted_packet_has_its_own_end_and_cause) {
     send(path.sender, 7112, {.packets = 1, .bytes = 1400});
     send(path.sender, 7115, {.packets = 40, .bytes = 1000});
     wait_for_answers();
-    BOOST_TEST(read.read_all() == 3);
-    BOOST_TEST(untracked.read_all() == 3);
+    BOOST_TEST(read.read_all() == packets_of_a_kind());
+    BOOST_TEST(untracked.read_all() == packets_of_a_kind());
     BOOST_TEST(whole.read_all() == 1);
     BOOST_TEST(snat.read_all() == 1);
     const fate::Fates fates = (*follower)->stop();
