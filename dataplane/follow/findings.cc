@@ -214,6 +214,10 @@ void Findings::locate(Kept& kept, bool describe_it) const {
     if (describe_it && finding.count >= kFewest) {
         finding.description = description_of(finding.direction, finding.key, table_.of(kept.owner));
     }
+    // An exact period explains more than a description that right frames fit, too.
+    if (finding.description.right_that_fit != 0 && period_of(finding.places) > 1) {
+        finding.description = {};
+    }
     const Description& description = finding.description;
     std::vector<std::string> parts;
     if (description.separates()) {

@@ -145,14 +145,16 @@ PacketSockets::PacketSockets(unsigned interface_index) {
     }
 }
 
-Status PacketSockets::ignore_outgoing() const {
+Status PacketSockets::hear(PortHears which) const {
     // PACKET_IGNORE_OUTGOING does not reach a socket that is already in a fanout group, as the
     // driver's are (fanout_add() copies it once): a filter on the socket does.
+    constexpr unsigned kWhole = 0xffffffff;
+    const bool sent = which == PortHears::kSent;
     std::array<sock_filter, 4> program = {{
         BPF_STMT(BPF_LD | BPF_B | BPF_ABS, static_cast<unsigned>(SKF_AD_OFF + SKF_AD_PKTTYPE)),
         BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, PACKET_OUTGOING, 0, 1),
-        BPF_STMT(BPF_RET | BPF_K, 0),
-        BPF_STMT(BPF_RET | BPF_K, 0xffffffff),
+        BPF_STMT(BPF_RET | BPF_K, sent ? kWhole : 0),
+        BPF_STMT(BPF_RET | BPF_K, sent ? 0 : kWhole),
     }};
     const sock_fprog filter{.len = program.size(), .filter = program.data()};
     for (const int socket : sockets_) {

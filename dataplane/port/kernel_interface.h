@@ -10,6 +10,7 @@
 
 #include "dataplane/base/file.h"
 #include "dataplane/base/result.h"
+#include "dataplane/port/port_request.h"
 
 namespace pathproof::port {
 
@@ -61,9 +62,9 @@ class PacketSockets {
 
     std::size_t size() const { return sockets_.size(); }
     int first() const { return sockets_.front(); }
-    // Leaves frames of the kernel's own stack on this interface (neighbour discovery, ...) out of
-    // the ring: a wire would carry them to the far side as if they had come in.
-    Status ignore_outgoing() const;
+    // Lets frames of one way into the ring. Those that the kernel's own stack sends on this interface
+    // (neighbour discovery, ...) a wire would carry to the far side as if they had come in.
+    Status hear(PortHears which) const;
     // Has the kernel send what waits in the transmit rings for room in the sockets' send buffers.
     // True: nothing waited.
     bool push_out() const noexcept;

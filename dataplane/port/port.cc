@@ -320,7 +320,7 @@ Status Port::set_up_queues() {
 Status Port::start() {
     const bool is_af_packet = kernel_ && kernel_->is_af_packet;
     if (is_af_packet) {
-        TRY(of_port(config_, kernel_->sockets.ignore_outgoing()));
+        TRY(of_port(config_, kernel_->sockets.hear(config_.hears)));
     }
     const std::size_t log_from = eal_log_text().size();
     const bool shares_flag = is_af_packet || (kernel_ && kernel_->is_af_xdp);

@@ -10,6 +10,7 @@
 
 #include "dataplane/base/result.h"
 #include "dataplane/frame/address.h"
+#include "dataplane/port/port_request.h"
 
 struct rte_eth_dev_info;
 struct rte_mbuf;
@@ -44,6 +45,7 @@ struct PortConfig {
     // system's (net.core.wmem_default, some 280 short frames): a kernel device behind it that is
     // slower than the sender then holds it up, where a cable would make the device lose frames.
     std::uint32_t send_buffer_bytes = 0;
+    PortHears hears = PortHears::kReceived;  // of an af_packet port
     // A port on a bus whose link is not up by then is refused; 0: it is not waited for.
     std::chrono::milliseconds link_wait{0};
 

@@ -11,6 +11,12 @@ enum class PortOffloads : std::uint8_t {
     kAll,     // every checksum, segmentation, VLAN insertion and multi-segment offload it has
 };
 
+// Frames that a packet socket hands over. Ports of other drivers hear what they receive.
+enum class PortHears : std::uint8_t {
+    kReceived,
+    kSent,  // by the kernel, as it forwards frames or sends its own
+};
+
 struct PortRequest {
     std::string name;    // "c0"
     std::string device;  // a vdev with its arguments ("net_af_packet,iface=c0,qdisc_bypass=1"; a
@@ -21,6 +27,7 @@ struct PortRequest {
     std::uint16_t queues = 1;             // of each direction; all receive queues are read in turn
     std::string xdp_interface = {};       // on which it loads an XDP program; empty: it loads none
     std::uint32_t send_buffer_bytes = 0;  // PortConfig's
+    PortHears hears = PortHears::kReceived;
 };
 
 }  // namespace pathproof::port

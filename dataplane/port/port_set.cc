@@ -35,6 +35,7 @@ PortConfig config_of(const PortRequest& request, const std::string& device,
                       .pool_mbufs = request.pool_mbufs,
                       .tx_offloads = request.tx_offloads,
                       .send_buffer_bytes = request.send_buffer_bytes,
+                      .hears = request.hears,
                       .link_wait = options.link_wait};
     if (config.pool_mbufs == 0) {
         config.pool_mbufs = frame_buffers_for(config, options.worker_cpus.size());

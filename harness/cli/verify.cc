@@ -2,13 +2,16 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cctype>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "dataplane/base/exit_code.h"
 #include "harness/cli/commands.h"
 #include "harness/cli/followed_text.h"
 #include "harness/cli/generate/number_checks.h"
+#include "harness/cli/verify_ports.h"
 #include "harness/process/json_text.h"
+#include "harness/process/stop.h"
 
 namespace pathproof::cli {
 namespace {
@@ -22,8 +25,63 @@ struct VerifyOptions {
     std::string evidence;
     double late_ms = 1000;
     double window_s = 2;
+    std::string netns;
+    double seconds = 0;
+    std::uint64_t count = 0;
+    int cpu = 0;
+    bool far_ends = false;
     bool json = false;
+
+    // Names are of ports, and not of files.
+    bool live() const { return seconds > 0 || count != 0; }
 };
+
+bool is_file(const std::string& name) {
+    std::error_code ignored;
+    return std::filesystem::exists(name, ignored) ||
+           std::filesystem::exists(name.substr(0, name.rfind('@')), ignored);
+}
+
+Status check_names(const VerifyOptions& options) {
+    for (const auto& [option, names] :
+         {std::pair("--in", &options.in), std::pair("--out", &options.out)}) {
+        for (const std::string& name : *names) {
+            if (options.live() && is_file(name)) {
+                return fail(
+                    ErrorCode::kBadInput,
+                    "{} {} is a file: --seconds and --count bound what ports receive; leave "
+                    "them out, or name a port",
+                    option, name);
+            }
+            const bool may_be_port = name.find_first_of("/.") == std::string::npos;
+            if (!options.live() && may_be_port && !is_file(name)) {
+                return fail(ErrorCode::kBadInput,
+                            "{} {}: there is no such file; a port needs --seconds or --count",
+                            option, name);
+            }
+        }
+    }
+    if (!options.live() && !options.netns.empty()) {
+        return fail(ErrorCode::kBadInput,
+                    "--netns {} is for ports, which need --seconds or --count", options.netns);
+    }
+    return {};
+}
+
+Result<follow::Followed> follow_sides(const VerifyOptions& options,
+                                      const follow::FollowOptions& follow_options) {
+    if (!options.live()) {
+        return follow::follow_files(options.in, options.out, follow_options);
+    }
+    return follow_ports({.in = options.in,
+                         .out = options.out,
+                         .netns = options.netns,
+                         .far_ends = options.far_ends,
+                         .cpu = options.cpu,
+                         .seconds = options.seconds,
+                         .count = options.count},
+                        follow_options, process::stop_on_signals());
+}
 
 const char* arrival_words(follow::Arrival arrival) {
     switch (arrival) {
@@ -48,7 +106,8 @@ Result<int> run_verify(const VerifyOptions& options) {
     follow_options.allowed = TRY(allowed_of(options.allow));
     follow_options.late_ns = static_cast<std::int64_t>(options.late_ms * 1e6);
     follow_options.window_ns = static_cast<std::int64_t>(options.window_s * 1e9);
-    const auto followed = TRY(follow::follow_files(options.in, options.out, follow_options));
+    TRY(check_names(options));
+    const auto followed = TRY(follow_sides(options, follow_options));
     const follow::Conclusion conclusion = follow::conclude(followed);
     for (const follow::Totals& totals : followed.outcome.totals) {
         if (!totals.balance()) {
@@ -89,14 +148,28 @@ void add_verify(CLI::App& app, Command& chosen) {
     const auto options = options_for<VerifyOptions>(*command, chosen, run_verify);
     command
         ->add_option("--in", options->in,
-                     "pcap or pcapng file of what went in, or FILE@INTERFACE; several are one side")
+                     "pcap or pcapng file of what went in, FILE@INTERFACE, or with --seconds or "
+                     "--count a port; several are one side")
         ->required()
         ->expected(1, 16)
-        ->type_name("FILE");
+        ->type_name("FILE|PORT");
     command->add_option("--out", options->out, "the same of what came out")
         ->required()
         ->expected(1, 16)
-        ->type_name("FILE");
+        ->type_name("FILE|PORT");
+    command->add_option("--seconds", options->seconds, "ports: how long they are listened at")
+        ->check(kAboveZero);
+    command
+        ->add_option("--count", options->count,
+                     "ports: listen until so many frames went in, or the seconds are over")
+        ->check(whole(1, INT64_MAX));
+    command->add_flag(
+        "--far-ends", options->far_ends,
+        "ports: they are cabled to the device; --in is judged by what it sends and --out "
+        "by what it receives, not the other way round");
+    command->add_option("--netns", options->netns, "ports: the network namespace that they are in");
+    command->add_option("--cpu", options->cpu, "ports: CPU of the EAL's lcore (default 0)")
+        ->check(kCpu);
     command
         ->add_option("--allow", options->allow,
                      fmt::format("what the path may do to frames; all else is a change: {}",
@@ -126,7 +199,8 @@ void add_verify(CLI::App& app, Command& chosen) {
         "  pathproof verify --in in.pcap --out out.pcap --allow router nat\n"
         "  pathproof verify --in pod.pcapng --out wire.pcapng --allow vxlan gso gro --evidence "
         "shown\n"
-        "  pathproof verify --in both.pcapng@eth1 --out both.pcapng@eth2 --json");
+        "  pathproof verify --in both.pcapng@eth1 --out both.pcapng@eth2 --json\n"
+        "  pathproof verify --in lan0 --out wan0 --netns dut --seconds 10 --allow router nat");
 }
 
 }  // namespace pathproof::cli

@@ -141,6 +141,7 @@ Result<std::vector<port::PortRequest>> choose_ports(const std::vector<Wanted>& w
         }
         port.tx_offloads = each.tx_offloads;
         port.send_buffer_bytes = each.send_buffer_bytes;
+        port.hears = each.hears;
         chosen.push_back(std::move(port));
     }
     return chosen;

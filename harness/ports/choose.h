@@ -26,10 +26,11 @@ Result<port::PortRequest> choose_port(const std::string& name, const std::string
 
 struct Wanted {
     std::string name;
-    std::uint16_t queues = 1;                        // each way
-    const std::vector<lab::Prefix>* plan = nullptr;  // as above
-    std::uint64_t tx_offloads = 0;                   // RTE_ETH_TX_OFFLOAD_*
-    std::uint32_t send_buffer_bytes = 0;             // PortConfig's
+    std::uint16_t queues = 1;                            // each way
+    const std::vector<lab::Prefix>* plan = nullptr;      // as above
+    std::uint64_t tx_offloads = 0;                       // RTE_ETH_TX_OFFLOAD_*
+    std::uint32_t send_buffer_bytes = 0;                 // PortConfig's
+    port::PortHears hears = port::PortHears::kReceived;  // of a kernel interface
 };
 // Several ports. Errors: as above; a device that is named twice, with the reason against it.
 Result<std::vector<port::PortRequest>> choose_ports(const std::vector<Wanted>& wanted,

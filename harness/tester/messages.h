@@ -13,11 +13,12 @@ namespace pathproof::port {
 
 ENUM_VALUES(Evidence, 3)
 ENUM_VALUES(PortOffloads, 2)
+ENUM_VALUES(PortHears, 2)
 
 FIELDS(PortInfo, name, device, driver, evidence, mac, link_mbps, numa_node, tx_offloads,
        rx_offloads)
 FIELDS(PortRequest, name, device, tx_offloads, offloads, pool_mbufs, queues, xdp_interface,
-       send_buffer_bytes)
+       send_buffer_bytes, hears)
 FIELDS(PortCounters, rx_packets, tx_packets, rx_missed, rx_no_mbuf, rx_errors, tx_errors,
        tx_by_interface)
 

@@ -90,6 +90,25 @@ class Path {
 
     const Namespace& router() const { return router_; }
 
+    // Listens at the router's own ports while 300 datagrams of 62 to 1057 bytes are sent.
+    json verify_live(const std::string& options, int& exit_code) {
+        const std::string script = fmt::format(
+            "ip netns exec {0} python3 -c '\n"
+            "import socket, time\n"
+            "time.sleep(1.5)\n"
+            "s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)\n"
+            "for i in range(300):\n"
+            "    s.sendto(b\"%05d\" % i * (4 + i % 200), (\"203.0.113.2\", 5000))\n"
+            "    time.sleep(0.003)' &\n"
+            "{1} verify --json --in ra --out rb --netns {2} {3}; code=$?; wait; exit $code",
+            a_.name(), std::getenv("PATHPROOF"), router_.name(), options);
+        const auto said = process::run_program({"/bin/sh", "-c", script});
+        BOOST_REQUIRE_MESSAGE(said, said.error().message);
+        exit_code = said->exit_status;
+        BOOST_REQUIRE_MESSAGE(said->out.starts_with('{'), said->err);
+        return json::parse(said->out);
+    }
+
     // In immediate mode with -U tcpdump keeps nothing back that would be lost when it is stopped, but can
     // sleep through a SIGTERM until the next frame.
     // Makes traffic, captures it on both sides and gives verify's JSON and exit code.
@@ -192,4 +211,46 @@ BOOST_AUTO_TEST_CASE(faults_that_the_kernel_plants_are_found_and_named) {
             BOOST_TEST(names(said, fault.text));
         }
     }
+}
+
+BOOST_AUTO_TEST_CASE(ports_are_judged_while_it_happens) {
+    Path path(false);
+    int code = -1;
+    const json healthy = path.verify_live("--allow router --seconds 5", code);
+    BOOST_TEST_CONTEXT(healthy.dump(1)) {
+        BOOST_TEST(code == 0);
+        BOOST_TEST(healthy["forward"]["classes"]["as_sent"].get<int>() == 300);
+        BOOST_TEST(healthy["findings"].empty());
+        BOOST_TEST(healthy["in"][0]["path"] == "port ra");
+        BOOST_TEST(healthy["out"][0]["dropped"] == 0);
+    }
+    const json counted = path.verify_live("--allow router --count 100 --seconds 20", code);
+    BOOST_TEST_CONTEXT(counted.dump(1)) {
+        BOOST_TEST(code == 0);
+        BOOST_TEST(counted["forward"]["sent"].get<int>() >= 100);
+        BOOST_TEST(counted["forward"]["sent"].get<int>() < 290);
+    }
+    path.router().run("nft add rule ip lab mangle oifname rb meta length gt 700 drop");
+    const json cut = path.verify_live("--allow router --seconds 5", code);
+    BOOST_TEST_CONTEXT(cut.dump(1)) {
+        BOOST_TEST(code == 1);
+        BOOST_TEST_REQUIRE(cut["findings"].size() == 1U);
+        BOOST_TEST(cut["findings"][0]["class"] == "missing");
+        BOOST_TEST(cut["findings"][0]["located"].get<std::string>().starts_with(
+            "frames of 717 or more bytes (right: up to 71"));
+    }
+}
+
+BOOST_AUTO_TEST_CASE(files_and_ports_are_not_mixed) {
+    const auto refused = [](const std::string& options, const std::string& part) {
+        const auto said = process::run_program(
+            {"/bin/sh", "-c", fmt::format("exec {} verify {}", std::getenv("PATHPROOF"), options)});
+        BOOST_REQUIRE(said);
+        BOOST_TEST(said->exit_status == 2, said->err);
+        BOOST_TEST(said->err.find(part) != std::string::npos, said->err);
+    };
+    refused("--in ra --out rb", "a port needs --seconds or --count");
+    refused("--in /bin/sh --out rb --seconds 1", "is a file");
+    refused("--in /nowhere.pcap --out /nowhere2.pcap --netns x", "is for ports");
+    refused("--in nope --out nope2 --seconds 1", "there is no port");
 }

@@ -1,0 +1,29 @@
+// What goes into a device and comes out of it, at ports while it happens.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "dataplane/follow/followed_files.h"
+
+namespace pathproof::cli {
+
+struct PortsOptions {
+    std::vector<std::string> in;
+    std::vector<std::string> out;
+    std::string netns;
+    bool far_ends = false;  // the ports are not the device's own, but those that it is cabled to
+    int cpu = 0;
+    double seconds = 0;       // 0: until the count is reached
+    std::uint64_t count = 0;  // frames that went in; 0: until the seconds are over
+};
+
+// Follows what the in side's ports receive and what the out side's ports send (far ends: the other way
+// round), in bounded memory. Ports of other drivers than af_packet hear what they receive: a mirror's.
+// Frames carry the time at which they were fetched. Errors: those of ports::OwnPorts::open(); kUnavailable: a port's link that is lost.
+Result<follow::Followed> follow_ports(const PortsOptions& options, follow::FollowOptions follow,
+                                      const std::atomic<bool>& stop);
+
+}  // namespace pathproof::cli
