@@ -33,7 +33,8 @@ constexpr double kCellPairsPerSecond = 5000;
 // flows, and the cell at the load that was found lasts longer.
 constexpr auto kTrialOfSearch = 500ms;
 constexpr double kLeastOfSearch = 200;  // pairs a second
-constexpr auto kInTime = 50ms;          // a later answer waited in a queue
+constexpr double kFirstOfSearch = 4000;
+constexpr auto kInTime = 50ms;  // a later answer waited in a queue
 constexpr double kOfferedTolerance = 0.01;
 // Both answers of a pair, and as many to catch up.
 constexpr std::uint16_t kReadAtLoad = 4;
@@ -310,13 +311,28 @@ Result<LoadSearch> NatBench::find_highest(const pairs::PairPlan& plan, double gr
                               search.objection =
                                   trial.objection.empty() ? search.objection : trial.objection;
                           });
-    search.result =
-        TRY(search::find_throughput({.min_load_pps = std::min(kLeastOfSearch, greatest / 2),
-                                     .max_load_pps = greatest,
-                                     .trial_duration = kTrialOfSearch,
-                                     .relative_width = 0.05,
-                                     .attempts = 2},
-                                    trials));
+    // Upwards first: nothing is left out of a trial, so that one far beyond the tester's rate would last for a
+    // minute.
+    double top = std::min(kFirstOfSearch, greatest);
+    for (bool carried = true; carried && top < greatest;) {
+        const search::TrialOutput* trial =
+            TRY(trials.run({.load_pps = top, .duration = kTrialOfSearch}));
+        carried = trial != nullptr && trial->loss_ratio() == 0;
+        top = carried ? std::min(2 * top, greatest) : top;
+    }
+    // A load that failed for a moment only and passes now is not the highest.
+    for (bool higher = true; higher;) {
+        search.result =
+            TRY(search::find_throughput({.min_load_pps = std::min(kLeastOfSearch, top / 2),
+                                         .max_load_pps = top,
+                                         .trial_duration = kTrialOfSearch,
+                                         .relative_width = 0.05,
+                                         .attempts = 2},
+                                        trials));
+        higher = search.result.max_load_passes && top < greatest &&
+                 trials.ending() == search::Ending::kNone;
+        top = higher ? std::min(2 * top, greatest) : top;
+    }
     search.trials = trials.log().size();
     search.seconds = search::seconds(trials.spent());
     return search;
