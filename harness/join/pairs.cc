@@ -310,9 +310,19 @@ class Joiner {
         return true;
     }
 
-    static std::optional<OwnDrop> take(OwnDrops::ByClient& drops, const Endpoint& client) {
-        const auto found = drops.find(client);
-        if (found == drops.end()) {
+    enum class Inserted : std::uint8_t { kUnknown, kYes, kNo };
+
+    // Behind source NAT a packet that was refused at insertion has the tuple of the one that took it, and both may
+    // have been dropped: an entry of its own tells which of them a query was.
+    static std::optional<OwnDrop> take(OwnDrops::ByClient& drops, const Endpoint& client,
+                                       Inserted inserted) {
+        const auto [from, to] = drops.equal_range(client);
+        const auto found = std::find_if(from, to, [&](const auto& drop) {
+            return inserted == Inserted::kUnknown ||
+                   (drop.second.cause == kInsertFailed) == (inserted == Inserted::kNo) ||
+                   drop.second.hook == "prerouting";
+        });
+        if (found == to) {
             return std::nullopt;
         }
         const OwnDrop drop = found->second;
@@ -325,25 +335,36 @@ class Joiner {
     std::optional<OwnDrop> take_drop_of(const QueryRecord& record) {
         const Endpoint client = plan_.client(record.pair, record.member);
         if (record.server_saw != 0) {
-            return take(own_.answers, client);
-        }
-        if (auto drop = take(own_.queries, client)) {
-            return drop;
+            return take(own_.answers, client, Inserted::kUnknown);
         }
         const Endpoint partner = plan_.client(record.pair, 1u - record.member);
+        const Event* own = events_of(client).inserted;
         const Event* other = events_of(partner).inserted;
+        const bool behind_nat = client != partner && found_.source_nat != 0;
+        const Inserted inserted = !behind_nat      ? Inserted::kUnknown
+                                  : own != nullptr ? Inserted::kYes
+                                                   : Inserted::kNo;
+        if (behind_nat && own != nullptr) {
+            if (auto drop = take(own_.queries, own->entry.reply.destination, inserted)) {
+                return drop;
+            }
+        }
+        // Before conntrack, or where no NAT was.
+        if (auto drop = take(own_.queries, client, Inserted::kUnknown)) {
+            return drop;
+        }
         const Endpoint translated = other == nullptr ? partner : other->entry.reply.destination;
-        if (translated.address != partner.address) {
-            if (auto drop = take(own_.queries, {translated.address, client.port})) {
+        if (own == nullptr && translated.address != partner.address) {
+            if (auto drop = take(own_.queries, {translated.address, client.port}, inserted)) {
                 return drop;
             }
             const auto drawn = own_.queries.lower_bound({translated.address, 0});
             if (translated.port != client.port && drawn != own_.queries.end() &&
                 drawn->first.address == translated.address) {
-                return take(own_.queries, drawn->first);
+                return take(own_.queries, drawn->first, inserted);
             }
         }
-        return take(own_.queries, {client.address, 0});
+        return take(own_.queries, {client.address, 0}, Inserted::kUnknown);
     }
 
     // By counters of full queues.

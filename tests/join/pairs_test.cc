@@ -400,6 +400,26 @@ BOOST_AUTO_TEST_CASE(a_packet_dropped_at_insertion_behind_nat_may_have_met_anoth
     }
 }
 
+// The winner of a collision and the one that was refused had one tuple when they were dropped.
+BOOST_AUTO_TEST_CASE(two_drops_of_one_tuple_behind_nat_are_told_apart_by_the_entry) {
+    for (const bool refused_first : {true, false}) {
+        Bench bench(kClientB);
+        const frame::Endpoint box = at("203.0.113.1:10000");
+        bench.half(0, QueryState::kNever, kNowhere);
+        bench.half(1, QueryState::kNever, kNowhere);
+        bench.event(EventKind::kNew, kClientA, kBackend1, 0);
+        bench.dut.log.events[0].entry.reply.destination = box;
+        bench.dut.own.not_followed.clear();
+        const join::OwnDrop full{.cause = "qdisc", .text = "by a queueing discipline"};
+        bench.dut.own.queries.emplace(box, refused_first ? kAtInsertion : full);
+        bench.dut.own.queries.emplace(box, refused_first ? full : kAtInsertion);
+        const auto found = bench.join(1);
+        BOOST_TEST(found.count(Fate::kDroppedAtInsertion) == 1U, refused_first);
+        BOOST_TEST(found.count(Fate::kOverload) == 1U, refused_first);
+        BOOST_TEST(found.count(Fate::kUnexplained) == 0U, refused_first);
+    }
+}
+
 BOOST_AUTO_TEST_CASE(a_packet_that_tells_of_a_failed_insertion_needs_the_counter_beside_it) {
     Bench bench = lost_seconds(1);
     bench.dut.own.queries.emplace(second_of(bench, 0), kAtInsertion);
