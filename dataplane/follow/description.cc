@@ -100,7 +100,7 @@ class Bits {
     std::vector<std::uint64_t> words_;
 };
 
-// Which kinds of wrong and of right frames something fits.
+// The kinds of wrong and of right frames that something fits.
 struct Cover {
     Bits wrong;
     Bits right;
@@ -288,7 +288,7 @@ class Search {
         add(std::move(condition));
     }
 
-    // Where the numbers of wrong frames end, and where a border saves most.
+    // The ends of the numbers of wrong frames, and the borders that save most.
     void add_numbers() {
         for (std::size_t i = 0; i < kNumbers; ++i) {
             const auto trait = static_cast<Trait>(i);

@@ -59,7 +59,7 @@ search::TrialOutput output_of(const pairs::PairPlan& plan, const PairReport& rep
                            : 0;
     }
     output.bad_checksums = report.client.bad_checksum + report.server.bad_checksum;
-    // Of a load that was met the last pairs may have left a little early.
+    // The last pairs of a load that was met may have left a little early.
     output.offered_pps = std::min(pairs_per_second(report), plan.pairs_per_second);
     std::vector<std::string> limits;
     if (output.offered_pps < (1 - offered_tolerance) * plan.pairs_per_second) {

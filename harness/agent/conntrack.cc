@@ -73,7 +73,7 @@ class Events {
     // Finds lost NEW events by the table, empties it, and ends.
     Result<FlowEvents> finish(std::chrono::milliseconds settle) {
         TRY(repair());
-        // What ends from here on is ours.
+        // Entries that end from here on end by our flush.
         const std::int64_t flushed = TRY(flush());
         flushed_ns_ = flushed;
         std::this_thread::sleep_for(settle);

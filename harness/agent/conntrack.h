@@ -23,7 +23,7 @@ struct ConntrackFilter {
 };
 FIELDS(ConntrackFilter, protocol, original_destination_port, births_only, brief, buffer_bytes)
 
-// What a listener heard up to its end, for which the table was emptied.
+// Events that a listener heard up to its end, for which the table was emptied.
 struct FlowEvents {
     netfilter::EventLog log;
     std::int64_t flushed_ns = 0;  // CLOCK_REALTIME: the table was about to be emptied

@@ -123,7 +123,7 @@ Result<follow::Followed> follow_ports(const PortsOptions& options, follow::Follo
             {.name = name, .hears = options.far_ends ? PortHears::kReceived : PortHears::kSent});
     }
     ports::OwnPorts own = TRY(ports::OwnPorts::open(wanted));
-    // What comes out is fetched first: what went in for it is there by then.
+    // Frames that come out are fetched first: those that went in for them are there by then.
     std::vector<Tap> taps;
     for (std::size_t i = own.set.ports.size(); i-- > 0;) {
         const bool is_in = i < options.in.size();

@@ -1,4 +1,4 @@
-// What goes into a device and comes out of it, at ports while it happens.
+// Frames that go into a device and come out of it, judged at ports while it happens.
 #pragma once
 
 #include <atomic>

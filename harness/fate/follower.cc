@@ -53,8 +53,8 @@ std::mutex log_mutex;
 std::string log_line;  // guarded by log_mutex
 bool is_refusal = false;
 
-// Of "libbpf: prog 'freed': -- BEGIN PROG LOAD LOG --", the verifier's lines and "processed 2 insns ...": the line before
-// that one, and the program's name before it. Empty: it is no such text.
+// Finds the program's name and the verifier's last word on it. The text is "libbpf: prog 'freed': -- BEGIN PROG LOAD
+// LOG --", the verifier's lines, and "processed 2 insns ..."; the word is the line before that one. Empty: it is no such text.
 std::string refusal_in(const std::string& text) {
     const std::size_t begin = text.find(": -- BEGIN PROG LOAD LOG --");
     const std::size_t end = text.rfind("\nprocessed ");

@@ -179,7 +179,7 @@ struct Table {
 };
 // What `nft -j list tables` printed.
 Result<std::vector<Table>> parse_nft_tables(std::string_view json);
-// Of `nft -j list ruleset` what `nft -j list table` prints of one of its tables.
+// Cuts one table out of `nft -j list ruleset`, as `nft -j list table` prints it.
 Result<std::string> table_of_ruleset(std::string_view json, const Table& table);
 
 }  // namespace pathproof::hazards

@@ -44,13 +44,13 @@ struct TruthDevice {
 struct OptionRow {
     const char* name;  // "pairs": --pairs
     const char* help;
-    // Of a number, where 0 is as if it had not been given. Nothing: a flag, or a text.
+    // Set for a number, where 0 is as if it had not been given. Nothing: a flag, or a text.
     std::optional<std::uint64_t> most;
     // It runs cells of its own in the place of the scenario's: without --cells, and one such at a time.
     bool own_cells = false;
     // Another option without which it says nothing of that scenario.
     const char* with = nullptr;
-    // Of a text: kBadInput with what may be typed. Null: it takes none.
+    // Set for a text: gives kBadInput with what may be typed. Null: it takes none.
     Status (*check_text)(const std::string& text) = nullptr;
     const char* type = nullptr;  // of a text, in the help: "max|RATE|PERCENT"
 };
@@ -61,7 +61,7 @@ inline constexpr OptionRow kResolvers{"resolvers",
                                       "--map",
                                       {}};
 
-// Of the races: a load, as max, pairs a second, or a share of the links' rate.
+// A load for the races, as max, pairs a second, or a share of the links' rate.
 inline constexpr const char* kLoadOption = "load";
 
 // Whether offload-truth has its own judge proven in the same run.

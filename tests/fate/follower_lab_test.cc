@@ -55,7 +55,7 @@ constexpr const char* kSwallowed6 = "2001:db8:77::2";
 constexpr const char* kProhibited6 = "2001:db8:77::3";
 constexpr const char* kNowhere6 = "2001:db8:77::1";
 
-// Of each kind; the long ring asks for more.
+// Three of each kind; the long ring asks for more.
 int packets_of_a_kind() {
     const char* wanted = std::getenv("PATHPROOF_FATE_PACKETS");
     return wanted == nullptr ? 3 : std::atoi(wanted);
@@ -146,7 +146,7 @@ class Reader {
     Reader(const Namespace& where, std::uint16_t port, int buffer = kRoom,
            Filter filter = Filter::kNone) {
         const Status made = process::in_netns(where.name(), [&]() -> Status {
-            // Of IPv4 as well.
+            // It takes IPv4 as well.
             socket_ = Fd(::socket(AF_INET6, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
             Address own("::", port);
             setsockopt(socket_.get(), SOL_SOCKET, SO_RCVBUFFORCE, &buffer, sizeof buffer);

@@ -52,7 +52,7 @@ std::vector<Mixed> mixed_frames(unsigned count) {
     return all;
 }
 
-// What is said of these frames where those that are wrong are lost.
+// The sentence about these frames where those that are wrong are lost.
 std::vector<Finding> located(unsigned count, const std::function<bool(const Mixed&)>& is_wrong) {
     Frames in, out;
     std::int64_t now = 1'700'000'000'000'000'000;

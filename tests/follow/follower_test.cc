@@ -345,7 +345,7 @@ BOOST_AUTO_TEST_CASE(quotes_of_icmp_errors_are_translated_with_them) {
     }
 }
 
-// Of frames without an identification likeness alone tells, among neighbours: also at the end, where all
+// Likeness alone tells frames without an identification apart, among neighbours: also at the end, where all
 // that is left is decided at once.
 BOOST_AUTO_TEST_CASE(cut_frames_are_found_to_the_last_one) {
     Frames in, out;

@@ -131,7 +131,7 @@ BOOST_AUTO_TEST_CASE(a_tester_that_was_the_limit_is_named) {
     BOOST_TEST(has(result.cause, "no more was sent than was carried whole"), result.cause);
 }
 
-// What an overload loses is told from what the race loses, query by query.
+// Losses by overload are told from losses by the race, query by query.
 BOOST_AUTO_TEST_CASE(losses_by_an_overload_are_not_the_race_s) {
     RaceLoad load = a_load();
     MeasuredCell beyond = cell_of("load.two-cpus.beyond", Race::kSameTuple, 300);

@@ -163,7 +163,7 @@ Status limit_in_hardware(const load::TrialOrder& order, double frame_bytes, Lane
     return {};
 }
 
-// What a path may do to made frames in the words of a capture's; nothing: some have no such word.
+// The words of a capture for the things that a path may do to made frames; nothing: some have no such word.
 std::optional<follow::Transformations> load_words(const load::Allowance& allowed) {
     using load::Allowance;
     constexpr unsigned kNone = Allowance::kDscp | Allowance::kEcn | Allowance::kFlowLabel |

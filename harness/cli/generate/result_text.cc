@@ -196,7 +196,7 @@ std::string icmp_rows(const GenerateResult& result) {
     return text;
 }
 
-// Which frames come wrong, by frames of the run that were sent again.
+// The frames that come wrong, told by frames of the run that were sent again.
 std::string studied_rows(const GenerateResult& result) {
     if (!result.studied) {
         return "";

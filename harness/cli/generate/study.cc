@@ -25,7 +25,7 @@ constexpr unsigned kRounds = 6;               // 15 at once: a gap of 65,000 tak
 constexpr std::size_t kFindings = 2;          // that are studied
 constexpr std::size_t kLookedThrough = 4096;  // frames among which a like one is looked for
 
-// What became of frames of one make.
+// The ends of frames of one make.
 struct Tally {
     std::uint32_t wrong = 0;
     std::uint32_t right = 0;

@@ -44,7 +44,7 @@ class PodChurnRun {
         return bench_->serve_on(bench_->outside(), {to_outside_});
     }
 
-    // What leaves the node goes through the tester.
+    // Packets that leave the node go through the tester.
     Status measure(const PodChurnCell& what, PodChurnValues& seen) {
         if (!what.leaves) {
             return stream(what, seen);

@@ -69,7 +69,7 @@ Result<std::vector<MeasuredCell>> run_late_answer(Context& context, NatBench& be
     return cells;
 }
 
-// Of the answers after 1.5 s: all queries of a cell wait for theirs at one time.
+// With answers after 1.5 s all queries of a cell wait for theirs at one time.
 Result<std::vector<LoadWay>> load_late_answer(Context& /*context*/, NatBench& bench,
                                               LoadRunner& runner, std::optional<double> load) {
     TRY(bench.set({}));

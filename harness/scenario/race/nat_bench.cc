@@ -29,7 +29,7 @@ using namespace std::chrono_literals;
 constexpr std::uint16_t kTypeA = 1;
 constexpr std::uint16_t kTypeAaaa = 28;
 constexpr double kCellPairsPerSecond = 5000;
-// Of the search for the highest load. Its trials are shorter than RFC 2544's: the table has room for no more
+// The search for the highest load: its trials are shorter than RFC 2544's: the table has room for no more
 // flows, and the cell at the load that was found lasts longer.
 constexpr auto kTrialOfSearch = 500ms;
 constexpr double kLeastOfSearch = 200;  // pairs a second

@@ -36,7 +36,7 @@ struct RaceCell {
     std::chrono::milliseconds delay{0};  // of the server's answers
 };
 
-// Of a cell that was run at a load (race_load.h).
+// A cell that was run at a load (race_load.h).
 struct LoadValues {
     double asked = 0;      // pairs a second
     double sent = 0;       // that left, pairs a second

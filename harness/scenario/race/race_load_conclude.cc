@@ -1,4 +1,4 @@
-// What is said of the races at a load: each clause from a value that is not zero.
+// The sentences about the races at a load: each clause from a value that is not zero.
 #include <algorithm>
 #include <cmath>
 
