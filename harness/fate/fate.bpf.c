@@ -16,6 +16,7 @@ extern int bpf_dynptr_from_skb(struct __sk_buff* skb, __u64 flags,
                                struct bpf_dynptr* pointer) __ksym __weak;
 
 #define ETH_P_IP 0x0800
+#define ETH_P_ARP 0x0806
 #define ETH_P_IPV6 0x86dd
 #define ETH_P_8021Q 0x8100
 #define ICMP_PROTOCOL 1
@@ -567,15 +568,20 @@ static __always_inline int identify(struct sk_buff* skb, const unsigned char* at
 static __always_inline int is_same(const struct fate_record* record, const struct parsed* packet) {
     if (packet->tuple.protocol != record->first.protocol ||
         packet->tuple.family != record->first.family) {
-        return 1;  // inside of something that is not looked into
+        // It may be inside of something that is not looked into, but not inside of these.
+        return packet->tuple.protocol != TCP_PROTOCOL && packet->tuple.protocol != SCTP_PROTOCOL &&
+               packet->tuple.protocol != ICMP_PROTOCOL && packet->tuple.protocol != ICMP6_PROTOCOL;
+    }
+    if (packet->ip_id != record->ip_id) {
+        return 0;
+    }
+    if (record->flags & FATE_IS_FRAGMENT) {
+        return 1;  // the datagram that is joined lies in the memory of one of its fragments, whichever
     }
     if (record->first.protocol == TCP_PROTOCOL) {
-        return packet->ip_id == record->ip_id && packet->tcp_flags == record->tcp_flags;
+        return packet->tcp_flags == record->tcp_flags;
     }
-    if (record->first.protocol == UDP_PROTOCOL) {
-        return packet->ip_id == record->ip_id && packet->payload == record->payload;
-    }
-    return 1;
+    return record->first.protocol != UDP_PROTOCOL || packet->payload == record->payload;
 }
 
 static __always_inline void finish(struct fate_record* record, const void* skb, __u8 end,
@@ -822,32 +828,39 @@ static __always_inline int end_packet(void* context, struct sk_buff* skb,
     return 0;
 }
 
+// The record of a packet that ends here. Memory is given back without a tracepoint, too (skb_attempt_defer_free()), and
+// the next packet at its address has nothing to do with the record: the end of that one was not seen. `begins`: one that
+// came by no device yet, as this host's own, gets its record here.
+static __always_inline struct fate_record* ending(struct sk_buff* skb, int begins) {
+    struct fate_record* record = find(skb);
+    if (!record && !begins) {
+        return 0;
+    }
+    struct parsed packet = {};
+    int wanted = identify(skb, network_of(skb), &packet);
+    int is_arp = BPF_CORE_READ(skb, protocol) == bpf_htons(ETH_P_ARP);
+    if (record && (is_arp || (packet.tuple.family != 0 && !is_same(record, &packet)))) {
+        finish(record, skb, FATE_LOST, 0, 0);
+        record = 0;
+    }
+    return record || !begins || !wanted ? record : begin(skb, &packet);
+}
+
 SEC("tp_btf/kfree_skb")
 int BPF_PROG(freed, struct sk_buff* skb, void* location, int reason) {
-    struct fate_record* record = find(skb);
-    if (!record) {
-        // A packet of this host that came by no device yet.
-        struct parsed packet = {};
-        if (!identify(skb, network_of(skb), &packet)) {
-            return 0;
-        }
-        record = begin(skb, &packet);
-        if (!record) {
-            return 0;
-        }
-    }
-    return end_packet(ctx, skb, record, FATE_FREED, (__u64)location, reason);
+    struct fate_record* record = ending(skb, 1);
+    return record ? end_packet(ctx, skb, record, FATE_FREED, (__u64)location, reason) : 0;
 }
 
 // Since Linux 6.4 the tracepoint says where, before that it does not: the loader takes one of the two.
 SEC("tp_btf/consume_skb")
 int BPF_PROG(consumed_at, struct sk_buff* skb, void* location) {
-    struct fate_record* record = find(skb);
+    struct fate_record* record = ending(skb, 0);
     return record ? end_packet(ctx, skb, record, FATE_CONSUMED, (__u64)location, 0) : 0;
 }
 SEC("tp_btf/consume_skb")
 int BPF_PROG(consumed, struct sk_buff* skb) {
-    struct fate_record* record = find(skb);
+    struct fate_record* record = ending(skb, 0);
     return record ? end_packet(ctx, skb, record, FATE_CONSUMED, 0, 0) : 0;
 }
 

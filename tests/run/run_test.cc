@@ -166,7 +166,7 @@ BOOST_AUTO_TEST_CASE(a_session_has_the_values_of_its_request) {
     BOOST_TEST(session->seed == 5u);
     BOOST_TEST(session->out_dir == "out");
     BOOST_TEST(!session->use_hugepages);
-    BOOST_TEST(session->asked.of_scenarios.at("pairs").value() == 7u);
+    BOOST_TEST(session->asked.of_scenarios.at("pairs").number.value() == 7u);
 }
 
 BOOST_AUTO_TEST_CASE(standard_output_takes_one_view) {
