@@ -100,6 +100,12 @@ class Events {
                event.time_ns < flushed_ns_ || netfilter::is_hidden(event.entry);
     }
 
+    // The kernel's id of an entry is a hash of 32 bits: of 20,000 entries two share one in every twentieth run.
+    static std::uint64_t key_of(const netfilter::Entry& entry) {
+        return std::uint64_t{entry.id} << 32 | std::uint32_t{entry.original.source.port} << 16 |
+               entry.original.destination.port;
+    }
+
     // An entry of the table without a NEW since the table was empty: its message was lost. Hidden entries are in no
     // table.
     Status repair() {
@@ -111,15 +117,15 @@ class Events {
         while (!marked_ && std::chrono::steady_clock::now() < until) {
             TRY(listener_->deliver(std::chrono::milliseconds(10), sink()));
         }
-        std::unordered_set<std::uint32_t> known;
+        std::unordered_set<std::uint64_t> known;
         for (const netfilter::Event& event : log_.events) {
             if (event.kind == netfilter::EventKind::kNew) {
-                known.insert(event.entry.id);
+                known.insert(key_of(event.entry));
             }
         }
         const auto table = TRY(netfilter::dump_all(kOwnNamespace, to_filter(wanted_)));
         for (const netfilter::Entry& entry : table) {
-            if (!known.contains(entry.id)) {
+            if (!known.contains(key_of(entry))) {
                 log_.events.push_back({.kind = netfilter::EventKind::kNew,
                                        .time_ns = realtime_ns(),
                                        .entry = entry,
