@@ -28,6 +28,17 @@ bool is_in(const std::pair<std::uint16_t, std::uint16_t>& range, std::uint16_t p
     return range.first <= port && port <= range.second;
 }
 
+// A socket chooses the device of these itself (IP_MULTICAST_IF), whatever the routes say.
+bool is_to_many(const frame::IpAddress& address) {
+    const auto& bytes = address.bytes;
+    if (address.family == frame::Family::kIpv6) {
+        return bytes[0] == 0xff;
+    }
+    const bool is_broadcast = std::all_of(bytes.begin(), bytes.begin() + 4,
+                                          [](std::uint8_t byte) { return byte == 0xff; });
+    return (bytes[0] & 0xf0) == 0xe0 || is_broadcast;
+}
+
 // Whether the outcome sends the entry's flow where the entry does.
 bool same_destination(const Entry& entry, const Outcome& outcome) {
     const frame::Endpoint& goes = entry.reply.source;
@@ -296,6 +307,10 @@ std::optional<StaleFinder::Difference> StaleFinder::difference_for(const Entry& 
 StaleVerdict StaleFinder::check(const Entry& entry, std::optional<std::uint32_t> user) {
     if ((entry.status & kExpected) != 0 || netfilter::is_hidden(entry)) {
         return {};
+    }
+    if (is_to_many(entry.original.destination.address)) {
+        return {.staleness = Staleness::kNotDecided,
+                .why = "a multicast or broadcast leaves by the device that its socket chose"};
     }
     const Way way = way_towards(entry.original.source.address);
     if (!way.device) {
