@@ -71,8 +71,8 @@ class KernelRouter : public Router {
             mnl_attr_put_u16(message, RTA_DPORT, htons(query.destination_port));
         }
         RouteAnswer answer;
-        const int error =
-            socket_.exchange(*message, [&](const nlmsghdr& reply) { answer = read(reply); });
+        const int error = socket_.exchange(
+            *message, [&](const nlmsghdr& reply) { answer = read(reply, query.in.empty()); });
         if (error == 0) {
             return answer;
         }
@@ -148,16 +148,24 @@ class KernelRouter : public Router {
         }
     }
 
-    RouteAnswer read(const nlmsghdr& reply) const {
+    // A broadcast or multicast that this host sends leaves by the device of its route
+    // (ip_mc_output()); one that comes from outside is taken in.
+    static RouteAnswer::Kind kind_of(unsigned char type, bool sent_here) {
+        using Kind = RouteAnswer::Kind;
+        switch (type) {
+            case RTN_LOCAL:
+            case RTN_ANYCAST: return Kind::kLocal;
+            case RTN_UNICAST: return Kind::kOnward;
+            case RTN_BROADCAST:
+            case RTN_MULTICAST: return sent_here ? Kind::kOnward : Kind::kLocal;
+            default: return Kind::kNone;
+        }
+    }
+
+    RouteAnswer read(const nlmsghdr& reply, bool sent_here) const {
         RouteAnswer answer;
         const auto* route = static_cast<const rtmsg*>(mnl_nlmsg_get_payload(&reply));
-        using Kind = RouteAnswer::Kind;
-        answer.kind = route->rtm_type == RTN_LOCAL     ? Kind::kLocal
-                      : route->rtm_type == RTN_UNICAST ? Kind::kOnward
-                      : route->rtm_type == RTN_BROADCAST || route->rtm_type == RTN_MULTICAST ||
-                              route->rtm_type == RTN_ANYCAST
-                          ? Kind::kLocal
-                          : Kind::kNone;
+        answer.kind = kind_of(route->rtm_type, sent_here);
         struct Taken {
             const KernelRouter& self;
             RouteAnswer& answer;

@@ -28,17 +28,6 @@ bool is_in(const std::pair<std::uint16_t, std::uint16_t>& range, std::uint16_t p
     return range.first <= port && port <= range.second;
 }
 
-// A socket chooses the device of these itself (IP_MULTICAST_IF), whatever the routes say.
-bool is_to_many(const frame::IpAddress& address) {
-    const auto& bytes = address.bytes;
-    if (address.family == frame::Family::kIpv6) {
-        return bytes[0] == 0xff;
-    }
-    const bool is_broadcast = std::all_of(bytes.begin(), bytes.begin() + 4,
-                                          [](std::uint8_t byte) { return byte == 0xff; });
-    return (bytes[0] & 0xf0) == 0xe0 || is_broadcast;
-}
-
 // Whether the outcome sends the entry's flow where the entry does.
 bool same_destination(const Entry& entry, const Outcome& outcome) {
     const frame::Endpoint& goes = entry.reply.source;
@@ -304,13 +293,21 @@ std::optional<StaleFinder::Difference> StaleFinder::difference_for(const Entry& 
     return differs ? std::optional(Difference{Staleness::kOtherUser, asked.front()}) : std::nullopt;
 }
 
+bool StaleFinder::is_bound(const Entry& entry) {
+    const Tuple& tuple = entry.original;
+    if (!simulator_.is_local(tuple.source.address)) {
+        return false;
+    }
+    const RouteAnswer chosen = router_.find({.destination = tuple.destination.address,
+                                             .protocol = tuple.protocol,
+                                             .source_port = tuple.source.port,
+                                             .destination_port = tuple.destination.port});
+    return chosen.source != tuple.source.address;
+}
+
 StaleVerdict StaleFinder::check(const Entry& entry, std::optional<std::uint32_t> user) {
     if ((entry.status & kExpected) != 0 || netfilter::is_hidden(entry)) {
         return {};
-    }
-    if (is_to_many(entry.original.destination.address)) {
-        return {.staleness = Staleness::kNotDecided,
-                .why = "a multicast or broadcast leaves by the device that its socket chose"};
     }
     const Way way = way_towards(entry.original.source.address);
     if (!way.device) {
@@ -325,6 +322,10 @@ StaleVerdict StaleFinder::check(const Entry& entry, std::optional<std::uint32_t>
         differing = difference_for(entry, *user);
     }
     if (differing) {
+        if (differing->how == Staleness::kOtherSource && is_bound(entry)) {
+            return {.staleness = Staleness::kNotDecided,
+                    .why = "a socket that is bound to its source may be bound to a device"};
+        }
         return verdict_of(entry, *differing);
     }
     return simulator_.before_tracking() && answers_elsewhere(entry) ? verdict_of_answers(entry)

@@ -94,6 +94,9 @@ class StaleFinder {
                                          std::string& why);
     std::optional<Difference> difference_for(const netfilter::Entry& entry, std::uint32_t user);
     bool answers_elsewhere(const netfilter::Entry& entry);
+    // Whether this host sent it from another address than the routes choose: its socket names the source,
+    // and maybe the device (SO_BINDTODEVICE, IP_MULTICAST_IF), which the routes then do not decide.
+    bool is_bound(const netfilter::Entry& entry);
     StaleVerdict verdict_of_answers(const netfilter::Entry& entry);
     StaleVerdict verdict_of(const netfilter::Entry& entry, const Difference& difference) const;
 

@@ -9,7 +9,8 @@
 
 namespace pathproof::predict::fixture {
 
-// 10.1.0.0/24 by c0 (clients), 10.2.0.0/24 by s0 and all else by way of 10.2.0.2.
+// 10.1.0.0/24 by c0 (clients), 10.2.0.0/24 by s0 and all else by way of 10.2.0.2. Groups and broadcasts
+// leave by s0, and are taken in where they come from outside.
 class Routes : public Router {
   public:
     RouteAnswer find(const RouteQuery& query) override {
@@ -21,13 +22,21 @@ class Routes : public Router {
         if (to == refused) {
             return {.kind = Kind::kReversePath};
         }
+        const auto onward = [](const char* device, const char* source) {
+            return RouteAnswer{
+                .kind = Kind::kOnward, .out = device, .source = *frame::parse_ip(source)};
+        };
         if (to.starts_with("10.1.0.")) {
-            return {.kind = Kind::kOnward, .out = "c0"};
+            return onward("c0", "10.1.0.1");
         }
-        if (to.starts_with("10.2.0.")) {
-            return {.kind = Kind::kOnward, .out = "s0"};
+        RouteAnswer by_s0 = onward("s0", "10.2.0.1");
+        if (to.starts_with("224.0.0.") || to == "255.255.255.255") {
+            return query.in.empty() ? by_s0 : RouteAnswer{.kind = Kind::kLocal};
         }
-        return {.kind = Kind::kOnward, .out = "s0", .gateway = *frame::parse_ip("10.2.0.2")};
+        if (!to.starts_with("10.2.0.")) {
+            by_s0.gateway = *frame::parse_ip("10.2.0.2");
+        }
+        return by_s0;
     }
     std::string refused;
 };

@@ -27,7 +27,7 @@
 #include "dataplane/frame/checksum.h"
 #include "harness/netfilter/dump.h"
 #include "harness/netfilter/lookup.h"
-#include "harness/predict/simulator.h"
+#include "harness/predict/stale.h"
 #include "harness/process/child.h"
 #include "harness/process/foreign.h"
 #include "harness/process/netns.h"
@@ -471,6 +471,12 @@ class Lab {
 
     const std::string& node() const { return node_.name(); }
 
+    // Later packets of the node's own leave by it, whatever the routes say.
+    void bind_node(const char* device) const {
+        BOOST_REQUIRE(setsockopt(node_socket_, SOL_SOCKET, SO_BINDTODEVICE, device,
+                                 static_cast<socklen_t>(std::strlen(device) + 1)) == 0);
+    }
+
     void sysctl(const std::string& words) const { node_.run("sysctl -qw " + words); }
 
     // Takes all rules away, and makes these and what traces.
@@ -626,7 +632,9 @@ class Lab {
             handle = socket(AF_INET, SOCK_RAW | SOCK_CLOEXEC, IPPROTO_RAW);
             return {};
         });
-        BOOST_REQUIRE(opened && handle >= 0);
+        const int on = 1;
+        BOOST_REQUIRE(opened && handle >= 0 &&
+                      setsockopt(handle, SOL_SOCKET, SO_BROADCAST, &on, sizeof on) == 0);
         return handle;
     }
 
@@ -961,6 +969,76 @@ BOOST_AUTO_TEST_CASE(rulesets_of_projects_are_decided_as_the_kernel_does) {
     all.print();
     BOOST_CHECK_GT(all.pairs, 200U);
     BOOST_CHECK_GE((all.decided + all.by_chance) * 100, all.pairs * 95);
+}
+
+// One that this host sends leaves, and one from outside is taken in; no entry of either is stale under the
+// rules that made it, and one whose socket chose the device is not decided.
+BOOST_AUTO_TEST_CASE(a_broadcast_leaves_or_is_taken_in_as_the_kernel_does_it) {
+    struct Case {
+        const char *source, *destination, *in, *out;
+    };
+    const Case kCases[] = {
+        {"10.1.0.1", "10.1.0.255", "", "c0"},      {"10.2.0.1", "10.2.0.255", "", "s0"},
+        {"10.2.0.1", "224.0.0.251", "", "s0"},     {"10.1.0.2", "10.1.0.255", "c0", ""},
+        {"10.2.0.1", "255.255.255.255", "", "s0"}, {"10.1.0.2", "255.255.255.255", "c0", ""},
+        {"10.1.0.2", "224.0.0.1", "c0", ""}};
+    Lab lab;
+    std::string why;
+    BOOST_REQUIRE_MESSAGE(lab.load("*nat\n:POSTROUTING ACCEPT [0:0]\n"
+                                   "-A POSTROUTING -o c0 -j SNAT --to-source 10.1.0.77\n"
+                                   "-A POSTROUTING -o s0 -j SNAT --to-source 10.2.0.66\nCOMMIT\n",
+                                   false, "iptables-nft-restore", why),
+                          why);
+    const auto packet = [](const Case& each, std::uint16_t id) {
+        const auto end = [&](const char* address, std::uint16_t port) {
+            return frame::Endpoint{*frame::parse_ip(address), port};
+        };
+        return Sent{.tuple = {.source = end(each.source, static_cast<std::uint16_t>(20'000 + id)),
+                              .destination = end(each.destination, 9),
+                              .protocol = IPPROTO_UDP},
+                    .in = each.in,
+                    .id = id};
+    };
+    std::vector<Sent> packets;
+    for (const Case& each : kCases) {
+        packets.push_back(packet(each, static_cast<std::uint16_t>(kFirstId + packets.size())));
+    }
+    const Batch batch = lab.send(packets);
+    lab.bind_node("s0");
+    const Sent bound = packet({"10.1.0.1", "255.255.255.255", "", "s0"}, kFirstId + 100);
+    lab.send({bound});
+
+    const auto facts = hazards::read_facts(lab.node());
+    BOOST_REQUIRE(facts);
+    const auto router = predict::kernel_router(lab.node());
+    BOOST_REQUIRE(router);
+    const predict::Simulator simulator(*facts, **router);
+    predict::StaleFinder finder(simulator, **router);
+    auto lookup = netfilter::Lookup::open(lab.node());
+    BOOST_REQUIRE(lookup);
+    const auto staleness_of = [&](const Sent& sent) {
+        const auto entry = lookup->find(sent.tuple, 0);
+        BOOST_REQUIRE((entry && *entry));
+        return std::string(name(finder.check(**entry).staleness));
+    };
+    for (std::size_t i = 0; i < packets.size(); ++i) {
+        const auto& [source, destination, in, out] = kCases[i];
+        BOOST_TEST_CONTEXT(source << " -> " << destination << " in '" << in << "'") {
+            const bool leaves = packets[i].in.empty();
+            const auto found = batch.seen.find(packets[i].id);
+            BOOST_REQUIRE((found != batch.seen.end()));
+            BOOST_TEST(found->second.forwarded == leaves);
+            BOOST_TEST(found->second.out == out);
+            const auto outcomes =
+                simulator.simulate({.tuple = packets[i].tuple, .in = packets[i].in});
+            BOOST_REQUIRE(outcomes.size() == 1U);
+            BOOST_TEST(name(outcomes[0].end) ==
+                       name(leaves ? predict::End::kForwarded : predict::End::kDelivered));
+            BOOST_TEST(outcomes[0].out == out);
+            BOOST_TEST(staleness_of(packets[i]) == "current");
+        }
+    }
+    BOOST_TEST(staleness_of(bound) == "not decided");
 }
 
 BOOST_AUTO_TEST_SUITE_END()
