@@ -55,6 +55,10 @@ void RingEnd::arrive(const std::vector<std::uint8_t>& frame, std::size_t queue) 
     BOOST_REQUIRE(rte_ring_enqueue(in_[queue], mbuf) == 0);
 }
 
+bool RingEnd::all_taken(std::size_t queue) const {
+    return rte_ring_empty(in_[queue]) == 1;
+}
+
 std::vector<std::vector<std::uint8_t>> RingEnd::left(std::size_t queue) {
     std::vector<std::vector<std::uint8_t>> frames;
     void* taken = nullptr;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <boost/test/unit_test.hpp>
+#include <map>
 #include <random>
 
 #include "tests/contains.h"
@@ -164,12 +165,12 @@ std::vector<std::pair<const char*, bool>> mechanisms(const TruthValues& values) 
 
 BOOST_AUTO_TEST_CASE(of_ten_thousand_sets_of_values_no_conclusion_contradicts_its_values) {
     Values generator(12);
-    int verdicts[5] = {};
+    std::map<ScenarioVerdict, int> verdicts;
     for (int set = 0; set < kSets; ++set) {
         const TruthValues values = generator.make();
         ScenarioResult result;
         conclude_truth(values, result);
-        ++verdicts[static_cast<int>(result.verdict)];
+        ++verdicts[result.verdict];
         const std::string text = result.headline + result.cause + result.cure;
         const bool proven = values.path.proven();
         const bool confirmed = proven && has_defect(values);
@@ -193,7 +194,7 @@ BOOST_AUTO_TEST_CASE(of_ten_thousand_sets_of_values_no_conclusion_contradicts_it
     for (const ScenarioVerdict verdict :
          {ScenarioVerdict::kDefectFound, ScenarioVerdict::kInconclusive,
           ScenarioVerdict::kNoDefectFound}) {
-        BOOST_TEST(verdicts[static_cast<int>(verdict)] > 200);
+        BOOST_TEST(verdicts[verdict] > 200);
     }
 }
 
