@@ -5,6 +5,7 @@
 #include <set>
 
 #include "tests/scenario/dns_race_claims.h"
+#include "tests/scenario/table_size.h"
 #include "tests/scenario/traps.h"
 
 BOOST_AUTO_TEST_SUITE(dns_race_traps)
@@ -170,22 +171,14 @@ BOOST_AUTO_TEST_CASE(one_backend_and_random_source_ports) {
 }
 
 BOOST_AUTO_TEST_CASE(the_conntrack_table_is_full) {
-    const auto set = [](const std::string& value) {
-        return pathproof::process::run_checked(
-            {"sysctl", "-nw", "net.netfilter.nf_conntrack_max=" + value});
-    };
-    const auto before =
-        pathproof::process::run_checked({"sysctl", "-n", "net.netfilter.nf_conntrack_max"});
-    BOOST_REQUIRE(before);
+    TableSize table;
     const auto plant = [&](Planter& lab) {
         lab.wait_for_namespace("dut", "vx");
-        BOOST_TEST(bool(set("300")));
+        table.set(300);
     };
-    const std::string found = before->substr(0, before->find('\n'));
     check("full table", kFew, plant, {{kDisturbed}, "table-full"});
-    BOOST_TEST(bool(set(found)));
+    table.put_back();
     check("full table", "", plant, {{kDisturbed}, "table-full"}, kSnat);
-    BOOST_TEST(bool(set(found)));
 }
 
 BOOST_AUTO_TEST_CASE(conntrack_is_flushed_every_150_ms) {

@@ -6,6 +6,7 @@
 #include "harness/scenario/measures.h"
 #include "harness/scenario/race/race_experiments.h"
 #include "harness/scenario/race/race_load.h"
+#include "harness/scenario/race/race_words.h"
 #include "harness/verdict/interval.h"
 
 namespace pathproof::scenario {
@@ -45,42 +46,9 @@ constexpr Cause kCauses[] = {
     {Fate::kUnexplained, "", "unexplained", "harmed: no cause could be joined"},
 };
 
-std::string seconds(std::int64_t ns) {
-    return fmt::format("{:.3f} s", static_cast<double>(ns) / 1e9);
-}
-
-const char* title(Race race) {
-    switch (race) {
-        case Race::kSameTuple: return "Same 5-tuple";
-        case Race::kSnatCollision: return "SNAT collision";
-        case Race::kLateAnswer: return "Late answer";
-    }
-    return "";
-}
-
-const char* cure_of(Race race) {
-    switch (race) {
-        case Race::kSameTuple: return "`options single-request` in resolv.conf";
-        case Race::kSnatCollision: return "`-j MASQUERADE --random-fully`";
-        case Race::kLateAnswer:
-            return "`options single-request-reopen` in resolv.conf: a socket for each query";
-    }
-    return "";
-}
-
-// Queries harmed by what the cell looks for.
-std::uint64_t own_harm(const RaceCell& what, const RaceValues& seen) {
-    return seen.found.count(Fate::kDroppedAtInsertion) +
-           (what.race == Race::kSnatCollision ? 0 : seen.found.count(Fate::kUntranslatedAnswer));
-}
-
 // By something that was named and is no race.
 std::uint64_t other_harm(const RaceCell& what, const RaceValues& seen) {
     return seen.found.harmed() - own_harm(what, seen) - seen.found.count(Fate::kUnexplained);
-}
-
-std::uint64_t clashes(const RaceValues& seen) {
-    return std::max(seen.clash_resolve, seen.found.with(join::kHiddenEntry));
 }
 
 // Losses of the cure --random-fully that its draws of a port explain.
@@ -126,7 +94,7 @@ Clauses why(const RaceCell& what, const RaceValues& seen, bool others_only) {
     const std::uint64_t expiry = expiry_too ? count(Fate::kUntranslatedAnswer) : 0;
     tell_count(clauses, expiry,
                "{} as the hidden entry of their clash had expired, {} after the query at the least",
-               seconds(found.least_age_ns));
+               seconds_text(found.least_age_ns));
     tell_count(clauses, count(Fate::kFlushed),
                "{} as another program had conntrack entries destroyed ({} of them)",
                found.flushed_entries);
@@ -162,17 +130,6 @@ std::string cause_words(const RaceCell& what, const RaceValues& seen) {
     return in_a_row(clauses, "+");
 }
 
-std::string exposure_text(const RaceValues& seen) {
-    const std::uint64_t hidden = seen.found.with(join::kHiddenEntry);
-    Clauses clauses;
-    tell_count(clauses, seen.clash_resolve,
-               "conntrack resolved {} clashes of {} pairs (clash_resolve)", seen.found.with(0));
-    tell_count(clauses, hidden, "{} pairs needed a hidden entry (NAT_CLASH)");
-    const std::uint64_t merged = clashes(seen) - hidden;
-    tell_count(clauses, merged, "{} clashes were merged into the first packet's entry");
-    return in_a_row(clauses);
-}
-
 // Why the cell's stimulus did not take place; empty when nothing says so.
 Clauses missing(const RaceCell& what, const RaceValues& seen) {
     const join::PairFindings& found = seen.found;
@@ -190,7 +147,8 @@ Clauses missing(const RaceCell& what, const RaceValues& seen) {
     const std::uint64_t answered = found.count(QueryState::kAnswered);
     tell(clauses, answered != 0 && std::chrono::nanoseconds(seen.answer_p50_ns) < what.delay,
          "the answers came after {} (median), and were to come after {}",
-         seconds(seen.answer_p50_ns), seconds(std::chrono::nanoseconds(what.delay).count()));
+         seconds_text(seen.answer_p50_ns),
+         seconds_text(std::chrono::nanoseconds(what.delay).count()));
     tell(clauses, what.at_once && clashes(seen) == 0 && seen.skew_p50_ns > kTooFarApartNs,
          "the two queries of a pair left {} us apart (median), too far to meet",
          seen.skew_p50_ns / 1000);
@@ -298,7 +256,7 @@ Clauses obstacles(const Cells& cells) {
 std::string headline_of(Race race, const Cells& cells, const Concluded& first) {
     const join::PairFindings& found = first.seen().found;
     std::string text =
-        fmt::format("{}: {} ({})", title(race), harm_text(first.seen()), first.cell.id);
+        fmt::format("{}: {} ({})", race_title(race), harm_text(first.seen()), first.cell.id);
     const std::uint64_t met = found.with(join::kTwoBackends);
     const std::uint64_t hit = found.with(join::kTwoBackends | join::kMisdelivered);
     if (hit != 0) {
@@ -313,40 +271,8 @@ std::string headline_of(Race race, const Cells& cells, const Concluded& first) {
 }
 
 std::string exposure_headline(const Concluded& cell) {
-    return fmt::format("{}: exposed, no query harmed: {} ({}).", title(cell.what().race),
+    return fmt::format("{}: exposed, no query harmed: {} ({}).", race_title(cell.what().race),
                        exposure_text(cell.seen()), cell.cell.id);
-}
-
-std::string cause_text(const Concluded& cell) {
-    const RaceValues& seen = cell.seen();
-    std::string text;
-    if (clashes(seen) != 0) {
-        text =
-            "A and AAAA leave one socket together, and both packets pass conntrack's lookup before "
-            "either entry is confirmed: " +
-            exposure_text(seen) + ".";
-    }
-    if (seen.found.count(Fate::kDroppedAtInsertion) != 0 &&
-        cell.what().race == Race::kSnatCollision) {
-        text +=
-            "MASQUERADE keeps a client's source port if it looks free. Two clients with one source "
-            "port that start together both find it free; the entry inserted second is refused and "
-            "its packet dropped";
-    } else if (seen.found.count(Fate::kDroppedAtInsertion) != 0) {
-        text += " The second packet's entry was refused and the packet dropped";
-    }
-    if (const std::uint64_t count = seen.found.count(Fate::kDroppedAtInsertion); count != 0) {
-        text += fmt::format(": {} queries, insert_failed rose by {}.", count, seen.insert_failed);
-    }
-    if (const std::uint64_t count = seen.found.count(Fate::kUntranslatedAnswer); count != 0) {
-        text += fmt::format(
-            " The hidden entry of a clash lives for 1 s. {} answers came later, {} after their "
-            "query at "
-            "the least: they were not translated back and came from the backend's own address",
-            count, seconds(seen.found.least_age_ns));
-        text += seen.insert_failed + seen.drop == 0 ? "; insert_failed and drop stayed 0." : ".";
-    }
-    return text;
 }
 
 // A cure as it was tried in this run.
@@ -472,11 +398,12 @@ bool shows_race(const RaceCell& what, const RaceValues& seen) {
 }
 
 Cell conclude(const RaceCell& what, const RaceValues& seen) {
-    Cell cell{
-        .id = what.id,
-        .toggles = {{"experiment", title(what.race)}, {"way", what.way}, {"setting", what.setting}},
-        .role = what.role,
-        .verdict = CellVerdict::kPass};
+    Cell cell{.id = what.id,
+              .toggles = {{"experiment", race_title(what.race)},
+                          {"way", what.way},
+                          {"setting", what.setting}},
+              .role = what.role,
+              .verdict = CellVerdict::kPass};
     add_measures(seen, cell);
     if (!seen.objections.empty()) {
         cell.verdict = CellVerdict::kError;
@@ -509,11 +436,11 @@ Cell conclude(const RaceCell& what, const RaceValues& seen) {
         seen.answer_p50_ns > asked_ns + kSlowNs) {
         cell.reason +=
             fmt::format("{}a slow path: answers came after {} (median), {} later than asked",
-                        cell.reason.empty() ? "" : "; ", seconds(seen.answer_p50_ns),
-                        seconds(seen.answer_p50_ns - asked_ns));
+                        cell.reason.empty() ? "" : "; ", seconds_text(seen.answer_p50_ns),
+                        seconds_text(seen.answer_p50_ns - asked_ns));
     }
     doubt_load(seen, cell);
-    add_load_measures(seen, cell);
+    add_load_measures(what, seen, cell);
     return cell;
 }
 
@@ -546,8 +473,11 @@ verdict::ScenarioResult conclude(const std::vector<MeasuredCell>& measured) {
         join_texts(result.headline,
                    harmed(*first) ? headline_of(race, cells, *first) : exposure_headline(*first),
                    " ");
-        join_texts(result.cause, fmt::format("{}: {}", title(race), cause_text(*first)), "\n");
-        join_texts(result.cure, fmt::format("{}: {}", title(race), cure.text), "\n");
+        join_texts(
+            result.cause,
+            fmt::format("{}: {}", race_title(race), cause_text(first->what(), first->seen())),
+            "\n");
+        join_texts(result.cure, fmt::format("{}: {}", race_title(race), cure.text), "\n");
         if (harmed(*first) && cure.shown_by != nullptr) {
             result.before_cell = first->cell.id;
             result.after_cell = cure.shown_by->id;

@@ -79,7 +79,7 @@ Result<std::vector<LoadWay>> load_snat_collision(Context& context, NatBench& ben
 Result<verdict::ScenarioResult> run_dns_race_at_load(Context& context);
 Result<verdict::ScenarioResult> run_snat_race_at_load(Context& context);
 // Figures of one cell at a load, beside those of every race's cell.
-void add_load_measures(const RaceValues& seen, verdict::Cell& cell);
+void add_load_measures(const RaceCell& what, const RaceValues& seen, verdict::Cell& cell);
 // All but id, title, question and duration.
 verdict::ScenarioResult conclude(const RaceLoad& load);
 

@@ -5,6 +5,7 @@
 #include "harness/scenario/concluded.h"
 #include "harness/scenario/measures.h"
 #include "harness/scenario/race/race_load.h"
+#include "harness/scenario/race/race_words.h"
 #include "harness/verdict/interval.h"
 
 namespace pathproof::scenario {
@@ -24,21 +25,17 @@ std::string load_rate_text(double load) {
     return fmt::format("{:.0f} pairs/s", load);
 }
 
-std::uint64_t lost_by_race(const RaceCell& what, const join::PairFindings& found) {
-    return found.count(Fate::kDroppedAtInsertion) +
-           (what.race == Race::kSnatCollision ? 0 : found.count(Fate::kUntranslatedAnswer));
-}
-
 std::uint64_t lost_by_overload(const join::PairFindings& found) {
     return found.count(Fate::kOverload) + found.count(Fate::kTableFull) + found.count(Fate::kSlow);
 }
 
-// Pairs that met the race: clashes that were resolved, and packets refused at insertion.
-std::uint64_t pairs_raced(const RaceValues& seen) {
-    return std::min(seen.clash_resolve + seen.insert_failed, seen.found.with(0));
+// Queries lost to causes that were named and are neither the race nor an overload.
+std::uint64_t lost_otherwise(const RaceCell& what, const RaceValues& seen) {
+    return seen.found.harmed() - own_harm(what, seen) - lost_by_overload(seen.found) -
+           seen.found.count(Fate::kUnexplained);
 }
 
-// The last of a way that is not beyond its load.
+// The way's cell at its load; any other is beyond it.
 const MeasuredCell* first_cell_of(const LoadWay& way) {
     return way.cells.empty() ? nullptr : &way.cells.front();
 }
@@ -64,9 +61,10 @@ std::string limit_of_load_text(const LoadWay& way, const LoadValues& load) {
 
 const char* limit_of_load(const LoadWay& way, const LoadValues& load) {
     const search::ThroughputResult& found = way.search->result;
-    return found.max_load_passes ? (load.line_rate > 0 ? "line rate" : "not found")
-           : found.limit == search::Limit::kTester ? "tester"
-                                                   : "device";
+    if (found.max_load_passes) {
+        return load.line_rate > 0 ? "line rate" : "not found";
+    }
+    return found.limit == search::Limit::kTester ? "tester" : "device";
 }
 
 std::string line_share_text(const LoadValues& load) {
@@ -119,9 +117,8 @@ std::string load_cell_text(const LoadWay& way, const MeasuredCell& cell) {
         "it{}; {}{}.",
         cell.what.id, load_rate_text(seen.load->sent), load_rate_text(seen.load->asked),
         line_share_text(*seen.load), percent(pairs_raced(seen), pairs), pairs, 2 * pairs,
-        percent(lost_by_race(cell.what, seen.found), 2 * pairs),
-        losses.empty() ? "" : " (" + losses + ")", load_events_text(seen),
-        limit.empty() ? "" : "; " + limit);
+        percent(own_harm(cell.what, seen), 2 * pairs), losses.empty() ? "" : " (" + losses + ")",
+        load_events_text(seen), limit.empty() ? "" : "; " + limit);
 }
 
 verdict::Proof table_of_loads(const RaceLoad& load) {
@@ -134,7 +131,7 @@ verdict::Proof table_of_loads(const RaceLoad& load) {
         for (const MeasuredCell& cell : way.cells) {
             const join::PairFindings& found = cell.seen.found;
             const LoadValues& at = *cell.seen.load;
-            const std::uint64_t own = lost_by_race(cell.what, found);
+            const std::uint64_t own = own_harm(cell.what, cell.seen);
             const std::uint64_t unexplained = found.count(Fate::kUnexplained);
             table.rows.push_back(
                 {cell.what.id, fmt::format("{:.0f}", at.sent), fmt::format("{:.0f}", at.asked),
@@ -142,7 +139,7 @@ verdict::Proof table_of_loads(const RaceLoad& load) {
                                   : "no rate",
                  fmt::format("{}", found.with(0)), percent(pairs_raced(cell.seen), found.with(0)),
                  fmt::format("{}", own), fmt::format("{}", lost_by_overload(found)),
-                 fmt::format("{}", found.harmed() - own - lost_by_overload(found) - unexplained),
+                 fmt::format("{}", lost_otherwise(cell.what, cell.seen)),
                  fmt::format("{}", unexplained + found.unheard + found.strange_entries),
                  fmt::format("{}", found.entries), fmt::format("{}", found.entries_found)});
         }
@@ -168,6 +165,9 @@ struct LoadCell {
     const LoadWay* way = nullptr;
     const MeasuredCell* measured = nullptr;
     Cell cell;
+    bool is(CellRole role) const { return measured->what.role == role; }
+    std::uint64_t harm() const { return own_harm(measured->what, measured->seen); }
+    bool raced() const { return pairs_raced(measured->seen) + harm() != 0; }
 };
 
 std::vector<LoadCell> conclude_loads(const RaceLoad& load) {
@@ -191,16 +191,13 @@ Clauses obstacles_at_load(const RaceLoad& load, const std::vector<LoadCell>& cel
         tell(clauses, way.hindrance.empty() ? 0 : 1, "{}: {}", way.what.id, way.hindrance);
     }
     for (const LoadCell& each : cells) {
-        const join::PairFindings& found = each.measured->seen.found;
-        const bool control = each.measured->what.role == CellRole::kControl;
-        if (each.measured->what.role == CellRole::kCure) {
+        if (each.is(CellRole::kCure)) {
             continue;  // a cure that fails, whatever for, is not shown
         }
         if (each.cell.verdict == CellVerdict::kError ||
             each.cell.verdict == CellVerdict::kInconclusive) {
             clauses.push_back(fmt::format("{}: {}", each.cell.id, each.cell.reason));
-        } else if (control && (lost_by_race(each.measured->what, found) != 0 ||
-                               pairs_raced(each.measured->seen) != 0)) {
+        } else if (each.is(CellRole::kControl) && each.raced()) {
             clauses.push_back(
                 fmt::format("the control {} is not clean: {}", each.cell.id, each.cell.reason));
         }
@@ -211,8 +208,7 @@ Clauses obstacles_at_load(const RaceLoad& load, const std::vector<LoadCell>& cel
 const LoadCell* load_cell_with(const std::vector<LoadCell>& cells, CellRole role, bool again) {
     const auto found = std::ranges::find_if(cells, [&](const LoadCell& each) {
         return each.measured->what.role == role && each.measured->what.again == again &&
-               (role != CellRole::kMatrix ||
-                lost_by_race(each.measured->what, each.measured->seen.found) != 0);
+               (role != CellRole::kMatrix || each.harm() != 0);
     });
     return found == cells.end() ? nullptr : &*found;
 }
@@ -224,22 +220,17 @@ void add_cure_at_load(const std::vector<LoadCell>& cells, verdict::ScenarioResul
     if (before == nullptr) {
         return;
     }
-    const bool snat = before->measured->what.race == Race::kSnatCollision;
-    result.cure = snat ? "`-j MASQUERADE --random-fully`"
-                       : "`options single-request-reopen` in resolv.conf: a socket for each query";
+    result.cure = cure_of(before->measured->what.race);
     const std::string why =
         why_not_shown(cure == nullptr ? nullptr : &cure->cell, again != nullptr, NamesCell::kYes);
     if (!why.empty()) {
         result.cure += fmt::format(" ({})", why);
         return;
     }
-    const auto harm = [](const LoadCell& each) {
-        return lost_by_race(each.measured->what, each.measured->seen.found);
-    };
     result.cure += fmt::format(
         " (at {} with it {} harmed queries in {} pairs, without it again {} in {})",
-        load_rate_text(cure->measured->seen.load->sent), harm(*cure),
-        cure->measured->seen.found.with(0), harm(*again), again->measured->seen.found.with(0));
+        load_rate_text(cure->measured->seen.load->sent), cure->harm(),
+        cure->measured->seen.found.with(0), again->harm(), again->measured->seen.found.with(0));
     result.cure_shown = true;
     result.before_cell = before->cell.id;
     result.after_cell = cure->cell.id;
@@ -262,9 +253,93 @@ void add_load_charts(const std::vector<LoadCell>& cells, verdict::ScenarioResult
     }
 }
 
+// A cell that shows the harm or the exposure at a load, and none that repeats another.
+bool tells_of_race(const LoadCell& each) {
+    return each.is(CellRole::kMatrix) && !each.measured->what.again && each.raced();
+}
+
+// "Two CPUs at 30000 pairs/s (the DUT was the limit): 30.0 % of 1000 pairs raced, 12 of 2000 queries harmed by it,
+// 5 lost to overload".
+std::string headline_of(const LoadCell& each) {
+    const MeasuredCell& measured = *each.measured;
+    const RaceValues& seen = measured.seen;
+    const std::uint64_t pairs = seen.found.with(0);
+    const std::string limit = &measured == first_cell_of(*each.way)
+                                  ? limit_of_load_text(*each.way, *seen.load)
+                                  : "beyond what is carried whole";
+    Clauses clauses{fmt::format("{} of {} pairs raced", percent(pairs_raced(seen), pairs), pairs)};
+    tell_count(clauses, each.harm(), "{} of {} queries harmed by it", 2 * pairs);
+    tell_count(clauses, lost_by_overload(seen.found), "{} lost to overload");
+    tell_count(clauses, lost_otherwise(measured.what, seen), "{} lost to other causes");
+    return fmt::format("{} at {}{}: {}", measured.what.label, load_rate_text(seen.load->sent),
+                       limit.empty() ? "" : " (" + limit + ")", in_a_row(clauses));
+}
+
+// The race's first cell that harmed queries, or the first that raced; null where none did.
+const LoadCell* shown_by(const std::vector<LoadCell>& cells, Race race) {
+    const LoadCell* first = nullptr;
+    for (const LoadCell& each : cells) {
+        if (each.measured->what.race != race || !tells_of_race(each)) {
+            continue;
+        }
+        if (each.harm() != 0) {
+            return &each;
+        }
+        first = first == nullptr ? &each : first;
+    }
+    return first;
+}
+
+// One line a race.
+std::string causes_of(const std::vector<LoadCell>& cells) {
+    Clauses lines;
+    for (const Race race : kRaces) {
+        if (const LoadCell* cell = shown_by(cells, race); cell != nullptr) {
+            lines.push_back(fmt::format("{}: {}", race_title(race),
+                                        cause_text(cell->measured->what, cell->measured->seen)));
+        }
+    }
+    return in_a_row(lines, "\n");
+}
+
+Clauses explain_cells(const RaceLoad& load, const std::vector<LoadCell>& cells) {
+    Clauses lines;
+    for (const LoadCell& each : cells) {
+        lines.push_back(load_cell_text(*each.way, *each.measured));
+    }
+    for (const LoadWay& way : load.ways) {
+        if (!way.beyond_skipped.empty()) {
+            lines.push_back(fmt::format("{}: no more was sent than was carried whole: {}.",
+                                        way.what.id, way.beyond_skipped));
+        }
+    }
+    return lines;
+}
+
+void conclude_races(const std::vector<LoadCell>& cells, verdict::ScenarioResult& result) {
+    Clauses found;
+    bool harmed = false;
+    for (const LoadCell& each : cells) {
+        if (tells_of_race(each)) {
+            found.push_back(headline_of(each));
+            harmed |= each.harm() != 0;
+        }
+    }
+    if (found.empty()) {
+        result.verdict = verdict::ScenarioVerdict::kNotReproduced;
+        result.headline = "No pair raced at these loads.";
+        return;
+    }
+    result.verdict =
+        harmed ? verdict::ScenarioVerdict::kReproduced : verdict::ScenarioVerdict::kExposed;
+    result.headline = in_a_row(found, "; ") + ".";
+    result.cause = causes_of(cells);
+    add_cure_at_load(cells, result);
+}
+
 }  // namespace
 
-void add_load_measures(const RaceValues& seen, Cell& cell) {
+void add_load_measures(const RaceCell& what, const RaceValues& seen, Cell& cell) {
     if (!seen.load) {
         return;
     }
@@ -278,12 +353,10 @@ void add_load_measures(const RaceValues& seen, Cell& cell) {
                                             100 * load.sent / load.line_rate, "%"));
     }
     cell.measures.push_back(verdict::share(
-        "met_race_share", "pairs that raced (clash_resolve and insert_failed per pair)",
+        "met_race_share", "pairs that raced (clashes and drops at insertion, per pair)",
         pairs_raced(seen), found.with(0)));
-    cell.measures.push_back(verdict::share(
-        "harmed_share", "queries harmed by the race",
-        found.count(Fate::kDroppedAtInsertion) + found.count(Fate::kUntranslatedAnswer),
-        2 * found.with(0)));
+    cell.measures.push_back(verdict::share("harmed_share", "queries harmed by the race",
+                                           own_harm(what, seen), 2 * found.with(0)));
     cell.measures.push_back(
         own("overload_lost", "queries lost to an overload, by name", lost_by_overload(found)));
     cell.measures.push_back(
@@ -309,63 +382,25 @@ verdict::ScenarioResult conclude(const RaceLoad& load) {
     result.question =
         "How many pairs race, and whom does it harm, at the load that the path carries?";
     std::vector<LoadCell> cells = conclude_loads(load);
-    bool harmed = false;
-    bool exposed = false;
-    Clauses found;
-    Clauses lines;
     for (const LoadCell& each : cells) {
-        const MeasuredCell& measured = *each.measured;
-        const RaceValues& seen = measured.seen;
         result.planned.push_back(each.cell.id);
-        result.unexplained += seen.found.count(Fate::kUnexplained);
-        lines.push_back(load_cell_text(*each.way, measured));
-        if (measured.what.role != CellRole::kMatrix || measured.what.again) {
-            continue;
-        }
-        const std::uint64_t own = lost_by_race(measured.what, seen.found);
-        harmed |= own != 0;
-        exposed |= pairs_raced(seen) != 0;
-        if (pairs_raced(seen) + own != 0) {
-            found.push_back(fmt::format(
-                "{} at {}: {} of {} pairs raced{}", measured.what.label,
-                load_rate_text(seen.load->sent), percent(pairs_raced(seen), seen.found.with(0)),
-                seen.found.with(0),
-                own == 0 ? std::string()
-                         : fmt::format(", {} of {} queries harmed", own, 2 * seen.found.with(0))));
-        }
+        result.unexplained += each.measured->seen.found.count(Fate::kUnexplained);
     }
-    result.explanation = lines;
-    for (const LoadWay& way : load.ways) {
-        if (!way.beyond_skipped.empty()) {
-            result.explanation.push_back(
-                fmt::format("{}: no more was sent than was carried whole: {}.", way.what.id,
-                            way.beyond_skipped));
-        }
-    }
+    result.explanation = explain_cells(load, cells);
     const Clauses hindered = obstacles_at_load(load, cells);
-    result.cause = in_a_row(result.explanation, "\n");
     if (!hindered.empty() || cells.empty()) {
         result.verdict = verdict::ScenarioVerdict::kInconclusive;
-        result.headline = "Nothing is concluded: " +
-                          (cells.empty() && hindered.empty() ? "nothing was measured"
-                                                             : in_a_row(hindered, "; ")) +
-                          ".";
-    } else {
-        result.verdict = harmed    ? verdict::ScenarioVerdict::kReproduced
-                         : exposed ? verdict::ScenarioVerdict::kExposed
-                                   : verdict::ScenarioVerdict::kNotReproduced;
         result.headline =
-            found.empty() ? "No pair raced at these loads." : in_a_row(found, "; ") + ".";
-        add_cure_at_load(cells, result);
+            fmt::format("Nothing is concluded: {}.",
+                        hindered.empty() ? "nothing was measured" : in_a_row(hindered, "; "));
+    } else {
+        conclude_races(cells, result);
     }
     if (!cells.empty()) {
         result.proofs.push_back(table_of_loads(load));
     }
     add_load_charts(cells, result);
-    for (LoadCell& each : cells) {
-        (each.measured->what.role == CellRole::kControl ? result.controls : result.cells)
-            .push_back(std::move(each.cell));
-    }
+    finish(cells, result);
     return result;
 }
 
