@@ -96,6 +96,10 @@ class NatBench {
     Status describe();
 
   private:
+    static constexpr std::size_t kServerPort = 2;  // index of s0 among the tester's ports
+    // Answers that a port of the tester reads at once at a load: both of a pair, and as many to catch up.
+    static constexpr std::uint16_t kReadAtLoad = 4;
+
     struct Run;
     explicit NatBench(Context& context);
     Status open_ports(Carrier carrier);
