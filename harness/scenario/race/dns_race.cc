@@ -1,4 +1,5 @@
-// What goes wrong when two packets meet inside conntrack before either entry is confirmed.
+// Two packets meet inside conntrack before either's entry is confirmed; these scenarios measure
+// what goes wrong.
 //
 // dns-race: DNS answers 5 or 10 s late, for A and AAAA leave one socket together.
 // snat-race: packets lost behind MASQUERADE, for two pods use one source port.
@@ -65,7 +66,7 @@ Result<std::vector<MeasuredCell>> measure(Context& context,
     return cells;
 }
 
-// What was asked for and not measured takes what the lab has not.
+// Skips each requested cell that was not measured, with what the lab lacks for it as the reason.
 void skip_the_rest(const Options& options, std::span<const Experiment> experiments,
                    const std::vector<MeasuredCell>& cells, verdict::ScenarioResult& result) {
     for (const Experiment& experiment : experiments) {

@@ -23,7 +23,7 @@ namespace {
 using std::chrono::milliseconds;
 
 constexpr std::uint64_t kPairsAtOnce = 16;
-// Where one pair in fifty races, 95 in 100 runs see a race.
+// If one pair in fifty races, this many batches show a race in 95 of 100 runs.
 constexpr unsigned kMostBatches = 10;
 
 RaceCell race_cell() {

@@ -43,8 +43,8 @@ bool starved(const judge::PairReport& report, std::chrono::nanoseconds delay) {
            report.latency.p50_ns > delay.count() + kStarvedNs;
 }
 
-// Why this is no result: the tester was starved or lost frames, the listener lost events, totals do
-// not balance.
+// Reasons why the run is no result: the tester was starved or lost frames, the listener lost
+// events, totals do not balance.
 std::vector<std::string> objections_of(const pairs::PairPlan& plan, const judge::PairReport& report,
                                        const netfilter::EventLog& log,
                                        std::chrono::nanoseconds delay, Look look) {
@@ -248,7 +248,7 @@ Result<NatBench::Run> NatBench::run(const RaceCell& what, const pairs::PairPlan&
     run.capture = evidence_path(context_.options.out_dir, what.id + ".pcapng");
     for (;; ++run.attempts) {
         TRY(record(what, look, run));
-        // Where the load was looked for, more of it than the DUT carries now is none of its faults.
+        // find_load() chose the load: carrying less of it now is no fault of the DUT.
         const bool looked_for = !lab_->is_of_this_machine() && !at_load;
         const bool overloaded =
             looked_for &&
@@ -383,7 +383,8 @@ Status NatBench::note_load(Run& run, const judge::PairReport& report, const agen
 std::vector<fate::Flow> NatBench::flows() const {
     std::vector<fate::Flow> flows{
         {.protocol = IPPROTO_UDP, .destination = names().service.address}};
-    // Those that a cell's service has; each filter costs the kernel's verifier time.
+    // Only as many servers as a cell's service has backends: each filter costs the kernel's
+    // verifier time.
     const std::size_t backends = std::min<std::size_t>(lab::kUsualBackends, names().servers.size());
     for (std::size_t i = 0; i < backends; ++i) {
         flows.push_back({.protocol = IPPROTO_UDP, .destination = names().servers[i]});
@@ -472,7 +473,7 @@ verdict::Proof NatBench::tell(const Run& run, std::uint32_t pair) const {
             continue;
         }
         told_hidden |= hidden;
-        // Whose it is tells the backend that its query came to.
+        // The backend that a query reached tells whose entry it is.
         const auto* owner = std::find_if(halves, halves + 2, [&](const judge::QueryRecord& half) {
             return half.server == entry.reply.source;
         });
@@ -498,8 +499,9 @@ verdict::Proof NatBench::tell(const Run& run, std::uint32_t pair) const {
     return proof;
 }
 
-// Of a cell that is not clean: conntrack's events of the pairs that prove it (of the first pairs
-// where none of them is known), the counters per CPU, and the frames that the tester kept.
+// Keeps the evidence of a cell that is not clean: conntrack's events of the pairs that prove it (of
+// the first pairs if no such pair is known), the counters per CPU, and the frames that the tester
+// kept.
 void NatBench::keep_evidence_of(const Run& run, MeasuredCell& cell) const {
     const join::PairFindings& found = cell.seen.found;
     if (conclude(cell.what, cell.seen).verdict == verdict::CellVerdict::kPass &&

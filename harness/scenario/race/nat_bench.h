@@ -17,7 +17,7 @@
 
 namespace pathproof::scenario {
 
-// What is recorded beside the pairs.
+// Records kept beside the pairs.
 enum class Look : std::uint8_t {
     kAll,
     // conntrack's events and counters: what the kernel drops is not told, and nothing is waited for.
@@ -43,8 +43,9 @@ class NatBench {
     static Result<std::unique_ptr<NatBench>> build(Context& context,
                                                    Carrier carrier = Carrier::kPackets);
 
-    // Of a DUT that is another machine the load that it carries whole: as planned, or less. No cell offers
-    // more, and where it is less than planned none lasts long, unless its pairs were asked for.
+    // Finds the load that a DUT on another machine carries whole: the planned load, or less. No
+    // cell offers more. If it is less than planned, cells are kept short, unless the user gave the
+    // number of pairs.
     Status find_load();
     // Two halves from two ports on two lcores, one 5-tuple.
     pairs::PairPlan same_tuple_plan(std::uint64_t pairs) const;
@@ -80,13 +81,13 @@ class NatBench {
     // Has the way told what the kernel dropped in between.
     Status start_watch();
     Status stop_watch(MapWay& way);
-    // What build() did one after the other, and how long each took.
+    // Steps that build() took, in order, with their durations.
     const std::vector<std::pair<std::string, std::chrono::milliseconds>>& phases() const {
         return phases_;
     }
 
-    // Of the DUT, one that a CPU mask of 32 bits has: where this is its machine, the last that
-    // lcores use.
+    // Returns a CPU of the DUT that a 32-bit CPU mask can name: if the DUT is this machine, the
+    // last CPU that lcores use.
     unsigned last_cpu() const;
     // See NatBox::set().
     Status set(const setting::Settings& settings) { return lab_->set(settings); }

@@ -1,4 +1,4 @@
-// What is said of dns-race and snat-race: each clause from a value that is not zero.
+// Conclusions of dns-race and snat-race: each clause comes from a value that is not zero.
 #include <algorithm>
 #include <cmath>
 
@@ -79,7 +79,7 @@ std::string table_text(const RaceValues& seen) {
     return in_a_row(clauses);
 }
 
-// Why queries were harmed; `others_only` leaves out what the cell looks for.
+// Lists the causes of harm to queries; `others_only` leaves out the race that the cell looks for.
 Clauses why(const RaceCell& what, const RaceValues& seen, bool others_only) {
     const join::PairFindings& found = seen.found;
     Clauses clauses;
@@ -130,7 +130,7 @@ std::string cause_words(const RaceCell& what, const RaceValues& seen) {
     return in_a_row(clauses, "+");
 }
 
-// Why the cell's stimulus did not take place; empty when nothing says so.
+// Reasons why the cell's stimulus did not take place; empty: no value shows that.
 Clauses missing(const RaceCell& what, const RaceValues& seen) {
     const join::PairFindings& found = seen.found;
     Clauses clauses = seen.hindrances;
@@ -231,7 +231,7 @@ const Concluded* find(const Cells& cells, Race race, CellRole role, bool again) 
     });
 }
 
-// What keeps everything from being concluded.
+// Lists the failures that rule out any conclusion.
 Clauses obstacles(const Cells& cells) {
     Clauses clauses;
     for (const Concluded& each : cells) {
@@ -281,7 +281,7 @@ struct TriedCure {
     const verdict::Cell* shown_by = nullptr;  // null: it is not shown
 };
 
-// The same cause there before, gone with the cure, back without it.
+// Shows the cure: the race was there before, was gone with the cure, and came back without it.
 TriedCure cure_text(Race race, const Cells& cells) {
     const Concluded* cure = find(cells, race, CellRole::kCure, false);
     const Concluded* again = find(cells, race, CellRole::kMatrix, true);

@@ -1,6 +1,6 @@
-// The experiments of dns-race (same 5-tuple, late answer) and snat-race. Measuring and concluding are apart: an experiment runs cells
-// on a nat-box bench and hands over what was measured in each; race_conclude.cc makes verdicts and
-// sentences of these plain values.
+// The experiments of dns-race (same 5-tuple, late answer) and snat-race. Measuring and concluding
+// are apart: an experiment runs cells on a nat-box bench and hands over what was measured in each;
+// race_conclude.cc makes verdicts and sentences of these plain values.
 #pragma once
 
 #include <chrono>
@@ -21,7 +21,7 @@ inline constexpr Race kRaces[] = {Race::kSameTuple, Race::kSnatCollision, Race::
 // The DUT's drivers hand each packet up by itself, not in a list with others.
 setting::Setting lists_of_one();
 
-// What a cell is.
+// A cell of a race's experiment: its way, setting and role.
 struct RaceCell {
     std::string id;
     std::string label;  // in charts
@@ -29,7 +29,7 @@ struct RaceCell {
     CellRole role = CellRole::kMatrix;
     std::string way;      // toggle
     std::string setting;  // toggle
-    // The same as the first cell of the race, after its cure was taken away.
+    // Repeats the race's first cell after the cure was taken away.
     bool again = false;
     bool at_once = false;  // both halves leave at one instant, by two lcores
     lab::Snat snat = lab::Snat::kNone;
@@ -54,10 +54,10 @@ struct LoadValues {
     bool offered() const { return sent >= 0.99 * asked; }
 };
 
-// What was measured in it.
+// Values that were measured in a cell.
 struct RaceValues {
     std::vector<std::string> objections;  // why it is no result; empty when it is one
-    // What kept the stimulus from taking place: steering that somebody changed, no ports found.
+    // Obstacles to the stimulus: somebody changed the steering, no ports were found.
     std::vector<std::string> hindrances;
     join::PairFindings found;
     std::uint64_t clash_resolve = 0;  // conntrack's counters, as growth over the run
@@ -66,7 +66,7 @@ struct RaceValues {
     std::uint64_t early_drop = 0;
     netfilter::TableSize table;  // after the run
     std::string untraced;        // why drop reasons are not known; empty when they are
-    // Why drops were not told by the packets themselves; empty when they were.
+    // Reason why the packets themselves did not report their drops; empty: they did.
     std::string not_followed;
     std::vector<std::string> outages;  // devices that had no link for a time
     std::int64_t answer_p50_ns = 0;    // from a query to its right answer
@@ -83,7 +83,7 @@ using MeasuredCell = Measurement<RaceCell, RaceValues>;
 
 // Verdict, cause, reason and measures of one cell.
 verdict::Cell conclude(const RaceCell& what, const RaceValues& seen);
-// Whether the cell shows its race: queries harmed by it, or clashes.
+// Returns whether the cell shows its race: queries harmed by it, or clashes.
 bool shows_race(const RaceCell& what, const RaceValues& seen);
 // The whole scenario but for its title and duration. Cells that were not run are missing.
 verdict::ScenarioResult conclude(const std::vector<MeasuredCell>& cells);

@@ -67,7 +67,7 @@ class LoadRunner {
     const AskedLoad asked_;
 };
 
-// Whether all of a cell's load was offered, and nothing of it was lost or late but by the race.
+// Returns whether all of a cell's load was offered and only the race lost or delayed any of it.
 bool carried_whole(const RaceCell& what, const RaceValues& seen);
 
 Result<std::vector<LoadWay>> load_same_tuple(Context& context, NatBench& bench, LoadRunner& runner);

@@ -40,7 +40,7 @@ const MeasuredCell* first_cell_of(const LoadWay& way) {
     return way.cells.empty() ? nullptr : &way.cells.front();
 }
 
-// Who kept the load from being higher, in words for people; empty: it was given.
+// Names what kept the load from being higher, in words for people; empty: the user gave the load.
 std::string limit_of_load_text(const LoadWay& way, const LoadValues& load) {
     if (!way.search) {
         return "";

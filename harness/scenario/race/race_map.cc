@@ -23,7 +23,7 @@ namespace {
 
 constexpr unsigned kResolverLookups = 60;
 constexpr unsigned kResolverLookupsPerSecond = 40;
-// Of a load that counts as sent.
+// A load counts as sent from this share of it on.
 constexpr double kShareSent = 0.9;
 
 // The number in "qNNNNNNNN" (traffic/pair_plan.h); none: of another name.

@@ -22,7 +22,7 @@ struct Skew {
     std::uint64_t pairs = 0;
     std::int64_t low_ns = 0, middle_ns = 0, high_ns = 0;  // a tenth, half, nine tenths are below
 };
-// Of the differences; none: all zero.
+// Sums up the differences without their signs; all zero if there are none.
 Skew skew_of(std::vector<std::int64_t> differences_ns);
 
 struct MapPoint {
@@ -40,12 +40,12 @@ struct MapPoint {
     std::string untimed;             // why `far` is not known
 
     std::uint64_t raced() const { return std::min(clash_resolve + insert_failed, pairs); }
-    // Why the load was not carried whole; empty: it was.
+    // Returns the reason why the load was not carried whole; empty: it was.
     std::string not_carried() const;
 };
-// What the tester says of its pairs.
+// Takes the tester's account of its pairs into the point.
 void take(const judge::PairReport& report, MapPoint& point);
-// What came to the far port.
+// Takes the queries captured at the far port into the point.
 void take(const agent::Capture& capture, std::uint64_t pairs, MapPoint& point);
 
 struct MapWay {
@@ -61,7 +61,7 @@ struct MapWay {
     void take_drops(const agent::PathEvents& watched, std::uint64_t full_queue);
 };
 
-// Of a real resolver, by capture at the far end.
+// A real resolver's skew between the two queries of a lookup, by capture at the far end.
 struct ResolverSkew {
     std::string who;      // "glibc"
     std::string lacking;  // why it was not measured; empty: it was

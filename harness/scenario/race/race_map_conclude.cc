@@ -1,4 +1,4 @@
-// What is said of the exposure map: each clause from a value that is not zero.
+// Conclusions of the exposure map: each clause comes from a value that is not zero.
 #include <algorithm>
 #include <cmath>
 #include <set>
@@ -46,12 +46,12 @@ bool is_overload(const MapWay& way, const MapPoint& point) {
     return is_high(way, point) && point.lost + point.wrong != 0;
 }
 
-// Whether it says how many pairs race.
+// Returns whether the point's number of racing pairs is a result.
 bool is_result(const MapWay& way, const MapPoint& point) {
     return point.objections.empty() && !is_overload(way, point);
 }
 
-// What a way comes to.
+// Sums over a way's points.
 struct WaySums {
     std::uint64_t points = 0, refused = 0;              // refused: no result
     std::uint64_t overloaded = 0, lost_overloaded = 0;  // points, and their queries

@@ -18,7 +18,7 @@ constexpr std::uint64_t kCalibrationPairs = 200;
 // All of so many ports steer to one CPU of two once in 2048 boots.
 constexpr std::uint16_t kFirstOuter = 5000;
 constexpr std::uint16_t kLastOuter = 5011;
-// Of the map.
+// Loads and skews of the map's points.
 constexpr double kMapLoads[] = {1000, 4000};  // pairs a second
 constexpr double kMostLoad = 1'000'000;
 constexpr std::chrono::microseconds kMapSkews[] = {0us,  1us,  2us,   5us,  10us,
@@ -40,7 +40,7 @@ bool is_carried(Way way) {
     return way == Way::kCarried || way == Way::kCarriedToTwoCpus || way == Way::kOneOuterPort;
 }
 
-// Where receive packet steering sends what comes on the underlay.
+// Target of receive packet steering for packets that arrive on the underlay.
 enum class Steering { kLeft, kOff, kLastCpu, kAllCpus };
 
 struct Case {
@@ -104,7 +104,7 @@ std::vector<Case> cases() {
          Way::kOneOuterPort,
          Steering::kLastCpu,
          true},
-        // What resolv.conf's single-request does: the second query leaves when the first has its
+        // Models resolv.conf's single-request: the second query leaves when the first has its
         // answer.
         {{.id = "cure.single-request",
           .label = "cure: single-request",
@@ -123,7 +123,7 @@ std::vector<Case> cases() {
     return all;
 }
 
-// Of the map: the cases that race, and one that does not.
+// The map's cases: those that race, and one that does not.
 std::vector<Case> map_cases() {
     std::vector<Case> all = cases();
     std::erase_if(all, [](const Case& each) {
@@ -137,7 +137,7 @@ std::vector<Case> map_cases() {
     return all;
 }
 
-// The same at a load.
+// The map's cases, at a load.
 std::vector<Case> load_cases() {
     std::vector<Case> all = map_cases();
     for (Case& each : all) {
@@ -212,7 +212,8 @@ class SameTuple {
     }
 
   private:
-    // Whether the lab's clients cannot come that way; it is no step then.
+    // Returns whether the lab's clients cannot come that way; if so, takes the step out of the
+    // progress.
     bool leaves_out(const Case& which) {
         const bool lacks = bench_.names().vxlan.empty() && is_carried(which.way);
         context_.progress.leave_out(lacks ? 1 : 0);
@@ -331,9 +332,9 @@ class SameTuple {
         return bench_.carried_plan(pairs_, ports_.first, ports_.second);
     }
 
-    // Which CPU an outer port steers to depends on the kernel's hash seed, so the ports are chosen
-    // by trying. The order matters: the sender's CPU takes its own packets at once and another
-    // CPU's wait for an interrupt, so pairs race whose first packet goes to the other CPU.
+    // The kernel's hash seed decides which CPU an outer port steers to, so the ports are chosen by
+    // trying. The order matters: the sender's CPU takes its own packets at once, and another CPU's
+    // packets wait for an interrupt, so pairs race whose first packet goes to the other CPU.
     Result<OuterPorts> ports_of_two_cpus(std::vector<std::string>& hindrances) {
         OuterPorts best;
         std::uint64_t most = 0;
