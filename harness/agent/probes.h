@@ -40,8 +40,12 @@ struct TransferOptions {
     // For the connection, and again for each stretch without progress; the whole may take ten times
     // as long.
     milliseconds timeout{5000};
+    std::uint64_t most_per_second = 0;  // bytes (SO_MAX_PACING_RATE); 0: as fast as TCP likes
+    // The server is a TransferServer. Else it is anybody's who takes bytes: no head is sent, no digest is
+    // waited for, and all arrived when its kernel acknowledged them.
+    bool answered = true;
 };
-FIELDS(TransferOptions, server, bytes, timeout)
+FIELDS(TransferOptions, server, bytes, timeout, most_per_second, answered)
 
 struct ProbeResult {
     bool ok = false;
@@ -52,7 +56,10 @@ struct ProbeResult {
     // digest of what arrived is right, none when it is wrong, and what its kernel acknowledged when
     // it came to no end.
     std::uint64_t received = 0;
+    // Of a transfer, as the sender's kernel counted (TCP_INFO).
+    std::uint64_t retransmitted = 0;  // segments
+    std::uint32_t segment_bytes = 0;  // of payload in a full one
 };
-FIELDS(ProbeResult, ok, outcome, milliseconds, sent, received)
+FIELDS(ProbeResult, ok, outcome, milliseconds, sent, received, retransmitted, segment_bytes)
 
 }  // namespace pathproof::agent

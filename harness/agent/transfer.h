@@ -22,7 +22,7 @@ class TransferServer {
     virtual const frame::Endpoint& endpoint() const = 0;
 };
 
-// An error means that no socket could be had; a transfer that failed is a value that says whether
+// An error means that no socket could be had, or that a pace was asked for and refused; a transfer that failed is a value that says whether
 // the connection or the transfer failed, and after how many bytes.
 Result<ProbeResult> tcp_transfer(const TransferOptions& options);
 

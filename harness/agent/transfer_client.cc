@@ -24,15 +24,26 @@ constexpr int kTimeoutsForAll = 10;
 // Acknowledgements wake nobody once all is in the send buffer: look at them this often.
 constexpr milliseconds kLook{20};
 
-// Bytes that the other side's kernel acknowledged, as TCP_INFO counts them (the SYN may be one of
-// them).
-std::uint64_t bytes_acknowledged(int socket) {
+// All zeros where the kernel does not tell.
+tcp_info info_of(int socket) {
     tcp_info info{};
     socklen_t length = sizeof info;
-    if (getsockopt(socket, IPPROTO_TCP, TCP_INFO, &info, &length) != 0) {
-        return 0;
+    return getsockopt(socket, IPPROTO_TCP, TCP_INFO, &info, &length) == 0 ? info : tcp_info{};
+}
+
+// Bytes that the other side's kernel acknowledged (the SYN may be one of them).
+std::uint64_t bytes_acknowledged(int socket) {
+    return info_of(socket).tcpi_bytes_acked;
+}
+
+Status set_pace(int socket, std::uint64_t bytes_per_second) {
+    if (bytes_per_second == 0) {
+        return {};
     }
-    return info.tcpi_bytes_acked;
+    return setsockopt(socket, SOL_SOCKET, SO_MAX_PACING_RATE, &bytes_per_second,
+                      sizeof bytes_per_second) == 0
+               ? Status()
+               : Status(system_failure("limit a transfer's rate", errno));
 }
 
 class Transfer {
@@ -45,14 +56,16 @@ class Transfer {
           acknowledged_at_start_(bytes_acknowledged(socket)),
           all_by_(options.timeout * kTimeoutsForAll),
           stalled_by_(options.timeout) {
-        const auto head = write_transfer_head(options.bytes);
-        std::copy(head.begin(), head.end(), chunk_.begin());
-        filled_ = head.size();
+        if (options.answered) {
+            const auto head = write_transfer_head(options.bytes);
+            std::copy(head.begin(), head.end(), chunk_.begin());
+            filled_ = head.size();
+        }
     }
 
-    // Sends, and waits for the verdict; what went wrong, or an empty text.
+    // Sends, and waits for the verdict or the last acknowledgement; what went wrong, or an empty text.
     std::string run() {
-        while (verdict_bytes_ < verdict_.size()) {
+        while (!done()) {
             note_progress();
             if (stalled_by_.passed()) {
                 return fmt::format("no progress for {} ms", options_.timeout.count());
@@ -75,18 +88,21 @@ class Transfer {
 
     std::uint64_t acknowledged() const {
         const std::uint64_t now = bytes_acknowledged(socket_);
-        const std::uint64_t overhead = acknowledged_at_start_ + kTransferHeadBytes;
+        const std::uint64_t overhead = acknowledged_at_start_ + head_bytes();
         return now > overhead ? std::min(now - overhead, options_.bytes) : 0;
     }
     TransferVerdict verdict() const { return read_transfer_verdict(verdict_); }
     std::uint64_t digest() const { return digest_.value(); }
-    std::uint64_t written() const {
-        return written_ > kTransferHeadBytes ? written_ - kTransferHeadBytes : 0;
-    }
+    std::uint64_t written() const { return written_ > head_bytes() ? written_ - head_bytes() : 0; }
 
   private:
     static constexpr int kClosed = -1;
 
+    bool done() const {
+        return options_.answered ? verdict_bytes_ == verdict_.size()
+                                 : all_written() && acknowledged() == options_.bytes;
+    }
+    std::size_t head_bytes() const { return options_.answered ? kTransferHeadBytes : 0; }
     bool all_written() const { return made_ == options_.bytes && written_of_chunk_ == filled_; }
 
     void note_progress() {
@@ -106,7 +122,9 @@ class Transfer {
         if (got < 0 && errno != EAGAIN && errno != EINTR) {
             return errno;
         }
-        verdict_bytes_ += static_cast<std::size_t>(std::max<ssize_t>(got, 0));
+        // Words of somebody's server are read and mean nothing.
+        verdict_bytes_ +=
+            options_.answered ? static_cast<std::size_t>(std::max<ssize_t>(got, 0)) : 0;
         return all_written() ? 0 : write_some();
     }
 
@@ -151,10 +169,13 @@ class Transfer {
     Deadline stalled_by_;
 };
 
-ProbeResult judge(const Transfer& transfer, const TransferOptions& options,
+ProbeResult judge(int socket, const Transfer& transfer, const TransferOptions& options,
                   const std::string& trouble, double milliseconds) {
     ProbeResult result;
     result.milliseconds = milliseconds;
+    const tcp_info info = info_of(socket);
+    result.retransmitted = info.tcpi_total_retrans;
+    result.segment_bytes = info.tcpi_snd_mss;
     if (!trouble.empty()) {
         result.sent = transfer.written();
         result.received = transfer.acknowledged();
@@ -162,8 +183,15 @@ ProbeResult judge(const Transfer& transfer, const TransferOptions& options,
                                      result.received, options.bytes);
         return result;
     }
-    const TransferVerdict verdict = transfer.verdict();
     result.sent = options.bytes;
+    if (!options.answered) {
+        result.ok = true;
+        result.received = options.bytes;
+        result.outcome =
+            fmt::format("{} bytes acknowledged in {:.1f} ms", options.bytes, milliseconds);
+        return result;
+    }
+    const TransferVerdict verdict = transfer.verdict();
     if (verdict != TransferVerdict{options.bytes, transfer.digest()}) {
         result.outcome = fmt::format(
             "{} bytes arrived in {:.1f} ms but their digest is wrong: data was "
@@ -181,6 +209,7 @@ ProbeResult judge(const Transfer& transfer, const TransferOptions& options,
 
 Result<ProbeResult> tcp_transfer(const TransferOptions& options) {
     const Fd socket = TRY(open_socket(socket_family(options.server.address), SOCK_STREAM, 0));
+    TRY(set_pace(socket.get(), options.most_per_second));
     const auto begin = Clock::now();
     if (const int refused =
             connect_before(socket.get(), options.server, Deadline(options.timeout))) {
@@ -194,7 +223,7 @@ Result<ProbeResult> tcp_transfer(const TransferOptions& options) {
     std::random_device random;
     Transfer transfer(socket.get(), options, std::uint64_t{random()} << 32 | random());
     const std::string trouble = transfer.run();
-    return judge(transfer, options, trouble, milliseconds_since(begin));
+    return judge(socket.get(), transfer, options, trouble, milliseconds_since(begin));
 }
 
 Result<ProbeResult> Client::tcp_transfer(const TransferOptions& options) {

@@ -80,6 +80,35 @@ BOOST_AUTO_TEST_CASE(bytes_arrive_whole_in_any_number) {
     }
 }
 
+BOOST_AUTO_TEST_CASE(a_transfer_keeps_to_its_pace) {
+    const auto server = server_at("127.0.0.1:0");
+    const ProbeResult result =
+        transfer({.server = server->endpoint(), .bytes = 2'000'000, .most_per_second = 10'000'000});
+    BOOST_TEST(result.ok, result.outcome);
+    BOOST_TEST(result.milliseconds > 100.0);
+    BOOST_TEST(result.segment_bytes > 500U);
+}
+
+BOOST_AUTO_TEST_CASE(a_server_of_somebody_else_takes_bytes_and_tells_nothing) {
+    const Fd listener = bound(SOCK_STREAM);
+    std::uint64_t taken = 0;
+    Helper sink([&] {
+        const Fd client(accept(listener.get(), nullptr, nullptr));
+        std::vector<std::uint8_t> chunk(65536);
+        while (taken < 1'000'000) {
+            const ssize_t got = recv(client.get(), chunk.data(), chunk.size(), 0);
+            if (got <= 0) {
+                return;
+            }
+            taken += static_cast<std::uint64_t>(got);
+        }
+    });
+    const ProbeResult result =
+        transfer({.server = where(listener), .bytes = 1'000'000, .answered = false});
+    BOOST_TEST(result.ok, result.outcome);
+    BOOST_TEST(result.received == 1'000'000U);
+}
+
 BOOST_AUTO_TEST_CASE(many_transfers_run_at_once) {
     const auto server = server_at("127.0.0.1:0");
     std::atomic<int> good = 0;
