@@ -119,9 +119,10 @@ std::string af_packet_device(const std::string& interface) {
 }
 
 std::string af_packet_device_for_long_frames(const std::string& interface) {
-    // 16 slots of 40,960 bytes in a block of 160 pages, 64 blocks.
+    // 64 slots of 65,344 bytes in a block of 1021 pages, 16 blocks. A slot and its mbuf's headroom fit the
+    // 16 bits that DPDK has for a buffer's length, and 45 segments of 1448 bytes fit a slot.
     return "net_af_packet,iface=" + interface +
-           ",blocksz=655360,framesz=40960,framecnt=1024,qdisc_bypass=1";
+           ",blocksz=4182016,framesz=65344,framecnt=1024,qdisc_bypass=1";
 }
 
 PortName parse_port_name(const std::string& name, bool is_interface, std::uint16_t queues) {

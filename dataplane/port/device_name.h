@@ -33,7 +33,7 @@ bool is_same_device(const std::string& a, const std::string& b);
 // 4480 of them; the driver's own 512 slots of 2048 bytes lose a burst when the CPU is shared and
 // cut frames above 1982 bytes.
 std::string af_packet_device(const std::string& interface);
-// The same with slots that take whole frames and super-frames of up to 40,894 bytes: 1024 of them.
+// The same with slots that take whole frames and super-frames of up to 65,278 bytes: 1024 of them.
 // Goes with kLongFrameMbufs as PortRequest::pool_mbufs, for each is as long.
 std::string af_packet_device_for_long_frames(const std::string& interface);
 inline constexpr std::uint32_t kLongFrameMbufs = 2048;

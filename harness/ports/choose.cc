@@ -106,6 +106,16 @@ Status check_there(const port::PortName& port, const std::string& name, std::uin
     return {};
 }
 
+// Of ports that are only listened at, in one thread: as many buffers as it holds at once.
+void take_super_frames(port::PortRequest& port) {
+    constexpr std::uint32_t kMbufs = 512;
+    const auto behind = port::kernel_port(port.device);
+    if (behind && behind->sockets == port::KernelPort::Sockets::kPacket) {
+        port.device = port::af_packet_device_for_long_frames(behind->interface);
+        port.pool_mbufs = kMbufs;
+    }
+}
+
 }  // namespace
 
 Result<port::PortRequest> choose_port(const std::string& name, const std::string& netns,
@@ -142,6 +152,9 @@ Result<std::vector<port::PortRequest>> choose_ports(const std::vector<Wanted>& w
         port.tx_offloads = each.tx_offloads;
         port.send_buffer_bytes = each.send_buffer_bytes;
         port.hears = each.hears;
+        if (each.super_frames) {
+            take_super_frames(port);
+        }
         chosen.push_back(std::move(port));
     }
     return chosen;

@@ -31,6 +31,7 @@ struct Wanted {
     std::uint64_t tx_offloads = 0;                       // RTE_ETH_TX_OFFLOAD_*
     std::uint32_t send_buffer_bytes = 0;                 // PortConfig's
     port::PortHears hears = port::PortHears::kReceived;  // of a kernel interface
+    bool super_frames = false;  // packet sockets take frames of up to 64 KiB, and fewer of them
 };
 // Several ports. Errors: as above; a device that is named twice, with the reason against it.
 Result<std::vector<port::PortRequest>> choose_ports(const std::vector<Wanted>& wanted,
