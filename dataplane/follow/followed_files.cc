@@ -402,29 +402,26 @@ void add_notes(const Followed& followed, Conclusion& conclusion) {
                               plural(refused, "frame")));
 }
 
-// Frames that went in behind the last one that came out, for longer than captures that are stopped together
-// differ; empty: nothing did.
+// Frames that went in when the capture of what came out ended, or behind its last frame; empty: none did.
+// Whether they were lost or on their way, nothing in such captures says, so that each counts.
 std::string tail_text(const Outcome& outcome) {
-    constexpr std::int64_t kStoppedTogetherNs = 10'000'000;
-    const std::int64_t border = std::max(outcome.longest_delay_ns, kStoppedTogetherNs);
     std::uint64_t frames = 0;
     std::int64_t longest = 0;
     for (const Stretch& tail : outcome.tails) {
-        if (tail.frames != 0 && tail.until_ns - tail.since_ns > border) {
-            frames += tail.frames;
-            longest = std::max(longest, tail.until_ns - tail.since_ns);
-        }
+        frames += tail.frames;
+        longest = std::max(longest, tail.until_ns - tail.since_ns);
     }
     if (frames == 0) {
         return "";
     }
     return fmt::format(
-        "{} went in during the last {:.3f} s, behind the last frame that came out: they were lost, "
-        "or "
-        "that capture was stopped first. Stop the capture of what comes out last, two seconds "
-        "behind "
-        "the other, or capture with dumpcap, whose files say when they ended",
-        plural(frames, "frame"), static_cast<double>(longest) / 1e9);
+        "{} went in{} when the capture of what came out ended, and did not come out before: lost, "
+        "on "
+        "their way, or that capture was stopped first. Stop the capture of what comes out last, "
+        "two "
+        "seconds behind the other, or capture with dumpcap, whose files say when they ended",
+        plural(frames, "frame"),
+        frames == 1 ? "" : fmt::format(", within {:.3f} s,", static_cast<double>(longest) / 1e9));
 }
 
 // Frames that went in before the first one that came out; empty: nothing did. None of them can be on its
