@@ -194,6 +194,7 @@ class Follower::Engine {
     // engine_join.cc
     std::uint64_t shared_flow(const Record& record);
     void join_stream(Record& record, bool same_bytes_only);
+    void put_fitting_first(const Record& record, std::vector<Record*>& candidates);
     bool join_parts(Record& record, Record& other_one, bool same_bytes_only);
     void join_datagrams(Record& record);
     void link(Record& in, Record& out, Direction direction, std::uint32_t place);

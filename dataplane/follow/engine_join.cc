@@ -135,6 +135,7 @@ void Follower::Engine::join_stream(Record& record, bool same_bytes_only) {
                 candidates.push_back(candidate);
             }
         }
+        put_fitting_first(record, candidates);
         for (Record* const candidate : candidates) {
             if (record.state != State::kPending) {
                 break;
@@ -146,6 +147,30 @@ void Follower::Engine::join_stream(Record& record, bool same_bytes_only) {
         of(record.side).streams[flow].pending.push_back(&record);
         record.streamed = true;
     }
+}
+
+// Bytes that were sent again have several frames: those with the record's own header come first, as the
+// timestamp option tells the one that was lost from the one that came.
+void Follower::Engine::put_fitting_first(const Record& record, std::vector<Record*>& candidates) {
+    std::uint64_t bytes = 0;
+    for (const Record* const candidate : candidates) {
+        const std::uint32_t begin = record.packet.sequence;
+        const std::uint32_t from = candidate->packet.sequence;
+        const std::uint32_t end = begin + record.packet.payload_length();
+        const std::uint32_t to = from + candidate->packet.payload_length();
+        bytes += (distance(to, end) > 0 ? to : end) - (distance(from, begin) > 0 ? begin : from);
+    }
+    if (bytes <= record.packet.payload_length()) {
+        return;
+    }
+    std::ranges::stable_partition(candidates, [&](const Record* candidate) {
+        const Record& in_side = record.side == Side::kIn ? record : *candidate;
+        const Record& out_side = record.side == Side::kIn ? *candidate : record;
+        const bool forward = direction_of(in_side, out_side) == Direction::kForward;
+        return compare((forward ? in_side : out_side).packet, (forward ? out_side : in_side).packet,
+                       Extent::kSegment, options_.allowed)
+            .changes.empty();
+    });
 }
 
 bool Follower::Engine::join_parts(Record& record, Record& other_one, bool same_bytes_only) {

@@ -290,6 +290,33 @@ const std::vector<Fault>& faults() {
 
 }  // namespace
 
+// A super-frame that was lost and sent again with newer timestamps: segments that came are those of the
+// second, and the first alone is missing.
+BOOST_AUTO_TEST_CASE(bytes_that_were_sent_again_are_those_of_the_frame_that_came) {
+    constexpr std::size_t kLost = 3, kSegments = 5;
+    Way made = stream(72'400, {7240}, {1448}, nothing, {"gso"});
+    const auto behind = [](const Frames& frames, TimedFrame frame) {
+        frame.time_ns = frames.back().time_ns + 1000;
+        frame.bytes[45] ^= 1;  // the last byte of the acknowledgement
+        mend(frame.bytes);
+        return frame;
+    };
+    made.in.push_back(behind(made.in, made.in[kLost]));
+    const auto first = made.out.begin() + kLost * kSegments;
+    const Frames segments(first, first + kSegments);
+    made.out.erase(first, first + kSegments);
+    for (const TimedFrame& segment : segments) {
+        made.out.push_back(behind(made.out, segment));
+    }
+    const Outcome outcome = follow::follow(made.in, made.out, made.allow);
+    BOOST_TEST_CONTEXT(described(outcome)) {
+        BOOST_TEST(count(outcome, Class::kMissing) == 1U);
+        BOOST_TEST(count(outcome, Class::kAsSent) == 10U);
+        BOOST_TEST(unknown(outcome) == 0U);
+        BOOST_TEST(outcome.findings.size() == 1U);
+    }
+}
+
 BOOST_AUTO_TEST_CASE(planted_faults_are_found_named_and_alone) {
     BOOST_TEST(faults().size() >= 40U);
     for (const Fault& fault : faults()) {
