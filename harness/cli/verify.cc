@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "dataplane/base/exit_code.h"
+#include "dataplane/base/plural.h"
 #include "harness/cli/commands.h"
 #include "harness/cli/followed_text.h"
 #include "harness/cli/generate/number_checks.h"
@@ -30,6 +31,7 @@ struct VerifyOptions {
     std::uint64_t count = 0;
     int cpu = 0;
     bool far_ends = false;
+    StreamOptions stream;
     bool json = false;
 
     // Names are of ports, and not of files.
@@ -65,21 +67,31 @@ Status check_names(const VerifyOptions& options) {
         return fail(ErrorCode::kBadInput,
                     "--netns {} is for ports, which need --seconds or --count", options.netns);
     }
+    if (!options.live() && options.stream.any()) {
+        return fail(
+            ErrorCode::kBadInput,
+            "--stream is sent while ports are listened at, which needs --seconds or --count");
+    }
     return {};
 }
 
-Result<follow::Followed> follow_sides(const VerifyOptions& options,
-                                      const follow::FollowOptions& follow_options) {
+Result<FollowedPorts> follow_sides(const VerifyOptions& options,
+                                   const follow::FollowOptions& follow_options) {
     if (!options.live()) {
-        return follow::follow_files(options.in, options.out, follow_options);
+        return FollowedPorts{
+            .followed = TRY(follow::follow_files(options.in, options.out, follow_options))};
     }
+    const follow::Transformations& allowed = follow_options.allowed;
     return follow_ports({.in = options.in,
                          .out = options.out,
                          .netns = options.netns,
                          .far_ends = options.far_ends,
                          .cpu = options.cpu,
                          .seconds = options.seconds,
-                         .count = options.count},
+                         .count = options.count,
+                         .super_frames = allowed.test(bit(follow::Transformation::kGso)) ||
+                                         allowed.test(bit(follow::Transformation::kGro)),
+                         .stream = options.stream},
                         follow_options, process::stop_on_signals());
 }
 
@@ -101,14 +113,90 @@ int arrival_code(follow::Arrival arrival) {
     return kIncomplete;
 }
 
+std::string stream_text(const FollowedPorts& ports) {
+    if (!ports.stream) {
+        return "";
+    }
+    const StreamReport& stream = *ports.stream;
+    std::string text = fmt::format(
+        "stream {} -> {}: {} of {} whole, {} bytes in {:.2f} s, {:.0f} Mbit/s{}, {} of up to {} "
+        "bytes "
+        "sent again{}\n",
+        stream.from, stream.to, stream.whole, plural(stream.connections, "connection"),
+        stream.bytes, stream.seconds, stream.mbps(),
+        stream.most_mbps == 0 ? "" : fmt::format(" (held back to {:g})", stream.most_mbps),
+        plural(stream.retransmitted, "segment"), stream.segment_bytes,
+        stream.answered ? "" : "; the server tells no digest");
+    for (const PortSizes& port : ports.gathered) {
+        text += fmt::format("gathered, {} {}: {}\n", port.hears_sent ? "sent by" : "received at",
+                            port.port, gathered_text(port.sizes));
+    }
+    return text;
+}
+
+json stream_json(const FollowedPorts& ports) {
+    if (!ports.stream) {
+        return nullptr;
+    }
+    const StreamReport& stream = *ports.stream;
+    json gathered = json::array();
+    for (const PortSizes& port : ports.gathered) {
+        json frames = json::array();
+        for (std::size_t i = 0; i < port.sizes.frames.size(); ++i) {
+            frames.push_back(
+                {{"segments_from", GatheredSizes::kFrom[i]}, {"frames", port.sizes.frames[i]}});
+        }
+        gathered.push_back({{"port", port.port},
+                            {"hears", port.hears_sent ? "sent" : "received"},
+                            {"frames", frames},
+                            {"super_frames", port.sizes.super_frames()},
+                            {"most_segments", port.sizes.most_segments},
+                            {"longest_frame", port.sizes.longest}});
+    }
+    return {{"from", stream.from},
+            {"to", stream.to},
+            {"connections", stream.connections},
+            {"whole", stream.whole},
+            {"digest", stream.answered},
+            {"bytes", stream.bytes},
+            {"seconds", stream.seconds},
+            {"mbps", stream.mbps()},
+            {"most_mbps", stream.most_mbps},
+            {"retransmitted", stream.retransmitted},
+            {"segment_bytes", stream.segment_bytes},
+            {"trouble", stream.trouble},
+            {"gathered", gathered}};
+}
+
+// A stream that broke is none that arrived, whatever its frames did.
+void add_stream(const FollowedPorts& ports, follow::Conclusion& conclusion) {
+    if (!ports.stream || ports.stream->trouble.empty()) {
+        return;
+    }
+    const std::string text = "the stream broke: " + ports.stream->trouble;
+    if (ports.followed.outcome.totals[0].sent == 0) {
+        conclusion.why.push_back(text);
+        return;
+    }
+    conclusion.arrival = follow::Arrival::kNot;
+    conclusion.notes.push_back(text);
+}
+
 Result<int> run_verify(const VerifyOptions& options) {
     follow::FollowOptions follow_options;
     follow_options.allowed = TRY(allowed_of(options.allow));
+    if (options.stream.any()) {
+        // The kernels of both ends gather segments and cut them.
+        follow_options.allowed.set(bit(follow::Transformation::kGso));
+        follow_options.allowed.set(bit(follow::Transformation::kGro));
+    }
     follow_options.late_ns = static_cast<std::int64_t>(options.late_ms * 1e6);
     follow_options.window_ns = static_cast<std::int64_t>(options.window_s * 1e9);
     TRY(check_names(options));
-    const auto followed = TRY(follow_sides(options, follow_options));
-    const follow::Conclusion conclusion = follow::conclude(followed);
+    const FollowedPorts ports = TRY(follow_sides(options, follow_options));
+    const follow::Followed& followed = ports.followed;
+    follow::Conclusion conclusion = follow::conclude(followed);
+    add_stream(ports, conclusion);
     for (const follow::Totals& totals : followed.outcome.totals) {
         if (!totals.balance()) {
             return fail(
@@ -127,11 +215,13 @@ Result<int> run_verify(const VerifyOptions& options) {
         json said = followed_json(followed, conclusion);
         said["verdict"] = arrival_words(conclusion.arrival);
         said["exit_code"] = code;
+        said["stream"] = stream_json(ports);
         fmt::print("{}\n", process::to_text(said, 2));
     } else {
         std::string word = arrival_words(conclusion.arrival);
         std::ranges::transform(word, word.begin(), [](unsigned char c) { return std::toupper(c); });
-        fmt::print("{}{}: {}\n", followed_text(followed, conclusion, follow_options.allowed), word,
+        fmt::print("{}{}{}: {}\n", stream_text(ports),
+                   followed_text(followed, conclusion, follow_options.allowed), word,
                    followed_counts(followed));
     }
     return code;
@@ -170,6 +260,28 @@ void add_verify(CLI::App& app, Command& chosen) {
     command->add_option("--netns", options->netns, "ports: the network namespace that they are in");
     command->add_option("--cpu", options->cpu, "ports: CPU of the EAL's lcore (default 0)")
         ->check(kCpu);
+    CLI::Option* stream =
+        command
+            ->add_option(
+                "--stream", options->stream.ends,
+                "ports: send TCP streams of this kernel from a namespace behind the first "
+                "place to one behind the second: ADDRESS/PREFIX[,GATEWAY][@INTERFACE[@NETNS]]; "
+                "with --far-ends the interfaces are the ports; ADDRESS:PORT in the second "
+                "place is a server that is there and takes bytes; gso and gro are allowed")
+            ->expected(2)
+            ->type_name("CLIENT SERVER");
+    command
+        ->add_option("--stream-bytes", options->stream.bytes,
+                     "bytes of one connection; others follow until the seconds are over (default "
+                     "16777216)")
+        ->check(whole(1, INT64_MAX))
+        ->needs(stream);
+    command
+        ->add_option("--stream-mbps", options->stream.mbps,
+                     "megabits a second that a connection is held back to, so that the judge hears "
+                     "each frame (default 300; 0: as fast as TCP likes)")
+        ->check(number_in(0, 1e6))
+        ->needs(stream);
     command
         ->add_option("--allow", options->allow,
                      fmt::format("what the path may do to frames; all else is a change: {}",
@@ -200,7 +312,9 @@ void add_verify(CLI::App& app, Command& chosen) {
         "  pathproof verify --in pod.pcapng --out wire.pcapng --allow vxlan gso gro --evidence "
         "shown\n"
         "  pathproof verify --in both.pcapng@eth1 --out both.pcapng@eth2 --json\n"
-        "  pathproof verify --in lan0 --out wan0 --netns dut --seconds 10 --allow router nat");
+        "  pathproof verify --in lan0 --out wan0 --netns dut --seconds 10 --allow router nat\n"
+        "  pathproof verify --in c0 --out s0 --far-ends --netns tester --seconds 5 --allow router "
+        "--stream 198.18.0.2/24,198.18.0.1 203.0.113.2/24,203.0.113.1");
 }
 
 }  // namespace pathproof::cli

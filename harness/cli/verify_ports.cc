@@ -55,10 +55,21 @@ class Tap {
     }
 
     void note(const follow::CapturedFrame& frame) {
+        if (gathering_) {
+            gathering_->add(frame.bytes, frame.length);
+        }
         facts_.first_ns = facts_.frames == 0 ? frame.time_ns : facts_.first_ns;
         facts_.last_ns = frame.time_ns;
         ++facts_.frames;
         facts_.bytes += frame.bytes.size();
+    }
+
+    // Counts TCP frames by their sizes from now on.
+    void gather() { gathering_.emplace(); }
+    PortSizes gathered(std::uint32_t segment_bytes) const {
+        return {.port = port_.info().name,
+                .hears_sent = port_.config().hears == port::PortHears::kSent,
+                .sizes = gathering_->sizes(segment_bytes)};
     }
 
     follow::Side side() const { return side_; }
@@ -106,21 +117,39 @@ class Tap {
     std::shared_ptr<std::uint8_t[]> piece_;
     std::size_t used_ = 0;
     std::uint64_t number_ = 0;
+    std::optional<Gathering> gathering_;
 };
+
+Result<std::unique_ptr<StreamEnds>> make_ends(const PortsOptions& options) {
+    StreamPlace place{.netns = options.netns, .judge_cpu = options.cpu};
+    if (options.far_ends) {
+        place.in = options.in.front();
+        place.out = options.out.front();
+    }
+    return StreamEnds::make(options.stream, place);
+}
 
 }  // namespace
 
-Result<follow::Followed> follow_ports(const PortsOptions& options, follow::FollowOptions follow,
-                                      const std::atomic<bool>& stop) {
+Result<FollowedPorts> follow_ports(const PortsOptions& options, follow::FollowOptions follow,
+                                   const std::atomic<bool>& stop) {
+    // Before the EAL: it starts processes.
+    std::unique_ptr<StreamEnds> ends;
+    if (options.stream.any()) {
+        ends = TRY(make_ends(options));
+        follow.device_speaks = true;
+    }
     ports::OwnPortsOptions wanted{.ports = {}, .netns = options.netns, .cpus = {options.cpu}};
     using port::PortHears;
     for (const std::string& name : options.in) {
-        wanted.ports.push_back(
-            {.name = name, .hears = options.far_ends ? PortHears::kSent : PortHears::kReceived});
+        wanted.ports.push_back({.name = name,
+                                .hears = options.far_ends ? PortHears::kSent : PortHears::kReceived,
+                                .super_frames = options.super_frames});
     }
     for (const std::string& name : options.out) {
-        wanted.ports.push_back(
-            {.name = name, .hears = options.far_ends ? PortHears::kReceived : PortHears::kSent});
+        wanted.ports.push_back({.name = name,
+                                .hears = options.far_ends ? PortHears::kReceived : PortHears::kSent,
+                                .super_frames = options.super_frames});
     }
     ports::OwnPorts own = TRY(ports::OwnPorts::open(wanted));
     // Frames that come out are fetched first: those that went in for them are there by then.
@@ -134,8 +163,16 @@ Result<follow::Followed> follow_ports(const PortsOptions& options, follow::Follo
     const std::int64_t began = unix_now_ns();
     follower.begin(follow::Side::kIn, began);
     follower.begin(follow::Side::kOut, began);
-    auto end = options.seconds > 0 ? TapClock::now() + nanoseconds_of(options.seconds)
-                                   : TapClock::time_point::max();
+    auto end = options.seconds > 0 && ends == nullptr
+                   ? TapClock::now() + nanoseconds_of(options.seconds)
+                   : TapClock::time_point::max();
+    if (ends != nullptr) {
+        for (Tap& tap : taps) {
+            tap.gather();
+        }
+        constexpr double kUntilCounted = 4e9;
+        ends->begin(options.seconds > 0 ? options.seconds : kUntilCounted);
+    }
     auto look = TapClock::now() + kTapLook;
     std::uint64_t went_in = 0;
     std::vector<std::vector<follow::CapturedFrame>> fetched(taps.size());
@@ -157,7 +194,8 @@ Result<follow::Followed> follow_ports(const PortsOptions& options, follow::Follo
                 went_in += taps[i].side() == follow::Side::kIn ? 1 : 0;
             }
         }
-        if (options.count != 0 && went_in >= options.count) {
+        const bool all_went_in = options.count != 0 && went_in >= options.count;
+        if (all_went_in || (ends != nullptr && ends->ended())) {
             end = std::min(end, now + kBehindCount);
         }
         if (now >= look) {
@@ -176,13 +214,20 @@ Result<follow::Followed> follow_ports(const PortsOptions& options, follow::Follo
     const std::int64_t ended = unix_now_ns();
     follower.end(follow::Side::kIn, ended);
     follower.end(follow::Side::kOut, ended);
-    follow::Followed followed;
+    FollowedPorts all;
+    follow::Followed& followed = all.followed;
     followed.outcome = follower.finish();
     for (std::size_t i = taps.size(); i-- > 0;) {
         const bool is_in = taps[i].side() == follow::Side::kIn;
         (is_in ? followed.in : followed.out).push_back(taps[i].facts());
     }
-    return followed;
+    if (ends != nullptr) {
+        all.stream = TRY(ends->stop());
+        for (std::size_t i = taps.size(); i-- > 0 && all.stream->segment_bytes != 0;) {
+            all.gathered.push_back(taps[i].gathered(all.stream->segment_bytes));
+        }
+    }
+    return all;
 }
 
 }  // namespace pathproof::cli

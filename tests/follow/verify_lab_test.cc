@@ -109,6 +109,28 @@ class Path {
         return json::parse(said->out);
     }
 
+    // TCP of this kernel from behind a's port to behind b's, judged at the router's own ports; `options` come
+    // last.
+    json verify_stream(const std::string& options, int& exit_code) {
+        // Devices that carry the default route are not touched.
+        for (const Namespace* const end : {&a_, &b_}) {
+            static_cast<void>(
+                process::run_program({"ip", "-n", end->name(), "route", "del", "default"}));
+        }
+        const auto said = process::run_program(
+            {"/bin/sh", "-c",
+             fmt::format(
+                 "exec {} verify --json --in ra --out rb --netns {} --allow router --seconds 1 "
+                 "--stream-bytes 4000000 --stream-mbps 100 --stream "
+                 "198.18.0.2/24,198.18.0.1@e0@{} 203.0.113.2/24,203.0.113.1@e0@{} {}",
+                 std::getenv("PATHPROOF"), router_.name(), a_.name(), b_.name(), options)});
+        BOOST_REQUIRE_MESSAGE(said, said.error().message);
+        exit_code = said->exit_status;
+        BOOST_REQUIRE_MESSAGE(said->out.starts_with('{'), said->err);
+        return json::parse(said->out);
+    }
+    const Namespace& sender() const { return a_; }
+
     // In immediate mode with -U tcpdump keeps nothing back that would be lost when it is stopped, but can
     // sleep through a SIGTERM until the next frame.
     // Makes traffic, captures it on both sides and gives verify's JSON and exit code.
@@ -241,6 +263,97 @@ BOOST_AUTO_TEST_CASE(ports_are_judged_while_it_happens) {
     }
 }
 
+namespace {
+
+const json& gathered(const json& said, const char* port) {
+    for (const json& one : said["stream"]["gathered"]) {
+        if (one["port"] == port) {
+            return one;
+        }
+    }
+    BOOST_FAIL("nothing gathered at " << port << ": " << said.dump(1));
+    return said;
+}
+
+}  // namespace
+
+BOOST_AUTO_TEST_CASE(streams_of_the_kernel_show_what_a_router_gathers_and_cuts) {
+    Path path(false);
+    // Segments leave the sender one by one.
+    path.sender().run("ethtool -K e0 tso off gso off");
+    for (const bool merges : {false, true}) {
+        path.router().run(std::string("ethtool -K ra gro ") + (merges ? "on" : "off"));
+        int code = -1;
+        const json said = path.verify_stream("", code);
+        const json& stream = said["stream"];
+        BOOST_TEST_CONTEXT(said.dump(1)) {
+            BOOST_TEST(code == 0);
+            BOOST_TEST(stream["connections"].get<int>() >= 2);
+            BOOST_TEST(stream["whole"] == stream["connections"]);
+            BOOST_TEST(stream["bytes"].get<std::uint64_t>() ==
+                       stream["whole"].get<std::uint64_t>() * 4'000'000);
+            BOOST_TEST(stream["segment_bytes"] == 1448);
+            BOOST_TEST(stream["mbps"].get<double>() > 1);
+            BOOST_TEST(stream["mbps"].get<double>() < 130);
+            BOOST_TEST((gathered(said, "ra")["super_frames"].get<int>() > 0) == merges);
+            // They are cut in software before the port sends them.
+            BOOST_TEST(gathered(said, "rb")["super_frames"] == 0);
+            BOOST_TEST((said["used"]["gso"].get<int>() > 0) == merges);
+        }
+    }
+}
+
+BOOST_AUTO_TEST_CASE(faults_on_streams_of_the_kernel_are_found_and_located) {
+    struct Fault {
+        const char* rule;
+        const char* found_as;
+        const char* text;
+        const char* located;
+        bool whole;  // all that is lost is sent again
+    };
+    const std::vector<Fault> faults = {
+        {"numgen inc mod 20 7 drop", "missing", "never came out", "every 20th", true},
+        {"meta length gt 20000 drop", "missing", "never came out", "frames of ", true},
+        {"tcp flags & (syn|fin) == 0 meta length gt 1000 @th,320,8 set 0x5a", "damaged",
+         "payload offset", "", false},
+    };
+    for (const Fault& fault : faults) {
+        Path path(false);
+        path.router().run("ethtool -K ra gro on");
+        path.router().run(std::string("nft add rule ip lab mangle oifname rb tcp dport 5201 ") +
+                          fault.rule);
+        int code = -1;
+        const json said = path.verify_stream("", code);
+        BOOST_TEST_CONTEXT(fault.rule << "\n" << said.dump(1)) {
+            BOOST_TEST(code == 1);
+            BOOST_TEST(count(said, fault.found_as) > 0U);
+            BOOST_TEST(names(said, fault.text));
+            BOOST_TEST((said["findings"][0]["located"].get<std::string>().find(fault.located) !=
+                        std::string::npos));
+            BOOST_TEST((said["stream"]["whole"] == said["stream"]["connections"]) == fault.whole);
+            if (fault.whole) {
+                BOOST_TEST(said["stream"]["retransmitted"].get<int>() > 0);
+            } else {
+                BOOST_TEST((said["stream"]["trouble"].get<std::string>().find("digest is wrong") !=
+                            std::string::npos));
+            }
+        }
+    }
+}
+
+BOOST_AUTO_TEST_CASE(a_stream_that_nothing_answers_is_none_that_arrived) {
+    Path path(false);
+    path.router().run("sysctl -qw net.ipv4.ip_forward=0");
+    int code = -1;
+    const json said = path.verify_stream("", code);
+    BOOST_TEST_CONTEXT(said.dump(1)) {
+        BOOST_TEST(code == 1);
+        BOOST_TEST(said["stream"]["whole"] == 0);
+        BOOST_TEST((said["stream"]["trouble"].get<std::string>().starts_with("connect timed out")));
+        BOOST_TEST(count(said, "missing") > 0U);
+    }
+}
+
 BOOST_AUTO_TEST_CASE(files_and_ports_are_not_mixed) {
     const auto refused = [](const std::string& options, const std::string& part) {
         const auto said = process::run_program(
@@ -253,4 +366,13 @@ BOOST_AUTO_TEST_CASE(files_and_ports_are_not_mixed) {
     refused("--in /bin/sh --out rb --seconds 1", "is a file");
     refused("--in /nowhere.pcap --out /nowhere2.pcap --netns x", "is for ports");
     refused("--in nope --out nope2 --seconds 1", "there is no port");
+    const std::string ports = "--in lo --out lo --far-ends --seconds 1 --stream ";
+    refused("--in /bin/sh --out /bin/ls --stream 198.18.0.2/24 198.18.0.3/24",
+            "needs --seconds or --count");
+    refused("--in lo --out lo --seconds 1 --stream 198.18.0.2/24 198.18.0.3/24",
+            "has to name the interface");
+    refused(ports + "198.18.0.2 198.18.0.3/24", "an end is ADDRESS/PREFIX");
+    refused(ports + "198.18.0.2/24,2001:db8::1@nope 198.18.0.3/24", "of another family");
+    refused(ports + "198.18.0.2/24@nope 198.18.0.3/24", "there is no port 'nope'");
+    refused(ports + "198.18.0.2/24@nope@nowhere 198.18.0.3/24", "nowhere");
 }
