@@ -24,8 +24,9 @@ bool is_translated(const Tuple& original, const Tuple& reply) {
     return reply.source != original.destination || reply.destination != original.source;
 }
 
-// Whether the kernel may resolve a clash of two such packets (nf_conntrack_l4proto.allow_clash). It
-// does not for these; any other protocol is followed, for kernels to come.
+// Returns whether the kernel may resolve a clash of two packets of this protocol
+// (nf_conntrack_l4proto.allow_clash). It never does for those listed; every other protocol is
+// followed, for kernels to come.
 bool may_clash(std::uint8_t protocol) {
     switch (protocol) {
         case IPPROTO_TCP:
@@ -37,7 +38,8 @@ bool may_clash(std::uint8_t protocol) {
     }
 }
 
-// Of a remembered flow: whether it is a late answer, which one, and whether its clash is known.
+// Note on a remembered flow: whether it is a late answer, its number, and whether its clash is
+// known.
 struct Late {
     bool is_late = false;
     bool joined = false;

@@ -49,14 +49,16 @@ struct ClashCounts {
     std::uint64_t answered = 0;
     std::uint64_t unanswered = 0;
     std::uint64_t open = 0;
-    // Whose winner had no NEW event in our sight: older than the listening, or forgotten.
+    // Hidden entries whose winner's NEW event we did not see: it is older than the listening, or
+    // forgotten.
     std::uint64_t without_winner = 0;
     std::uint64_t late_answers = 0;        // all of them
     std::uint64_t late_after_a_clash = 0;  // of these, those of a hidden entry that was found
     bool operator==(const ClashCounts&) const = default;
 };
 
-// What a tracker tells as it finds it. The references hold during the call only.
+// Callbacks for what a tracker finds, called as it finds it. The references hold during the call
+// only.
 struct ClashSink {
     std::function<void(const Clash&)> found;      // the first event about a hidden entry
     std::function<void(const Clash&)> settled;    // its fate is known; once for each clash
@@ -66,11 +68,11 @@ struct ClashSink {
     std::function<void(const LateAnswer&)> late_answer;
 };
 
-// How much a tracker keeps. What is beyond is forgotten, oldest first.
+// Limits of a tracker's memory. It forgets what exceeds them, oldest first.
 struct ClashLimits {
     // Flows that may turn out to be winners or late answers; about 160 bytes each. A hidden entry
-    // is heard of up to a minute after its winner. Of those forgotten winners are unknown, and late
-    // answers that are heard of before their clash unjoined.
+    // is heard of up to a minute after its winner. When a flow is forgotten, its clash has no known
+    // winner and a late answer that was heard of before its clash is not joined to it.
     std::size_t flows = std::size_t{1} << 18;
     std::size_t clashes = std::size_t{1} << 14;      // that late answers may still come for
     std::size_t undestroyed = std::size_t{1} << 20;  // hidden entries heard of and not gone yet

@@ -12,7 +12,7 @@
 
 namespace pathproof::netfilter {
 
-// Of an answered flow that early_drop leaves alone.
+// Status of an answered flow, which early_drop leaves alone.
 inline constexpr std::uint32_t kAnsweredFlow =
     status::kConfirmed | status::kSeenReply | status::kAssured;
 

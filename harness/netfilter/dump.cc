@@ -34,7 +34,8 @@ std::uint64_t table_buckets() {
 // of a datagram can come again as the first ones of the next.
 class Repeats {
   public:
-    // Of a message at its place in the datagram; the datagram before it must still be there.
+    // Returns whether the kernel sent this message before. `place`: its place in the datagram,
+    // whose predecessor must still be in memory.
     bool known(const nlmsghdr& message, std::size_t place, std::uint32_t id) {
         const bool repeated = place < kFirst && was_sent(message, id);
         if (!repeated) {
@@ -76,8 +77,8 @@ class Repeats {
     Entry other_;
 };
 
-// What is done with the messages of a dump: entries that match are given to a visitor, or all are
-// counted where there is none.
+// Handles the messages of a dump: gives entries that match to a visitor, or counts all of them
+// where there is no visitor.
 class DumpWork {
   public:
     DumpWork(const Filter& filter, const EntryVisitor* visit)

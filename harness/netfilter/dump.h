@@ -34,8 +34,8 @@ struct DumpSummary {
 // in a dump (ctnetlink_dump_table lists the original direction only).
 Result<DumpSummary> dump(const std::string& netns, const Filter& filter, const EntryVisitor& visit);
 
-// How many entries match. Reads no more of a message than the filter needs: nothing when the kernel
-// does all of it.
+// Counts the entries that match. Reads no more of a message than the filter needs: nothing when the
+// kernel does all of the filtering.
 Result<DumpSummary> count_entries(const std::string& netns, const Filter& filter);
 
 // As dump(), into memory.

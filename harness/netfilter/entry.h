@@ -31,7 +31,7 @@ struct Tuple {
 };
 PACKED_FIELDS(Tuple::Icmp, type, code, id)
 PACKED_FIELDS(Tuple, source, destination, protocol, icmp)
-// The same with its ends exchanged; of ICMP type, code and id stay.
+// Returns the tuple with its ends exchanged; ICMP type, code and id stay.
 Tuple turned(Tuple tuple);
 
 // Status bits (enum ip_conntrack_status of linux/netfilter/nf_conntrack_common.h) by name. The
@@ -135,7 +135,7 @@ struct CpuStats {
 };
 
 std::uint64_t total(const std::vector<CpuStats>& stats, std::string_view counter);
-// Of all CPUs together, of which there is one at least.
+// Adds up the counters of all CPUs, of which there is at least one.
 CpuStats summed(const std::vector<CpuStats>& stats);
 // after - before, CPU by CPU.
 std::vector<CpuStats> delta(const std::vector<CpuStats>& before,

@@ -38,8 +38,8 @@ constexpr std::size_t kGatherFrom = 16u << 20;
 constexpr std::size_t kDatagramBytes = 8 * 1024;
 constexpr std::size_t kChunkBytes = 256 * 1024;
 
-// What stands before each datagram in the backlog. An overrun's bytes are an Overrun, a mark has
-// none.
+// Header before each datagram in the backlog. An overrun is followed by an Overrun, a mark by
+// nothing.
 struct Record {
     enum class Kind : std::uint32_t { kDatagram, kOverrun, kMark };
     std::int64_t time_ns = 0;

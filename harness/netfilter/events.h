@@ -21,8 +21,8 @@ struct ListenOptions {
     bool updates = true;
     // Asked of the kernel with SO_RCVBUFFORCE; events wait here while the reader is not scheduled.
     std::size_t receive_buffer_bytes = 64u << 20;
-    // What the reader keeps for the consumer. When it is full the reader waits, and the kernel's
-    // buffer may overrun: counted, never hidden.
+    // Size of the backlog that the reader keeps for the consumer. When it is full the reader waits,
+    // and the kernel's buffer may overrun: counted, never hidden.
     std::size_t backlog_bytes = 1u << 30;
 };
 
@@ -66,7 +66,7 @@ class EventListener {
 
     virtual std::uint64_t overruns() const = 0;
     virtual std::uint64_t unreadable() const = 0;
-    // What the kernel granted, as getsockopt(SO_RCVBUF) says it.
+    // Buffer size that the kernel granted, as getsockopt(SO_RCVBUF) reports it.
     virtual std::size_t receive_buffer_bytes() const = 0;
 };
 

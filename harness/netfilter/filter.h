@@ -1,4 +1,4 @@
-// Which conntrack entries a reader wants.
+// Selection of the conntrack entries that a reader wants.
 #pragma once
 
 #include <cstdint>

@@ -97,7 +97,7 @@ class Sorter {
         number_word(Who::kUs, prefix.empty() ? "orig-zone" : "reply-zone", tuple.zone);
     }
 
-    // What no kernel selects by.
+    // Adds the words that no kernel selects by.
     void own_words() {
         address_word_here("addr", filter_.any_address);
         number_word(Who::kUs, "port", filter_.any_port);

@@ -1,5 +1,5 @@
-// What is remembered of recent flows, in bounded memory: found again by their original tuple or by
-// the client's end that a backend sees.
+// Bounded memory of recent flows, found by their original tuple or by the client's end that a
+// backend sees.
 #pragma once
 
 #include <algorithm>
@@ -22,7 +22,7 @@ struct RecentFlow {
     std::int64_t time_ns = 0;
 };
 RecentFlow flow_of(const Entry& entry, std::int64_t time_ns);
-// What can be said again of the entry; the rest has its defaults.
+// Rebuilds an entry from the fields that were kept; the others have their defaults.
 Entry entry_of(const RecentFlow& flow);
 
 // CTA_ID is a hash over the entry's address and tuples, and may come again: the tuples tell entries
@@ -36,7 +36,7 @@ class TupleHash {
     TupleHash();
     std::uint64_t operator()(const Tuple& tuple) const;
     std::uint64_t operator()(const frame::Endpoint& endpoint, std::uint8_t protocol) const;
-    // Of all that same_entry() compares.
+    // Hashes all fields that same_entry() compares.
     std::uint64_t operator()(const Entry& entry) const;
 
   private:
@@ -99,7 +99,7 @@ class FlowMemory {
             return flow.original == original && wanted(flow);
         });
     }
-    // The same, of those whose replies go to this end of a client.
+    // As find_by_original(), among the flows whose replies go to this end of a client.
     template <typename Wanted>
     Slot find_by_client(const frame::Endpoint& client, std::uint8_t protocol,
                         const Wanted& wanted) const {

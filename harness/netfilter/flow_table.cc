@@ -19,8 +19,8 @@ constexpr std::size_t kNarrowBytes = kAddressesAt + 4 * 4;
 constexpr std::size_t kWideBytes = kAddressesAt + 4 * 16;
 static_assert(kNarrowBytes == 52 && kWideBytes == 100);
 
-// What the kernel sends no events about: these bits may differ without one. HW_OFFLOAD,
-// SRC_NAT_DONE and DST_NAT_DONE are those that have no name above.
+// Status bits whose change causes no event. HW_OFFLOAD, SRC_NAT_DONE and DST_NAT_DONE have no name
+// above and are given as numbers.
 constexpr std::uint32_t kSilentBits =
     status::kConfirmed | status::kDying | status::kOffload | 1u << 15 | 1u << 7 | 1u << 8;
 

@@ -14,8 +14,8 @@
 
 namespace pathproof::netfilter {
 
-// What a comparison of the table with the state has found about a flow and no event has told yet
-// (Reconciler).
+// Difference between the table and a flow's state that a comparison has found and no event has
+// reported yet (Reconciler).
 enum class Pending : std::uint8_t {
     kNothing,
     kNew,      // it is in the table
@@ -95,10 +95,10 @@ class FlowTable {
     // Takes over what the entry says; what an event leaves out (protocol state, helper, labels)
     // stays.
     void update(Flow& flow, const Entry& entry);
-    // Whether update() would change anything that the kernel sends events about.
+    // Returns whether update() would change anything that the kernel sends events about.
     bool differs(const Flow& flow, const Entry& entry);
-    // Whether the entry must be a later flow of the same id and tuples: it has another start, or
-    // has not seen the reply that this one had.
+    // Returns whether the entry must be a later flow of the same id and tuples: it has another
+    // start, or has not seen the reply that this flow had.
     bool is_other(const Flow& flow, const Entry& entry) const;
 
     Entry entry(const Flow& flow) const;

@@ -41,7 +41,7 @@ std::uint32_t port_parts(const TupleFilter& tuple) {
            (tuple.destination_port ? part::kDestinationPort : 0);
 }
 
-// What the kernel compares of a tuple depends on the protocol that is asked for.
+// The protocol in the request decides which parts of a tuple the kernel compares.
 std::uint32_t protocol_parts(std::uint8_t protocol, const TupleFilter& tuple,
                              const KernelFilterSupport& support) {
     switch (protocol) {

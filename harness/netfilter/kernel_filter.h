@@ -15,8 +15,8 @@ struct nlmsghdr;
 
 namespace pathproof::netfilter {
 
-// What a dump request can ask the kernel to select by, besides the address family, which all
-// kernels know.
+// Properties that a dump request can ask the kernel to select by, besides the address family, which
+// all kernels support.
 enum class Clause : std::uint8_t {
     kMark,         // CTA_MARK, CTA_MARK_MASK
     kStatus,       // CTA_STATUS, CTA_STATUS_MASK
@@ -31,7 +31,7 @@ enum class Clause : std::uint8_t {
 inline constexpr std::size_t kClauses = 9;
 const char* name(Clause clause);
 
-// How a kernel behaves when it is asked to select by a clause.
+// Behaviour of a kernel that is asked to select by a clause.
 enum class Behaviour : std::uint8_t {
     kSelects,
     kIgnores,   // gives entries that do not match as well: harmless
@@ -48,27 +48,26 @@ struct KernelFilterSupport {
 
     Behaviour of(Clause clause) const { return behaviour[static_cast<std::size_t>(clause)]; }
     Behaviour& of(Clause clause) { return behaviour[static_cast<std::size_t>(clause)]; }
-    // Whether to ask the kernel for it. What was not tried is asked for unless a kernel is known
-    // that leaves out what it should give.
+    // Returns whether to ask the kernel to select by this clause. An untried clause is used unless
+    // some known kernel leaves out entries that match it.
     bool use(Clause clause) const;
 };
 
-// Who selects by what: words as parse_filter() reads them.
+// Split of a filter between the kernel and this process: words as parse_filter() reads them.
 struct FilterShares {
     std::vector<std::string> kernel;
     std::vector<std::string> here;
 };
 FilterShares filter_shares(const Filter& filter, const KernelFilterSupport& support);
 
-// What of the filter could be asked of the kernel besides the family, by the numbers of the
-// clauses.
+// Clauses of the filter that the kernel could be asked for, besides the family, as a bit set.
 using Clauses = std::bitset<kClauses>;
 Clauses clauses_of(const Filter& filter);
 
 // The address family that a filter asks for or implies, as AF_INET, AF_INET6 or AF_UNSPEC.
 std::uint8_t kernel_family(const Filter& filter);
 
-// What of a tuple the kernel is asked to select by, as `part`s of tuple_message.h.
+// Parts of a tuple that the kernel is asked to select by, as `part`s of tuple_message.h.
 std::uint32_t tuple_parts(const Filter& filter, const TupleFilter& tuple,
                           const KernelFilterSupport& support);
 

@@ -125,7 +125,7 @@ KernelFilterSupport only(Clause clause, const KernelFilterSupport& known) {
     return support;
 }
 
-// Of two trials of a clause the worse counts.
+// Keeps the worse result when a clause is tried twice.
 void note(KernelFilterSupport& support, Clause clause, Behaviour behaviour) {
     Behaviour& known = support.of(clause);
     if (known == Behaviour::kNotTried || behaviour > known) {

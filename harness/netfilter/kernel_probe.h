@@ -1,4 +1,4 @@
-// How the running kernel behaves when a dump request asks it to select entries, found by trying.
+// Finds by trial how the running kernel behaves when a dump request asks it to select entries.
 #pragma once
 
 #include "harness/netfilter/kernel_filter.h"
@@ -11,7 +11,8 @@ namespace pathproof::netfilter {
 // walks over the kernel's table, which is one for all namespaces.
 KernelFilterSupport probe_kernel_filter(const Clauses& wanted);
 
-// Of the clauses of the filter at least; each is probed once in a process. Any thread may ask.
+// Returns the results for at least the filter's clauses; each clause is probed once in a process.
+// Any thread may call it.
 KernelFilterSupport kernel_filter_support(const Filter& filter);
 
 }  // namespace pathproof::netfilter

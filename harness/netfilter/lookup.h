@@ -17,7 +17,7 @@ std::vector<std::string> flow_words(const std::vector<std::string>& words);
 // The flow of words such as {"udp", "10.0.0.5:40000", "10.96.0.10:53"}; a ">" between its ends is
 // passed over. ICMP has no ports: {"icmp", "10.0.0.5", "10.0.0.9", "id=7"} is that of an echo.
 Result<Tuple> parse_flow(const std::vector<std::string>& words);
-// The same words as one line.
+// Prints the words of a flow as one line.
 std::string flow_text(const Tuple& tuple);
 
 class Lookup {

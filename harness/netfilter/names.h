@@ -14,7 +14,7 @@ namespace pathproof::netfilter {
 std::string_view protocol_name(std::uint8_t protocol);
 // The inverse, and decimal numbers up to 255.
 std::optional<std::uint8_t> protocol_number(std::string_view word);
-// Whether its packets have ports.
+// Returns whether packets of this protocol have ports.
 bool has_ports(std::uint8_t protocol);
 // All words that protocol_number knows.
 std::vector<std::string_view> protocol_names();

@@ -169,7 +169,7 @@ void put_measured(std::vector<CounterMeaning>& meanings, const Result<Planted>& 
                             planted.error().message);
             continue;
         }
-        // What the source says is said where the kernel does it.
+        // Keep the meaning read from the source only where this kernel was seen to count so.
         const std::string read = counts_as_known(*planted) ? meaning.text : "";
         meaning.text = fmt::format(
             "{}{}measured here: +{} with a packet refused for a clash, +{} with an invalid packet",

@@ -1,5 +1,5 @@
-// What the running kernel's conntrack counts where, found by planting packets whose fate is known: one
-// that is refused for a clash, and one that cannot be tracked.
+// Finds what the running kernel's conntrack counters count by planting two packets whose fate is
+// known: one is refused for a clash, one cannot be tracked.
 #pragma once
 
 #include <string_view>
@@ -22,16 +22,16 @@ Result<Planted> plant_packets();
 // Once in a process.
 const Result<Planted>& planted_packets();
 
-// Whether nf_tables and nft_ct are there, by what /proc/modules says: nf_conntrack is built in, or they are
-// loaded as it is.
+// Returns whether nf_tables and nft_ct are there, judged by /proc/modules: nf_conntrack is not
+// listed, so it is built in, or all three are listed.
 bool needs_no_module(std::string_view proc_modules);
 
-// Whether insert_failed, drop and invalid count what they do since Linux 5.10: the first two a refused
-// clash, the third what is invalid, and nothing else.
+// Returns whether insert_failed, drop and invalid count as they have since Linux 5.10: the first
+// two count a refused clash, the third an invalid packet, and none counts anything else.
 bool counts_as_known(const Planted& planted);
 
-// Of insert_failed, drop and invalid, which changed their meanings and will again: adds what was
-// measured, or takes the text away where nothing was.
+// Completes the meanings of insert_failed, drop and invalid, which have changed and will change
+// again: adds what was measured, or removes the text where nothing was measured.
 void put_measured(std::vector<CounterMeaning>& meanings, const Result<Planted>& planted);
 
 }  // namespace pathproof::netfilter

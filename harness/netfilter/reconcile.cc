@@ -24,7 +24,7 @@ Pending when_not_in_table(Pending pending) {
     return untold ? Pending::kNewGone : Pending::kGone;
 }
 
-// What an event says of an entry that is known, as FlowTable::update().
+// Takes an event's fields over into a known entry, as FlowTable::update() does.
 void take_over(Entry& known, const Entry& news) {
     known.status = news.status != 0 ? news.status : known.status;
     known.mark = news.mark;
@@ -80,7 +80,7 @@ void Reconciler::on_new(Flow* flow, const Event& event, const MissedSink& missed
     flows_.update(*flow, event.entry);
 }
 
-// Whether the NEW event of a known flow means that the one before has ended without being told.
+// Returns whether the NEW event of a known flow means that the earlier flow ended without an event.
 bool Reconciler::has_ended(const Flow& flow) const {
     if (flow.pending == Pending::kGone || flow.pending == Pending::kGoneNew) {
         return true;

@@ -26,7 +26,8 @@ class Reconciler {
     };
     using MissedSink = std::function<void(const Missed&)>;
 
-    // What the table holds when watching begins; nothing is missed. Events may have come before.
+    // Adds an entry that the table holds when watching begins; it is not missed. Events may have
+    // come before.
     void initial(const Entry& entry);
 
     // Applies an event. Gives to `missed` what must have happened before it and was not told: only
@@ -58,8 +59,8 @@ class Reconciler {
     void give(EventKind kind, const Flow& flow, const MissedSink& missed) const;
 
     FlowTable flows_;
-    // What the table says of flows that are kGoneNew; the flow itself still says how the earlier
-    // one was.
+    // Entries that the table shows for flows that are kGoneNew; the flow itself still holds the
+    // earlier entry's state.
     std::unordered_map<const Flow*, Entry> later_;
     bool gap_seen_ = false;
     bool gap_open_ = false;

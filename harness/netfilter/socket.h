@@ -52,7 +52,7 @@ class Socket {
 // netlink_dump() fills as much as the reader offered last, up to 32 KiB (netlink_recvmsg).
 inline constexpr std::size_t kAnswerBytes = 32 * 1024;
 
-// Whether a message of an answer is the kernel's end of it: NLMSG_DONE (of a dump, whose payload
+// Returns whether a message is the kernel's end of an answer: NLMSG_DONE (of a dump, whose payload
 // may be an error) or NLMSG_ERROR (zero: success).
 enum class Progress { kMore, kDone };
 Result<Progress> read_end(const nlmsghdr& message);

@@ -28,14 +28,14 @@ struct KernelVersion {
     unsigned minor = 0;
     auto operator<=>(const KernelVersion&) const = default;
 };
-// Of a release such as "6.18.44-generic"; nothing when it does not begin with two numbers.
+// Reads a release such as "6.18.44-generic"; nothing when it does not begin with two numbers.
 std::optional<KernelVersion> parse_kernel_release(std::string_view release);
 // uname(2)'s release, such as "6.18.44".
 std::string running_kernel_release();
 
-// What a counter counts on a kernel of this version. Empty when that is not known: a counter that
-// we have not heard of, or a kernel newer than those whose source was read. Then only the raw value
-// may be shown.
+// Returns what a counter counts on a kernel of this version. Empty when that is not known: we have
+// not heard of the counter, or the kernel is newer than those whose source was read. Then only the
+// raw value may be shown.
 std::string counter_meaning(std::string_view counter, KernelVersion kernel);
 
 struct CounterMeaning {
@@ -43,8 +43,9 @@ struct CounterMeaning {
     std::string text;     // what it counts; empty when that is not known
     std::string unknown;  // then: why, and that only the raw value says something
 };
-// Of each counter that a kernel of this release (uname(2)) sent, in its order. A kernel that sends
-// a counter which came with a change has the change, even if its release is older.
+// Returns the meanings of the counters that a kernel of this release (uname(2)) sent, in its order.
+// A kernel that sends a counter which came with a change has the change, even if its release is
+// older.
 std::vector<CounterMeaning> counter_meanings(const CpuStats& stats, std::string_view release);
 
 }  // namespace pathproof::netfilter

@@ -19,7 +19,7 @@ class LabelNames {
     static Result<LabelNames> load(const std::string& path = {});
     // Empty for a label without a name.
     std::string name(unsigned bit) const;
-    // Nothing for a name that no label has.
+    // Returns the bit of a label; nothing for a name that no label has.
     std::optional<unsigned> bit(const std::string& name) const;
 
   private:

@@ -12,8 +12,8 @@
 
 namespace pathproof::netfilter {
 
-// What of a tuple is put, by the kernel's bits for filters: CTA_FILTER_F_* of its nf_internals.h.
-// They are part of the netlink interface but in no uapi header.
+// Parts of a tuple that a request carries, by the kernel's bits for filters: CTA_FILTER_F_* of its
+// nf_internals.h. They are part of the netlink interface but in no uapi header.
 namespace part {
 inline constexpr std::uint32_t kSourceAddress = 1u << 0;
 inline constexpr std::uint32_t kDestinationAddress = 1u << 1;

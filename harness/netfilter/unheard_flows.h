@@ -6,7 +6,8 @@
 
 namespace pathproof::netfilter {
 
-// What the sysctl net.netfilter.nf_conntrack_events makes the kernel send (nf_ct_ecache_ext_add()).
+// Flows that the kernel sends events about, by the sysctl net.netfilter.nf_conntrack_events
+// (nf_ct_ecache_ext_add()).
 enum class EventsOf : std::uint8_t {
     kNone,         // 0
     kAll,          // 1
@@ -16,8 +17,8 @@ enum class EventsOf : std::uint8_t {
 // In a network namespace (empty: the caller's).
 EventsOf events_of(const std::string& netns);
 
-// Of which flows no event will come, in one sentence; empty: of none. `flows`: those that were in
-// the table when listening began.
+// Reports in one sentence which flows will cause no event; empty: all will cause events. `flows`:
+// number of flows in the table when listening began.
 std::string unheard_flows(EventsOf events, std::uint64_t flows);
 
 }  // namespace pathproof::netfilter

@@ -21,7 +21,7 @@ constexpr int kReadings = 3;
 constexpr auto kEventsLag = 20ms;
 // The mark behind the events that came while the table was read first; those of gaps are 1, 2, ...
 constexpr std::uint64_t kInitialMark = 0;
-// How long catch_up() and finish() wait for the reader's mark.
+// Time that catch_up() and finish() wait for the reader's mark.
 constexpr auto kLastMark = 5s;
 
 class TableWatcher final : public Watcher {

@@ -40,8 +40,9 @@ struct Gap {
     std::int64_t from_ns = 0;   // CLOCK_REALTIME: nothing is missing before...
     std::int64_t until_ns = 0;  // ...and after
     EventCounts missed;         // given as events with Event::missed; in kReconciled only
-    // Of these, ends of flows that were there before watching began: the kernel sends no events
-    // about them unless nf_conntrack_events is 1, so they may have ended outside the gap as well.
+    // Number of missed ends whose flows were there before watching began: the kernel sends no
+    // events about such flows unless nf_conntrack_events is 1, so they may have ended outside the
+    // gap as well.
     std::uint64_t missed_unannounced = 0;
     std::string problem;
 };
@@ -53,7 +54,7 @@ struct WatchSink {
     std::function<void(const Gap&)> gap;
 };
 
-// Which kinds of events the sink is given, and the totals count.
+// Kinds of events that the sink is given and the totals count.
 struct EventKinds {
     bool created = true;
     bool updated = true;
@@ -102,14 +103,14 @@ class Watcher {
     virtual Status finish(const WatchSink& sink) = 0;
 
     virtual const WatchTotals& totals() const = 0;
-    // What the kernel granted, as getsockopt(SO_RCVBUF) says it.
+    // Buffer size that the kernel granted, as getsockopt(SO_RCVBUF) reports it.
     virtual std::size_t receive_buffer_bytes() const = 0;
 
     // The flows that exist now as far as events and reconciliations say; filtered by what cannot
     // change about a flow (stable_part()). Counters, timestamps and time-outs are not kept.
     virtual std::uint64_t flows() const = 0;
     virtual void each_flow(const std::function<void(const Entry&)>& visit) const = 0;
-    // Of which flows nothing is heard, in one sentence; empty: of none.
+    // Reports in one sentence which flows cause no event; empty: all cause events.
     virtual const std::string& unheard() const = 0;
 };
 
