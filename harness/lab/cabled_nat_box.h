@@ -15,7 +15,8 @@
 
 namespace pathproof::lab {
 
-// What the file lacks for one: two cabled ports with 'clients', one with 'servers'. Empty: nothing.
+// Returns what the file lacks for a NAT box, which takes two cabled ports with 'clients' and one
+// with 'servers'. Empty: nothing.
 std::string missing_for_nat(const LabFile& file);
 
 // A tester port and the DUT's device at the other end of its cable.

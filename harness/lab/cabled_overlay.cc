@@ -27,7 +27,7 @@ class CabledOverlay final : public Overlay {
         names_.node_a = agents.netns;
         names_.underlay = device_.name;
     }
-    // What the DUT has of this run goes first.
+    // Takes this run's changes off the DUT first.
     ~CabledOverlay() override { hosts_.end(); }
 
     Status build();

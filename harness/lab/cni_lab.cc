@@ -56,7 +56,7 @@ class CniLab final : public Lab {
     }
 
   private:
-    // Of a role that is not lacking.
+    // Returns the first chain that has the role; the lab must have it.
     const PodChain& first_with(Role role) const {
         return *std::ranges::find_if(
             chains_, [&](const PodChain& chain) { return lacks_role(chain, role).empty(); });

@@ -53,7 +53,7 @@ std::map<std::string, std::string> sysctls_of(const std::string& device) {
     for (const fs::path& folder : sysctl_folders(device)) {
         std::error_code none;
         for (const auto& file : fs::directory_iterator(folder, none)) {
-            // One that may not be read, as stable_secret without a secret, has no value.
+            // A file that may not be read, as stable_secret without a secret, has no value.
             const auto value = read_file(file.path().string());
             const bool is_writable =
                 (file.status(none).permissions() & fs::perms::owner_write) != fs::perms::none;
@@ -122,7 +122,7 @@ Result<std::string> sits_on(const std::string& device) {
     return std::string();
 }
 
-// One that the kernel gives a device by itself.
+// Returns whether the kernel gives a device such a queueing discipline by itself.
 bool is_default_queue(const std::string& kind) {
     const std::string usual =
         read_sysctl("net.core.default_qdisc", KernelFiles{}).value_or(std::string("pfifo_fast"));

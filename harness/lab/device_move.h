@@ -13,18 +13,18 @@
 
 namespace pathproof::lab {
 
-// Whether a device of the calling thread's namespace may be moved. kBadInput: no such device; one that stays in its
-// namespace (netns-local), is a port of a bridge or bond, or has what would be lost and cannot be put back: a queueing
-// discipline, filters, an XDP program. The sentence names it.
+// Checks that a device of the calling thread's namespace may be moved. kBadInput: there is no such device; it stays in
+// its namespace (netns-local), is a port of a bridge or bond, or has what would be lost and cannot be put back: a
+// queueing discipline, filters, an XDP program. The sentence names it.
 Status check_movable(const std::string& device);
 
-// Of a device of the calling thread's namespace, to note before it is moved into the named one.
+// Notes a device of the calling thread's namespace, before it is moved into the named one.
 Result<UndoAction> note_before_move(const std::string& device, const std::string& netns);
 
 // Moves it there and brings it up.
 Status move_device(const std::string& device, const std::string& netns);
 
-// Of a note of kMove, in the namespace that the device came from.
+// Undoes a note of kMove, in the namespace that the device came from.
 Status undo_move(const Note& note, UndoReport& report);
 
 }  // namespace pathproof::lab

@@ -1,5 +1,5 @@
-// Which device a journal speaks of, whatever it is called and wherever its namespace's name is by
-// the time that something of it is put back. Another device that got its name is none of it.
+// Identifies the device that a journal means, whatever its name and its namespace's name are when
+// something of it is put back. Another device that got its name since is not touched.
 #pragma once
 
 #include <functional>
@@ -9,9 +9,9 @@
 
 namespace pathproof::lab {
 
-// Of a device of the calling thread's namespace: "INODE:COOKIE:INDEX", the namespace's identity
-// (netns_identity.h) and the device's index in it, which is not given twice; and " MAC" with its
-// permanent address if it has one. kNotFound: there is no such device.
+// Returns the identity of a device in the calling thread's namespace: "INODE:COOKIE:INDEX", which
+// is the namespace's identity (netns_identity.h) and the device's index in it, which is not given
+// twice; then " MAC" with its permanent address if it has one. kNotFound: there is no such device.
 Result<std::string> place_of(const std::string& device);
 
 // Runs `work` inside the device's namespace with the name that the device has now. False: the

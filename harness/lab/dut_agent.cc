@@ -33,7 +33,7 @@ void DutAgent::beat(const std::stop_token& ended) {
     std::unique_lock lock(mutex);
     std::condition_variable_any pause;
     const auto is_over = [&] { return ended.stop_requested(); };
-    // One that ends just as the wait begins makes the wait's answer false (libstdc++ 12).
+    // A stop request just as the wait begins makes the wait return false (libstdc++ 12).
     while (!pause.wait_for(lock, ended, kBetweenBeats, is_over) && !is_over()) {
         static_cast<void>(agent_->beat());  // one that is gone is told of by the next question
     }

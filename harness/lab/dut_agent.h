@@ -18,7 +18,7 @@ class DutAgent {
     DutAgent& operator=(const DutAgent&) = delete;
 
     const std::shared_ptr<agent::Client>& agent() const { return agent_; }
-    // What it could not put back, and what others changed, is kept for the end.
+    // Has the agent put its changes back. outcome() gives its error, or what others changed since.
     void put_back();
     Result<std::vector<std::string>> outcome() const;
 

@@ -15,7 +15,7 @@ using agent::Feature;
 using agent::feature_named;
 using Kind = UndoAction::Kind;
 
-// Those to request again; what somebody else requested since is left.
+// Returns the features to request again; those that somebody else requested since are left.
 std::vector<const Note*> to_set_back(const std::vector<Note>& notes,
                                      const std::vector<Feature>& now, const std::string& where,
                                      UndoReport& report) {
@@ -34,7 +34,7 @@ std::vector<const Note*> to_set_back(const std::vector<Note>& notes,
     return back;
 }
 
-// What is requested as it was, but is not so: something else that it needs is not as it was.
+// Reports features whose request was restored but whose state was not: a dependency changed.
 void tell_of_dependent(const std::vector<Note>& notes, const std::vector<Feature>& now,
                        const std::string& where, UndoReport& report) {
     for (const Note& note : notes) {

@@ -17,9 +17,9 @@ Result<std::vector<std::pair<std::string, bool>>> single_features(
     const std::string& device, const std::vector<agent::Feature>& features,
     const std::vector<std::pair<std::string, bool>>& wanted);
 
-// What to write when `wanted` is set on a device of the calling thread's namespace: before, how
-// every feature of it is that can be changed, unless `known` says so already, and what is set;
-// after it, what is set as it was found: until then the lines before it say what to undo.
+// Notes to write when `wanted` is set on a device of the calling thread's namespace. `before` it:
+// the state of every feature that can be changed, unless `known` has it already, and what is set.
+// `after` it: what is set, as it was found; until then the lines of `before` say what to undo.
 // Errors: no such device or feature.
 struct FeatureNotes {
     std::vector<UndoAction> before;
@@ -29,7 +29,7 @@ Result<FeatureNotes> notes_of_features(const std::string& netns, const std::stri
                                        const std::vector<std::pair<std::string, bool>>& wanted,
                                        const std::vector<UndoAction>& known);
 
-// Of a note of kFeature.
+// Returns whether the feature of a kFeature note was requested.
 bool was_requested(const UndoAction& note);
 
 // `notes` are of kind kFeature and of one device. What was requested is requested again, whether or

@@ -115,7 +115,7 @@ class FileLab final : public Lab {
                 .netns = file_.dut.in_place ? file_.dut.where : place_,
                 .tables = file_.dut.in_place ? Tables::kOthers : Tables::kOurs};
     }
-    // What the DUT is and where its devices are, for the report.
+    // Describes the DUT and where its devices are, for the report.
     RoleFacts facts() const {
         return {
             {"DUT",
@@ -142,7 +142,8 @@ class FileLab final : public Lab {
     std::unique_ptr<DutAgent> dut_;   // in the run's namespace
 };
 
-// Those that had a link have it again: a physical one takes its time.
+// Moves the DUT's devices. It then waits until those that had a link have it again: a physical one
+// takes its time.
 Status FileLab::move_devices(const std::string& netns) {
     constexpr std::chrono::seconds kLinkTime{15};
     agent::Client& host = *host_->agent();

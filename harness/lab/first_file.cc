@@ -10,7 +10,7 @@
 namespace pathproof::lab {
 namespace {
 
-// What a port plays, and the addresses of its cable: those of the networks set apart for tests.
+// A port's part, and the addresses of its cable, from the networks set apart for tests.
 struct RolePlan {
     const char* name;
     const char* own;
@@ -44,7 +44,7 @@ std::string about(const FoundDevice& device) {
     return text;
 }
 
-// Those that may be used, with a link first; the others become comments.
+// Returns the devices that may be used, with a link first; the others become comments.
 std::vector<const FoundDevice*> usable(const std::vector<FoundDevice>& devices,
                                        std::string& comments) {
     std::vector<const FoundDevice*> found;
@@ -64,7 +64,7 @@ std::vector<const FoundDevice*> usable(const std::vector<FoundDevice>& devices,
     return found;
 }
 
-// What it has already, or else what was planned.
+// Gives the addresses that the device has already, or else the planned one.
 std::string address_line(const FoundDevice* device, const char* planned) {
     std::vector<std::string> quoted;
     for (const Prefix& prefix : device != nullptr ? device->use.addresses : std::vector<Prefix>()) {

@@ -15,13 +15,15 @@ namespace pathproof::lab {
 // Chains of each table that earlier texts made.
 using FrontChains = std::map<std::string, std::set<std::string>>;
 
-// What iptables-restore --noflush takes so that a text for iptables-restore takes the place of the
-// earlier ones of its tables, and of nothing else: the rules of the kernel's own chains are in chains
-// of ours ("PATHPROOF-POSTROUTING"), to which those jump first; a policy of DROP is the last rule.
+// Turns a text for iptables-restore into one for iptables-restore --noflush, which replaces our
+// earlier rules of the same tables and nothing else. Rules of the kernel's own chains go to chains of
+// ours ("PATHPROOF-POSTROUTING"), to which the kernel's chains jump first; a policy of DROP becomes
+// the last rule.
 std::string in_front(const std::string& rules, FrontChains& known);
 
-// What iptables-save --counters says of a host with such chains, as if the texts were its tables'
-// own: "[12:624] -A PATHPROOF-INPUT ..." is of INPUT, and its last rule is the policy.
+// Rewrites what iptables-save --counters prints on a host with such chains, as if the texts were
+// its tables' own: "[12:624] -A PATHPROOF-INPUT ..." counts for INPUT, and its last rule is the
+// policy.
 std::string without_front(const std::string& saved);
 
 }  // namespace pathproof::lab

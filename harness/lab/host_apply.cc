@@ -27,7 +27,8 @@ bool says_exists(const Status& made) {
                      made.error().message.find("already assigned") != std::string::npos);
 }
 
-// What the kernel learned of a neighbour is nobody's configuration: that may be replaced.
+// Returns whether the change replaces a neighbour entry that the kernel learned: it is nobody's
+// configuration, and may be replaced.
 bool is_learned(const HostChange& change) {
     std::istringstream words(change.value);
     std::string neigh, add, who;
@@ -70,10 +71,10 @@ Status set_sysctl(const HostChange& change, Journal& journal) {
     return missing && change.allowed == Allowed::kIsMissing ? Status() : set;
 }
 
-// What takes the place of the whole table, or of what is ours in one that has others' rules.
+// Replaces the whole table, or only our rules in a table that has others' rules.
 Status load_table(const HostChange& change, Journal& journal, HostFronts& fronts) {
     if (change.allowed == Allowed::kIsThere) {
-        // What did not load changed nothing.
+        // A text that did not load changed nothing.
         FrontChains known = fronts[change.name];
         const std::string none = setting::whole_table(setting::bare_table(change.name), "");
         TRY(journal.load_rules(change.name,

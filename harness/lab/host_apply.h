@@ -12,7 +12,7 @@
 
 namespace pathproof::lab {
 
-// What the rules of a host are that stand in front of others', by table.
+// The chains of ours that stand in front of others' rules on a host, by table.
 using HostFronts = std::map<std::string, FrontChains>;
 
 // In the calling thread's network namespace, in order, up to the first that fails.

@@ -23,8 +23,8 @@ bool same_ipvs(const std::string& one, const std::string& other);
 // Makes one of the other as kube-proxy does: what is in both is not touched, what is new comes first.
 Status change_ipvs(const std::string& from, const std::string& to);
 
-// What a note of kRules says is set, until it is known what the kernel made of it: then whatever is
-// there is ours.
+// Stands for the rules in a note of kRules until the kernel's version of them is read: any rules
+// found until then are ours.
 inline constexpr const char* kRulesBeingLoaded = "being loaded";
 
 // In the calling thread's namespace.

@@ -17,13 +17,13 @@ namespace pathproof::lab {
 using setting::HostRole;
 using setting::Settings;
 
-// What conntrack has of before.
+// Fate of the connections that conntrack tracked before a change of settings.
 enum class Flows { kForget, kKeep };
 
 // Devices that earlier commands of ip(8) made, beside what is kept.
 enum class Links { kStay, kAnew };
 
-// Whether rules of others are in a host's tables: ours go in front of them then.
+// Owner of a host's tables. In tables with others' rules ours go in front of them.
 enum class Tables { kOurs, kOthers };
 
 class Hosts {
@@ -45,7 +45,7 @@ class Hosts {
     // Hosts of the lab's own stay as they are when their agents end: a lab that outlives its run.
     Status leave();
 
-    // How devices and networks of the topology are called ("$TUNNEL").
+    // Sets the names of the topology's devices and networks ("$TUNNEL").
     void call(const setting::Names& names);
 
     // Stays until the hosts go. What an earlier set() set is taken back: it comes after what is kept.
@@ -55,7 +55,7 @@ class Hosts {
     // run again; with kAnew they are undone first, and features are set again, for a new device has its own.
     // kKernelLacks: the kernel lacks what one takes.
     Status set(const Settings& settings, Flows flows = Flows::kForget, Links links = Links::kStay);
-    // Why one of the settings cannot be had; empty: they can.
+    // Returns why one of the settings cannot be had; empty: they can.
     Result<std::string> lacks(const Settings& settings) const;
 
   private:

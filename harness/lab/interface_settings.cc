@@ -23,8 +23,8 @@ void add_address(const json& address, const std::string& device, std::vector<std
     constexpr std::uint64_t kForEver = 0xffffffff;
     const json& length = process::part(address, "prefixlen");
     const json& lifetime = process::part(address, "valid_life_time");
-    // Of a link, and those that others give and take (DHCP, router advertisements), come by
-    // themselves.
+    // Link-local addresses, and those that others assign and withdraw (DHCP, router
+    // advertisements), come by themselves.
     const bool lasting = lifetime.is_null() || lifetime == kForEver;
     const std::string scope = process::text_in(address, "scope");
     if (!lasting || !length.is_number_unsigned() || scope == "link") {

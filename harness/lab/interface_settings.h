@@ -1,4 +1,4 @@
-// How a network interface of the kernel is set, as commands of ip(8) that make a fresh one so: MTU, MAC address,
+// Settings of a kernel network interface, as commands of ip(8) that set a fresh one alike: MTU, MAC address,
 // flags, addresses, permanent neighbours and routes. An interface that comes back from another driver or from
 // another network namespace has lost them.
 #pragma once
@@ -10,14 +10,15 @@
 
 namespace pathproof::lab {
 
-// Of an interface of the calling thread's namespace, in the order in which they are given.
+// Reads the settings of an interface in the calling thread's namespace, in the order in which they
+// are to be given.
 std::vector<std::string> settings_of(const std::string& interface);
 
 // Gives the interface those of these settings that it lacks, and says how many these were.
 Result<std::size_t> give_settings(const std::string& interface,
                                   const std::vector<std::string>& settings);
 
-// What ip(8) prints of an interface, each with -json; empty where it printed nothing.
+// Output of ip(8) about an interface, each with -json; empty where it printed nothing.
 struct InterfaceText {
     std::string addresses;   // ip -details address show dev NAME
     std::string neighbours;  // ip neigh show dev NAME nud permanent

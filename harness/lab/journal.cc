@@ -263,7 +263,8 @@ Result<std::unique_ptr<Journal>> Journal::start(std::optional<RunLock> lock,
 }
 
 Journal::~Journal() {
-    // What cannot be undone now stays in the file, where the next start and `restore` find it.
+    // Changes that cannot be undone now stay in the file, where the next start and `restore` find
+    // them.
     static_cast<void>(undo());
 }
 
@@ -419,7 +420,7 @@ Status Journal::restore_ipvs() {
     return impl_->undo_now({.kind = Kind::kIpvs, .name = "services", .place = to_string(netns)});
 }
 
-// What was set of a device that is gone went with it.
+// The settings of a device that is gone went with it.
 Status Journal::restore_device(const std::string& moved) {
     const std::lock_guard lock(impl_->mutex);
     const auto netns = TRY(current_netns());
@@ -605,7 +606,7 @@ Status Journal::change_ip(const std::string& netns, const std::string& device,
     if (changed || !is_open()) {
         return changed;  // a command that was stopped may have changed it
     }
-    // Nothing was changed: what the undo command would take away was there before.
+    // The command failed and changed nothing: what its undo would take away was there before.
     TRY(impl_->append(done_line(note)));
     return changed;
 }

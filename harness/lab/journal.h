@@ -45,22 +45,22 @@ class Journal {
     // holds the lock (kBusy, names its pid and command); not root (kNotPermitted).
     static Result<std::unique_ptr<Journal>> open(const std::string& command_line,
                                                  const JournalOptions& options = {});
-    // The same without the lock: for runs that change nothing but interfaces which others leave
-    // alone (open_ports), and of which several may go on at the same time.
+    // Opens a journal without the run lock, for runs that change only interfaces which others leave
+    // alone (open_ports): several of them may go on at the same time.
     static Result<std::unique_ptr<Journal>> open_unlocked(const std::string& command_line,
                                                           const JournalOptions& options = {});
     ~Journal();  // undoes what is still in it
 
     const std::string& run_id() const;  // four hex digits, unique among the machine's namespaces
-    // What `open` found and undid, a line a device; what could not be undone begins with "could
-    // not", and is said once.
+    // Lists what `open` found and undid, a line a device. A line about what could not be undone
+    // begins with "could not", and appears once.
     const std::vector<std::string>& recovered() const;
 
     // Notes the things of `notes`, then has `make` change them, all under one lock. An error of
     // `make` is given back; the notes stay.
     Status change(const std::vector<UndoAction>& notes, const std::function<Status()>& make);
 
-    // What follows does so too; "undo" is what undoing does.
+    // The functions below note their changes likewise; "Undo" is how each change is undone.
     Status add_netns(const std::vector<std::string>& names);  // undo: delete them
     // Moves a device of the calling thread's namespace into a named one, and brings it up there. Undo: it is back with
     // what it had. Errors: those of check_movable().
@@ -68,15 +68,16 @@ class Journal {
     // Undo: the old value, in the network namespace `place` (netns_identity.h); empty: in ours.
     Status set_sysctl(const std::string& name, const std::string& value,
                       const std::string& place = "");
-    // Of the calling thread's network namespace, as the next two.
+    // Sets a sysctl of the calling thread's network namespace. The next two work in that namespace
+    // too.
     Status set_net_sysctl(const std::string& name, const std::string& value);
-    // What iptables-restore makes of `rules`, which have the whole table; or with kFront of rules that
-    // leave alone what they do not name. Undo: the table as it was. "ip6 nat": of ip6tables.
+    // Loads `rules` with iptables-restore. They have the whole table, or with kFront leave alone what
+    // they do not name. Undo: the table as it was. "ip6 nat": of ip6tables.
     enum class Rules { kWhole, kFront };
     Status load_rules(const std::string& table, const std::string& rules,
                       Rules how = Rules::kWhole);
-    // What `nft -f -` makes of a text that has one table, "ip kube-proxy", and replaces it. Undo: it is
-    // deleted. kBadInput: there is one that is not ours.
+    // Loads a text with `nft -f -` that has one table, "ip kube-proxy", and replaces it. Undo: it is
+    // deleted. kBadInput: there is such a table that is not ours.
     Status load_nft(const std::string& table, const std::string& text);
     // IPVS has these services and endpoints, as `ipvsadm --save -n` prints them, and no others. Undo:
     // those that it had.
@@ -103,7 +104,7 @@ class Journal {
     Status change_features(const std::string& netns, const std::string& device,
                            const std::vector<std::pair<std::string, bool>>& wanted,
                            const std::function<Status()>& make);
-    // The same by our own hand; a feature that cannot be set is an error.
+    // Sets features in this process; a feature that cannot be set is an error. Undo: as above.
     Status set_features(const std::string& netns, const std::string& device,
                         const std::vector<std::pair<std::string, bool>>& wanted);
     // Opens by `open` AF_XDP ports on these interfaces. Undo: no XDP program of ours; the ports
@@ -136,7 +137,7 @@ class Journal {
     // whoever made it.
     Status abandon();
 
-    // Whether changes are still made.
+    // Returns whether the journal still makes changes.
     bool is_open() const;
     // Ends that at once, from any thread, and for good: a change that is being made goes on to its
     // end, no other is made, and the process ends by the hand of the calling thread: undo() never
@@ -163,8 +164,8 @@ class Journal {
 // something was put back or left to others. Labs that are kept up stay. Errors: a run is alive
 // (kUnavailable, named); something could not be put back (kFailed, with all sentences).
 Result<std::vector<RestoredRun>> restore_all(const JournalOptions& options = {});
-// The same, of one dead run or (empty) of all; then forgets what cannot be put back: its sentences.
-// kNotFound: there is no such dead run.
+// Restores one dead run or (empty) all, then forgets what could not be put back and returns its
+// sentences. kNotFound: there is no such dead run.
 Result<std::vector<std::string>> forget(const std::string& run_id,
                                         const JournalOptions& options = {});
 

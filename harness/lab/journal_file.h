@@ -13,7 +13,7 @@
 
 namespace pathproof::lab {
 
-// How one thing was before it was changed, and what it was set to.
+// State of one thing before it was changed, and what it was set to.
 struct UndoAction {
     enum class Kind {
         kNetns,      // the network namespace `name` was not there
@@ -36,16 +36,17 @@ struct UndoAction {
     Kind kind = Kind::kNetns;
     std::string name;
     std::string value;
-    // What we set it to: what has another value by now was set by somebody else, and is left.
+    // Value that we set. If the thing has another one by now, somebody else set it, and it is left.
     // Empty: it was not set by us, but may change along with something else.
     std::string set;
     std::string place;  // of a device: which one (device_place.h); of a namespace: its identity
-    // How they were called then.
+    // Names of both when the note was made.
     std::string netns;
     std::string device;
     bool operator==(const UndoAction&) const = default;
 
-    // Of one thing; of several such the oldest says how it was found.
+    // Returns whether both notes are of one thing; the oldest note of a thing says how it was
+    // found.
     bool same_thing(const UndoAction& other) const {
         return kind == other.kind && name == other.name && place == other.place;
     }
@@ -58,13 +59,14 @@ struct JournalHeader {
     std::string run_id;
     int format = kJournalFormat;
     pid_t pid = 0;
-    // Of /proc/sys/kernel/random/boot_id: what survives a reboot is only files.
+    // Boot that the journal was begun in, from /proc/sys/kernel/random/boot_id: only files survive
+    // a reboot.
     std::string boot_id;
     std::string command;
     bool operator==(const JournalHeader&) const = default;
 };
 
-// What a journal holds once it was read.
+// Contents of a journal that was read.
 struct JournalContent {
     JournalHeader header;
     std::vector<UndoAction> actions;      // not done yet, oldest first

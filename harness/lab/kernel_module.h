@@ -14,14 +14,14 @@ enum class ModuleState : std::uint8_t { kLoaded, kMissing };
 // '-' and '_' are one.
 ModuleState module_state(const std::string& name, const KernelFiles& files);
 
-// What loading it takes, from what `modprobe --show-depends` prints: names in their order, without
-// those that are loaded.
+// Returns the modules that loading it takes, from the output of `modprobe --show-depends`: names in
+// their order, without those that are loaded.
 std::vector<std::string> modules_to_load(const std::string& shown, const KernelFiles& files);
 
-// Of a note of kModule: the module was not there.
+// Undoes a note of kModule: the module was not there.
 Status undo_module(const Note& note, const KernelFiles& files, UndoReport& report);
 
-// Of a note of kParameter: a module's parameter, a file below /sys/module, was `value`.
+// Undoes a note of kParameter: a module's parameter, a file below /sys/module, was `value`.
 Status undo_parameter(const Note& note, const KernelFiles& files, UndoReport& report);
 
 }  // namespace pathproof::lab

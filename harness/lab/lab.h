@@ -1,5 +1,5 @@
-// What scenarios run on. A lab offers roles, whatever it is made of: a scenario asks for the role
-// that it needs, and where there is none it is not run, and says why.
+// Labs that scenarios run on. A lab offers roles, whatever it is made of. A scenario asks for the
+// role that it needs; a lab without it says why, and the scenario is not run.
 //
 // A lab is a row of `labs()`.
 #pragma once
@@ -46,7 +46,7 @@ struct CabledDevice {
     std::optional<std::vector<Prefix>> port_plan = std::nullopt;
 };
 
-// Whether what a device leaves undone is finished behind it.
+// Place where the work that a device leaves undone is finished: in the device, or behind it.
 enum class Finish : std::uint8_t {
     kAsItsDriverIs,  // of a virtual driver by its receiver, of hardware by itself
     kByItself,
@@ -60,7 +60,7 @@ struct MadeDut {
     CabledDevice device;
     Finish finish = Finish::kAsItsDriverIs;
     RoleFacts facts;  // what it is made of, for the report
-    // What it said so far, for people who look for why it failed.
+    // Returns the DUT's output so far, for people who look for the cause of a failure.
     std::function<std::string()> log = [] { return std::string(); };
 };
 
@@ -70,7 +70,7 @@ class Lab {
 
     // In reports: the same wherever its file lies.
     virtual const std::string& name() const = 0;
-    // Why it lacks the role; empty: it has it.
+    // Returns why it lacks the role; empty: it has it.
     virtual std::string lacks(Role role) const = 0;
 
     // Each is kNotSupported where the role is lacking. The journal, and the lab, must outlive it.
@@ -85,11 +85,11 @@ class Lab {
     }
     // The agent on a DUT that is somebody's; null: the hosts are the lab's own.
     virtual std::shared_ptr<agent::Client> dut() const { return nullptr; }
-    // What the DUT is to a report where it is another machine, not this one; empty: it is this one.
+    // Names the DUT for a report if it is another machine; empty: it is this one.
     virtual std::string other_host() const { return ""; }
     // The description that it is made from; null: it is made without one.
     virtual const LabFile* file() const { return nullptr; }
-    // Those of the DUT, the one that is judged first. None: they are made when the lab is built.
+    // Devices of the DUT, the one that is judged first. None: they are made when the lab is built.
     virtual std::vector<CabledDevice> devices() const { return {}; }
 
     // CPUs of the tester's lcores, two or one.
@@ -107,12 +107,12 @@ class Lab {
                                                    Journal& /*journal*/) {
         return fail(ErrorCode::kNotSupported, "{}", lacks(Role::kPods));
     }
-    // Who has what tested on it, as far as its file says.
+    // Names the parties whose parts are tested on it, as far as its file tells.
     virtual verdict::Parties parties() const { return {}; }
-    // What a run on it may and may not say; empty: as its devices are.
+    // States what a run on it may and may not show; empty: what its devices allow.
     virtual std::string evidence_note() const { return ""; }
 
-    // What this machine must be given before the tester's ports can be opened: drivers, modules.
+    // Gives this machine what it needs before the tester's ports can be opened: drivers, modules.
     virtual Status prepare(Journal& /*journal*/) { return {}; }
 
     // Undoes what is changed on its hosts, reads it back, and ends their agents. Gives what others
@@ -123,7 +123,7 @@ class Lab {
 // The lab that `--lab` names. Errors: no such lab, a file that is wrong, a device that must not be
 // touched (kBadInput); a host that cannot be reached (kNotSupported, kUnavailable).
 Result<std::unique_ptr<Lab>> open_lab(const verdict::LabRequest& request);
-// What `--lab` takes, a line each, for help texts.
+// Lists the values of `--lab`, a line each, for help texts.
 std::vector<std::string> labs();
 
 // Guests of QEMU, each with one emulated NIC: real drivers without hardware.

@@ -1,4 +1,4 @@
-// Which CPUs the tester's lcores of a lab file run on.
+// Places the tester's lcores of a lab file on CPUs.
 #pragma once
 
 #include <span>

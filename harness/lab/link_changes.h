@@ -46,8 +46,9 @@ setting::Setting links_of(const TopologyHost& host);
 inline constexpr std::array kSuperFrameWords{"tso", "gso", "tx-udp-segmentation"};
 Settings no_super_frames(HostRole host, const std::string& device);
 
-// Those that switch off what a virtual device would leave to its receiver: a DPDK port, or a wire behind it, takes
-// frames as they are. None for hardware, which does it. `features`: the parts of their names.
+// Lists the changes that switch off what a virtual device would leave to its receiver: a DPDK port, or a wire
+// behind it, takes frames as they are. Empty for hardware, which does it. `features`: parts of the features'
+// names.
 Result<std::vector<agent::HostChange>> off_for_virtual(agent::Client& host,
                                                        const std::string& device,
                                                        const std::vector<std::string>& features);

@@ -65,7 +65,7 @@ std::vector<json> objects_in(const json& object, const char* key) {
     return found;
 }
 
-// What ip(8) gives as the link of these is the other end of the pair.
+// ip(8) gives the other end of the pair as the link of these devices.
 bool is_one_end_of_a_pair(const json& device) {
     const std::string kind = process::text_in(process::part(device, "linkinfo"), "info_kind");
     return kind == "veth" || kind == "netkit" || kind == "vxcan";
@@ -207,7 +207,7 @@ std::set<std::size_t> stack_of(std::size_t first, const std::vector<Seen>& devic
     return stack;
 }
 
-// What one device of a stack carries, all of it carry.
+// Every device of a stack carries what one of them carries.
 MachineUse shared_in_stacks(const std::vector<Seen>& devices) {
     MachineUse shared;
     for (std::size_t n = 0; n < devices.size(); ++n) {

@@ -1,4 +1,4 @@
-// What a machine uses its network devices for, and the refusal to touch one that is needed for
+// Tells what a machine uses its network devices for, and refuses to touch one that is needed for
 // something else.
 #pragma once
 
@@ -11,9 +11,9 @@
 
 namespace pathproof::lab {
 
-// What a device carries, and with it each other device of its stack: bridges, bonds, teams and
-// VRFs with their ports, and VLAN, macvlan, ipvlan, vxlan, ... devices with the one that they sit
-// on. The two ends of a veth pair are no stack.
+// Use of a device and of each other device in its stack. A stack is a bridge, bond, team or VRF
+// with its ports, or a VLAN, macvlan, ipvlan, vxlan, ... device with the one that it sits on. The
+// two ends of a veth pair are no stack.
 struct DeviceUse {
     std::string name;
     std::string pci;                 // "0000:3b:00.0"; empty: not a PCI device
@@ -26,21 +26,21 @@ struct DeviceUse {
 };
 using MachineUse = std::vector<DeviceUse>;
 
-// Of this machine, or (netns) one of its namespaces, or (ssh) another host: reads addresses,
-// routes, established SSH sessions, mounts and block devices over a network (NFS, iSCSI, NVMe,
-// nbd) with ip(8), ss(8), /proc and sysfs, and changes nothing.
+// Reads how this machine, (netns) one of its namespaces or (ssh) another host uses its devices:
+// addresses, routes, established SSH sessions, mounts and block devices over a network (NFS, iSCSI,
+// NVMe, nbd), with ip(8), ss(8), /proc and sysfs. Changes nothing.
 Result<MachineUse> local_use(const std::string& netns);
 Result<MachineUse> remote_use(const process::SshHost& host);
 
-// Whether a device may be touched: why not, as "carries the default route"; empty: it may. The
-// addresses that it may have are those of `plan` or, without one, of the networks that are set
-// apart for tests (RFC 2544, 3849, 5180, 5737).
+// Returns why a device may not be touched, as "carries the default route"; empty: it may. Its
+// addresses must be those of `plan` or, without one, of the networks that are set apart for tests
+// (RFC 2544, 3849, 5180, 5737).
 std::vector<std::string> objections(const DeviceUse& use, const std::vector<Prefix>* plan);
 
-// The same for a network interface of `netns` (empty: the caller's), or a PCI device by its
-// address, for which the caller's namespace is looked at too. kBadInput: it is refused; kNotFound:
-// there is no such interface. A PCI device without an interface there belongs to no one and is
-// free. `plan`: see objections().
+// Checks that a network interface of `netns` (empty: the caller's) may be touched, or a PCI device
+// by its address, for which the caller's namespace is looked at too. kBadInput: it may not;
+// kNotFound: there is no such interface. A PCI device without an interface there belongs to no one
+// and is free. `plan`: see objections().
 Status check_touchable(const std::string& device, const std::string& netns,
                        const std::vector<Prefix>* plan = nullptr);
 

@@ -59,7 +59,7 @@ class NatBox {
     // The tester's ports in the order of the names, where they are what a user names. None: they are
     // kernel interfaces of the lab's own.
     virtual std::vector<PortPlan> port_plans() const { return {}; }
-    // Whether the DUT runs on the CPUs that the tester runs on.
+    // Returns whether the DUT shares the tester's CPUs.
     virtual bool is_of_this_machine() const { return true; }
     // Tells the addresses of the tester's ports in the order of the names, once they are open:
     // before it the DUT may not reach them.

@@ -28,7 +28,8 @@ struct NatPathNames {
     frame::IpAddress neighbour_address;
     frame::Endpoint web_service;  // 198.51.100.10:80
     std::string client_device = "c0", dut_client_device = "d0";
-    // Where that is a bridge, which asks netfilter before it hands a packet up: its port to the client.
+    // Port to the client if dut_client_device is a bridge, which asks netfilter before it hands a
+    // packet up.
     std::string dut_client_port;
     const std::string& first_of_dut() const {
         return dut_client_port.empty() ? dut_client_device : dut_client_port;
@@ -42,7 +43,7 @@ struct NatPathNames {
     frame::IpAddress node_cache;  // 169.254.20.10
     std::string vxlan = "vx";     // of the tunnel: VNI 42, UDP 4789
     frame::IpAddress client_inner, server_inner;
-    // What rules that are there beside those of settings do to the client's packets.
+    // Translation of the client's source by rules that are there beside those of settings.
     Snat own_snat = Snat::kNone;
 };
 
@@ -69,7 +70,8 @@ class NatPath {
     virtual ~NatPath();
     const NatPathNames& names() const { return names_; }
     virtual RoleFacts facts() const { return {}; }  // see Overlay
-    // Those that the tester must carry before the hosts reach each other. None: the kernel joins them.
+    // Cables that the tester must carry before the hosts reach each other. None: the kernel joins
+    // them.
     virtual std::vector<HostCable> cables() const { return {}; }
     // Has the DUT hand no frame longer than its MTU to a cable, as a virtual device may. Behind AF_XDP the kernel sees to
     // that itself.
@@ -92,7 +94,8 @@ class NatPath {
     // Further addresses of the server, one or more, of one family.
     Status add_server_addresses(const std::vector<frame::IpAddress>& addresses);
 
-    // What `iptables-save --counters` says of the DUT, the rules that were set where its text has them.
+    // Returns the output of `iptables-save --counters` on the DUT, with the rules that were set in the
+    // places that their text gave them.
     virtual Result<std::string> counted_rules(frame::Family family = frame::Family::kIpv4) const;
 
   protected:

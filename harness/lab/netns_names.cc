@@ -132,7 +132,7 @@ void in_first_mounts(const std::function<void()>& work) {
     }).join();
 }
 
-// Whether a network namespace is mounted on that path.
+// Returns whether a network namespace is mounted on that path.
 bool is_netns(const std::string& path) {
     struct statfs about {};
     return statfs(path.c_str(), &about) == 0 && about.f_type == NSFS_MAGIC;

@@ -15,7 +15,7 @@ MacAddress mac_of(std::uint8_t kind, std::uint8_t side) {
     return {{0x02, 0x70, 0x70, 0x01, kind, side}};
 }
 
-// One of the two nodes with what belongs to it.
+// A node and all that belongs to it.
 struct Side {
     std::string node, pod, tester_port;
     IpAddress node_address;

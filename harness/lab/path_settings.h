@@ -10,14 +10,14 @@
 
 namespace pathproof::lab {
 
-// What "$TO_SERVER" and the like stand for.
+// Returns the values of "$TO_SERVER" and the like.
 setting::Names place_names(const NatPathNames& names);
 
 // Chains of the DUT's table nat for services and for what leaves: PATH-SERVICES, PATH-POSTROUTING. They have
 // conntrack track flows whatever the other rules are, as the rules of a node do.
 setting::Setting path_chains(frame::Family family);
 
-// What the DUT does to the source of what goes to the server.
+// Translation by the DUT of the source of packets to the server.
 struct PathSnat {
     Snat snat = Snat::kMasqueradeRandomFully;
     std::string protocol = "tcp";  // or "udp"

@@ -91,7 +91,8 @@ bool wait_until(const Done& done) {
     return true;
 }
 
-// Who has the device open: the kernel takes it away from nobody, and waits.
+// Returns the process that has the device open; empty: none. The kernel takes a device away from
+// nobody, and waits.
 std::string holder_of(const fs::path& device, const KernelFiles& files) {
     const std::string group = target_of(device / "iommu_group");
     std::error_code none;

@@ -11,7 +11,7 @@
 
 namespace pathproof::lab {
 
-// How a device is bound.
+// Binding of a PCI device.
 struct PciBinding {
     std::string driver;          // of the kernel; empty: none
     std::string preferred;       // its driver_override; empty: none
@@ -26,18 +26,19 @@ Result<PciBinding> parse_binding(const std::string& text);
 // kNotFound: no such device.
 Result<PciBinding> read_binding(const std::string& address, const KernelFiles& files);
 
-// Whether it may be bound so, as far as its neighbours and the kernel go: no network device, an
-// interface that is elsewhere, no IOMMU, another device in its group, a driver that is not loaded.
+// Checks that the device may be bound so, as far as its neighbours and the kernel go. Errors: no
+// network device, an interface that is elsewhere, no IOMMU, another device in its group, a driver
+// that is not loaded.
 Status check_bindable(const std::string& address, UserDriver driver, const KernelFiles& files);
 
 // Writes and reads back. An error leaves it half way: the caller's note tells how it was.
 Status bind_to(const std::string& address, UserDriver driver, const KernelFiles& files);
 
-// Of a note of kBinding: `name` is the address, `value` how it was, `set` the driver that it got. In
-// the namespace in which it was bound.
+// Undoes a note of kBinding in the namespace in which the device was bound: `name` is the address,
+// `value` the former binding, `set` the driver that it got.
 Status undo_binding(const Note& note, const KernelFiles& files, UndoReport& report);
 
-// What the functions above consist of, apart from the kernel.
+// Parts of the functions above that do not need the kernel.
 
 struct SysfsWrite {
     std::string path;

@@ -36,7 +36,8 @@ struct PodChain {
     bool has_tunnel() const {
         return overlay == cni::Overlay::kFlannel || overlay == cni::Overlay::kCalico;
     }
-    // Whether packets of pods pass the node's own rules: not where they are on the nodes' network.
+    // Returns whether the node's own rules see packets of pods: not if the pods are on the nodes'
+    // network.
     bool passes_nodes() const { return overlay != cni::Overlay::kNone; }
 };
 
@@ -50,7 +51,7 @@ struct Pod {
     cni::Added added;
     std::optional<frame::IpAddress> address(frame::Family family) const;
     std::optional<frame::IpAddress> gateway(frame::Family family) const;
-    // Of its veth, in the node's namespace; empty: it has none there.
+    // Returns its veth's end in the node's namespace; empty: it has none there.
     std::string node_device() const;
 };
 
@@ -63,7 +64,7 @@ struct PodNodeNames {
     frame::IpAddress outside_address(frame::Family family) const;
 };
 
-// What of a node a plug-in may leave behind, a line each, of one kind a list.
+// State of a node that a plug-in may leave behind, a line each, a list for each kind.
 struct NodeState {
     std::vector<std::string> rules;  // "ip nat: -A POSTROUTING ..."
     std::vector<std::string> devices;
@@ -98,8 +99,8 @@ class PodNodes {
     Status attach(Pod& pod);
     Status detach(const Pod& pod);
 
-    // What the node's rules do to the source of what goes from the one address to the other, a new
-    // connection out of the node's device.
+    // Returns how the node's rules translate the source of a new connection from the one address to
+    // the other, out of the node's device.
     Result<Snat> snat_of(unsigned node, const frame::IpAddress& from,
                          const frame::IpAddress& to) const;
 

@@ -167,7 +167,7 @@ Status PodNatBox::build() {
     names_.vxlan = "";
     hosts_.call(place_names(names_));
     hosts_.add({HostRole::kDut}, nodes_->shared_agent(0), Tables::kOthers);
-    // What two lcores send at once as one socket comes by way of two pods' devices.
+    // Packets that two lcores send at once from one socket arrive through the devices of two pods.
     for (const char* name :
          {"all.rp_filter", "default.rp_filter", "all.send_redirects", "default.send_redirects"}) {
         TRY(hosts_.keep(

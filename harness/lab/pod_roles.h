@@ -10,7 +10,7 @@
 
 namespace pathproof::lab {
 
-// Why the network lacks the role; empty: it has it.
+// Returns why the network lacks the role; empty: it has it.
 std::string lacks_role(const PodChain& chain, Role role);
 
 // The two nodes with the network's own vxlan device, and a pod on each. The outer SNAT is a rule that

@@ -1,6 +1,6 @@
-// What an AF_XDP port changes of a kernel interface, and would leave so if it were killed: the XDP
-// program that steers frames to the sockets. Each function speaks of the network namespace of the
-// calling thread.
+// The XDP program that steers frames to sockets: an AF_XDP port attaches it to a kernel interface,
+// and leaves it there if it is killed. Each function works in the calling thread's network
+// namespace.
 #pragma once
 
 #include <cstdint>

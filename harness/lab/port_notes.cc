@@ -18,7 +18,7 @@ namespace {
 
 using Kind = UndoAction::Kind;
 
-// What libxdp calls the program that it loads for AF_XDP sockets without one of the user's.
+// Name that libxdp gives the program that it loads for AF_XDP sockets without one of the user's.
 constexpr const char* kSocketProgram = "xsk_def_prog";
 // An EAL with many ports is up long before that.
 constexpr std::uint64_t kLongestStart = 60'000'000'000;
@@ -39,8 +39,8 @@ std::optional<std::uint64_t> number_behind(std::string_view word, const std::str
                                    : std::nullopt;
 }
 
-// Whether the program is the one that the noted port attached. A port killed before its program's
-// id was noted is known by what libxdp loads, and by the time.
+// Returns whether the noted port attached the program. A port that was killed before its program's
+// id was noted is recognised by the name that libxdp gives, and by the time.
 bool is_of_port(const XdpProgram& program, const std::string& value) {
     if (const auto id = number_behind(kProgram, value)) {
         return program.id == *id;

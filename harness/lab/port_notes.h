@@ -14,14 +14,15 @@
 
 namespace pathproof::lab {
 
-// What to note before an AF_XDP port is opened on the interface. `live`: what the runs that go on
-// have noted. Errors: no such interface or namespace; one that has an XDP program (kBadInput), for
-// net_af_xdp's eth_dev_close() takes off whatever program it finds: whose it is is said.
+// Makes the note to write before an AF_XDP port is opened on the interface. `live`: the notes of
+// runs that go on. Errors: no such interface or namespace; an interface that has an XDP program
+// (kBadInput; the sentence says whose), for net_af_xdp's eth_dev_close() takes off whatever program
+// it finds.
 Result<UndoAction> note_before_port(const std::string& netns, const std::string& interface,
                                     const std::vector<std::pair<JournalHeader, UndoAction>>& live);
 
-// What takes the place of that note once the port is open: the program by its id. Nothing: the
-// interface has none.
+// Makes the note that replaces the first one once the port is open: the program by its id. Nothing:
+// the interface has none.
 Result<std::optional<UndoAction>> note_of_program(const UndoAction& before);
 
 Status undo_xdp(const Note& note, const KernelFiles& files, UndoReport& report);

@@ -1,5 +1,5 @@
-// What is looked at before a lab file is run on: of each thing one line, good, doubtful or bad, with
-// what mends it. Nothing is changed here.
+// Checks before a run on a lab file: one line for each thing, good, doubtful or bad, with its cure.
+// Nothing is changed here.
 #pragma once
 
 #include <cstdint>
@@ -35,12 +35,12 @@ struct Check {
 };
 const char* name(Check::Outcome outcome);  // "ok", "doubt", "BAD", "fix", "-"
 
-// Of hugepages for a run on PCI ports, where nobody says how many.
+// Hugepages for a run on PCI ports, unless the file gives a number.
 inline constexpr std::uint32_t kPciHugepagesMib = 512;
 std::uint32_t hugepages_mib_for(const LabFile& lab);  // 0: it takes none
 
-// Of the tester's machine: hugepages, modules, and of each PCI port IOMMU, binding, link and node.
-// `lcores_of`: the CPUs of a port's lcores, with their nodes.
+// Checks the tester's machine: hugepages, modules, and each PCI port's IOMMU, binding, link and
+// node. `lcores_of`: the CPUs of a port's lcores, with their nodes.
 struct PlacedCpus {
     std::vector<int> cpus;
     std::set<int> nodes;
@@ -49,7 +49,7 @@ using LcoresOf = std::function<PlacedCpus(const TesterPort&)>;
 std::vector<Check> check_tester_machine(const LabFile& lab, const LcoresOf& lcores_of,
                                         const KernelFiles& files);
 
-// Of one network device of the kernel, as its agent tells.
+// Checks one network device of the kernel, as its agent describes it.
 std::vector<Check> check_kernel_device(const std::string& of, const agent::DeviceInfo& info);
 // "linked at 8 GT/s x4, ..."
 Check check_pcie(const std::string& of, const agent::PcieLink& link, std::int64_t wire_mbps);
@@ -57,12 +57,12 @@ Check check_pcie(const std::string& of, const agent::PcieLink& link, std::int64_
 Check check_numa(const std::string& of, int node, const PlacedCpus& lcores,
                  std::optional<int> told = std::nullopt);
 
-// Of the agent's clock by ours: how far it is ahead, and how long its answer took at the fastest.
+// The agent's clock against ours: how far it is ahead, and the round trip of its fastest answer.
 struct ClockReading {
     std::int64_t ahead_ns = 0;
     std::int64_t round_trip_ns = 0;
 };
-// Of (sent, there, received), CLOCK_REALTIME each.
+// One reading of the agent's clock: times (sent, there, received), CLOCK_REALTIME each.
 struct ClockTry {
     std::int64_t sent_ns = 0;
     std::int64_t there_ns = 0;
@@ -71,7 +71,7 @@ struct ClockTry {
 ClockReading best_of(const std::vector<ClockTry>& tries);
 Check check_clock(const ClockReading& reading);
 
-// Of the tester's program and the agent's.
+// Compares the tester's program with the agent's.
 Check check_agent(const agent::Hello& there, const std::string& version, const std::string& build);
 
 // Probe frames that were seen: at which tester ports those of a DUT device, and at which devices those

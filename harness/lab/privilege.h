@@ -1,4 +1,4 @@
-// Who may build labs.
+// The privileges that building labs takes.
 #pragma once
 
 #include <string>

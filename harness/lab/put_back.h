@@ -1,4 +1,4 @@
-// What undoing put back, told of shortly: one line a device.
+// Things that undoing put back, reported in brief: one line a device.
 #pragma once
 
 #include <string>
@@ -13,12 +13,12 @@ struct PutBack {
     UndoAction::Kind kind = UndoAction::Kind::kNetns;
     std::string netns = "";   // in which `device` is; empty: ours
     std::string device = "";  // as it is called now; empty: it is nothing of a device
-    // Of a device how it is now ("tx-checksum-ipv4 on"), else what was done
-    // ("deleted network namespace pp-1a2b-dut").
+    // State of the device now ("tx-checksum-ipv4 on"), else what was done ("deleted network
+    // namespace pp-1a2b-dut").
     std::string what;
 };
 
-// What one killed run had left.
+// Leftovers of one killed run.
 struct RestoredRun {
     std::string run_id;  // empty: it belongs to no single run, or the run had not said its name yet
     std::string command;

@@ -67,7 +67,7 @@ LabFile nat_box_file(const std::string& netns, const guest::Nic& nic) {
     return file;
 }
 
-// What a NAT box or a NAT path of the guest refers to: made before it, gone after it.
+// Objects that a NAT box or a NAT path of the guest refers to: made before it, destroyed after it.
 struct GuestOfNatBox {
     std::unique_ptr<GuestParts> parts_;
     LabFile file_;

@@ -76,7 +76,7 @@ std::string of_run(const JournalHeader& header) {
                                  : fmt::format("run {} ('{}')", header.run_id, header.command);
 }
 
-// Whether a process holds the journal's lock; works without write permission.
+// Returns whether a process holds the journal's lock; works without write permission.
 bool is_live(const std::string& path) {
     const Fd file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
     return file && flock(file.get(), LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
@@ -109,7 +109,7 @@ std::vector<std::string> namespaces_of(const JournalContent& content) {
     return names;
 }
 
-// Whether a device that was moved into that namespace could not be moved back.
+// Returns whether a device that was moved into that namespace could not be moved back.
 bool holds_device(const UndoReport& report, const std::string& netns) {
     return std::ranges::any_of(report.left, [&](const UndoAction& left) {
         return left.kind == UndoAction::Kind::kMove && left.set == netns;
@@ -155,7 +155,7 @@ UndoReport undo_once(const JournalContent& content, const KernelFiles& files) {
     return report;
 }
 
-// What was mounted for all runs together.
+// Undoes the mount that all runs share.
 std::vector<PutBack> undo_mount(const std::string& directory) {
     const auto unmounted = undo_netns_mount(directory);
     return unmounted ? std::vector<PutBack>{{.what = *unmounted}} : std::vector<PutBack>();

@@ -27,10 +27,10 @@ Status finish_journal(const std::string& path, const JournalContent& content,
 // "'pathproof restore' tries again, 'pathproof restore --forget 1a2b' forgets it"
 std::string how_to_forget(const std::string& run_id);
 
-// What stands in the journals of runs that go on, not undone yet.
+// Returns the actions in the journals of running runs that are not undone yet.
 std::vector<std::pair<JournalHeader, UndoAction>> live_actions(const std::string& directory);
 
-// Whether what could not be put back is said again once the user was told.
+// Times that the user is told of what could not be put back: once, or at each recovery.
 enum class Tell { kOnce, kAlways };
 
 struct Recovery {
@@ -41,7 +41,7 @@ struct Recovery {
 // Undoes the journals of dead runs, or (not empty) of the one; live and kept ones are not touched.
 Recovery recover_journals(const std::string& directory, const KernelFiles& files, Tell tell,
                           const std::string& run_id = {});
-// The same and, for the holder of the run lock, what belongs to no single run.
+// Recovers the journals and, for the holder of the run lock, what belongs to no single run.
 Recovery recover(const std::string& directory, const KernelFiles& files, Tell tell);
 
 }  // namespace pathproof::lab

@@ -8,7 +8,7 @@
 namespace pathproof::lab {
 namespace {
 
-// Of lines that begin so and have the words: the sum of what they counted.
+// Sums the packets of the lines that begin so and have the words.
 std::uint64_t counted(const std::string& rules, const std::string& begin,
                       const std::string& words) {
     std::uint64_t hits = 0;

@@ -16,8 +16,8 @@ class RunLock {
     // the command line of the holder.
     static Result<RunLock> take(const std::string& directory, const std::string& command_line);
 
-    // Of the agent in the network namespace with that inode, in a folder of its own in `directory`:
-    // one controller at a time has a host.
+    // Takes the lock of the agent in the network namespace with that inode, in a folder of its own
+    // in `directory`: a host has one controller at a time.
     static Result<RunLock> take_host(const std::string& directory, std::uint64_t netns,
                                      const std::string& command_line);
 

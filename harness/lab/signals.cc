@@ -50,7 +50,7 @@ struct SignalGuard::Impl {
         }
         process::end_children();
         try {
-            // What went wrong is said by machine().
+            // machine() reports what went wrong.
             static_cast<void>(journal != nullptr ? journal->undo() : Status());
             told(signal, journal != nullptr ? journal->machine() : kUntouched);
         } catch (...) {  // there may be nowhere to tell it

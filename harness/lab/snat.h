@@ -16,7 +16,7 @@ struct PortRange {
     bool operator==(const PortRange&) const = default;
 };
 
-// What a role is made of, for a report: name and value.
+// Description of a role for a report: pairs of name and value.
 using RoleFacts = std::vector<std::pair<std::string, std::string>>;
 
 }  // namespace pathproof::lab

@@ -38,17 +38,17 @@ struct Topology {
     std::vector<Link> links;
     Settings settings = {};  // that each cell has
 
-    // One that there is: by its own role, or by the namespace.
+    // Returns an existing host, by its own role or by its namespace.
     const TopologyHost& host(HostRole role) const;
     const TopologyHost& host(const std::string& netns) const;
     std::vector<std::string> namespaces() const;
-    // Those with an end in that namespace.
+    // Returns the links with an end in that namespace.
     std::vector<Link> links_of(const std::string& netns) const;
 };
 
 // The command of ip(8) that makes the link from outside of both ends, as `ip -batch -` takes it.
 std::string link_command(const Link& link);
-// The same, run where its first end is to be.
+// Returns the command that makes the link when run in its first end's namespace.
 std::string link_command_inside(const Link& link);
 
 }  // namespace pathproof::lab

@@ -139,7 +139,8 @@ Status undo_hugepages(const Note& note, const KernelFiles& files, UndoReport& re
                                               now.pages, before.pages));
 }
 
-// What ip(8) says of an address, neighbour or device that is gone already.
+// Returns whether the text is what ip(8) prints about an address, neighbour or device that is gone
+// already.
 bool says_gone(const std::string& text) {
     constexpr std::array<const char*, 7> kGone = {
         "Cannot find device", "does not exist",  "Cannot assign requested address",

@@ -14,7 +14,7 @@
 
 namespace pathproof::lab {
 
-// Where the kernel's files are; tests put others in their place.
+// Locations of the kernel's files; tests put others in their place.
 struct KernelFiles {
     std::string proc = "/proc";
     std::string sys = "/sys";
@@ -23,7 +23,7 @@ struct KernelFiles {
 // All that a journal says of one thing: how it was found, and what it was set to, oldest first.
 struct Note : UndoAction {
     std::vector<std::string> sets;
-    // Whether a value is one that we set.
+    // Returns whether we set this value.
     bool is_ours(const std::string& now) const;
 };
 // In the order of their oldest lines.
@@ -45,7 +45,8 @@ struct UndoReport {
 struct UndoKind {
     UndoAction::Kind kind;
     const char* name;  // in a journal's lines: journals of other versions are read by it
-    // What the user is told: "network namespace pp-1a2b-dut", "sysctl net.ipv4.ip_forward = 0".
+    // Names the thing for the user: "network namespace pp-1a2b-dut", "sysctl net.ipv4.ip_forward =
+    // 0".
     std::string (*describe)(const UndoAction& action);
     // An error: it could not be put back. nullptr: only together with others of its device
     // (feature_undo.h).
@@ -61,7 +62,7 @@ struct Hugepages {
 };
 Result<Hugepages> read_hugepages(const KernelFiles& files);
 std::string to_string(const Hugepages& pages);  // "10 pages, 0 surplus"
-// What a note of kHugepages sets: the count, or before the kernel has taken it, the most it can be.
+// Value in a note of kHugepages until the kernel has taken the count: the most that it can be.
 std::string at_most(std::uint64_t pages);
 // A number of /proc/meminfo, or 0.
 std::uint64_t meminfo(const KernelFiles& files, const std::string& key);
