@@ -188,7 +188,7 @@ Status OverlayBench::take_flows(OverlayObservation& seen) {
     return {};
 }
 
-// Of all hosts, or of none where one cannot tell.
+// Sums the drops of all hosts; if one host's drops are unknown, keeps the reason and no count.
 Status OverlayBench::take_drops(OverlayFacts& facts) {
     for (agent::Client* host : hosts()) {
         const auto seen = TRY(host->stop_path_watch());

@@ -18,8 +18,7 @@
 
 namespace pathproof::scenario {
 
-// What was seen at one point: the values that are judged, and what they were taken from, as
-// evidence.
+// Observations at one point: the values that are judged, and their sources as evidence.
 struct OverlayObservation {
     OverlayFacts facts;
     agent::CounterSet node_a, node_b, pod_a, pod_b;  // deltas
@@ -50,7 +49,7 @@ class OverlayBench {
                            std::vector<verdict::EvidenceFile>& evidence);
     // The speed of the port on node A's cable; 0: its driver does not say.
     std::uint32_t link_mbps() const { return tester_->ports().front().link_mbps; }
-    // Whether that feature is on, on both nodes alike.
+    // Returns whether that feature is on. An error: the two nodes differ.
     Result<bool> feature(const std::string& device, const std::string& feature);
 
     const lab::OverlayNames& names() const { return lab_->names(); }

@@ -110,7 +110,7 @@ std::string goodput_text(const LoadFacts* facts) {
                : fmt::format("{:.2f} Gbit/s", tcp->goodput_gbit());
 }
 
-// The same traffic with the flag on and off, where nothing is broken.
+// Compares the same traffic with the flag on and off where nothing is broken.
 std::string cost_text(const std::vector<LoadFacts>& measured) {
     Clauses parts;
     for (const char* frames : {"gso", "no-gso"}) {

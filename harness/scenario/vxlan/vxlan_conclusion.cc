@@ -67,7 +67,8 @@ std::uint64_t dropped(const OverlayFacts& facts, const std::string& beginning) {
     return packets;
 }
 
-// What took packets, beside wrong checksums: nothing is named whose own count is zero.
+// Lists the causes, beside wrong checksums, that took packets; a cause whose own count is zero is
+// not named.
 std::vector<Found> other_causes(const OverlayFacts& facts) {
     std::vector<Found> found;
     add(found, facts.links_down, "link-down",
@@ -141,7 +142,7 @@ std::uint64_t unexplained(const OverlayFacts& facts, bool any_cause) {
     return frames + unnamed != 0 ? frames + unnamed : any_cause ? 0 : failing;
 }
 
-// What was to be set up for this cell and did not take place; empty when it did.
+// Names the part of the cell's set-up that did not take place; empty: all of it did.
 std::string missing_stimulus(const OverlayFacts& facts) {
     const OverlayPoint& point = facts.point;
     if (point.masquerade && (facts.translated == 0 || facts.translated < facts.tunnel_flows)) {
@@ -300,7 +301,7 @@ verdict::Proof packet_proof(const join::ChecksumFindings& findings) {
     return proof;
 }
 
-// Where the wrong packets ended, by the counters that rose.
+// Tells where the wrong packets ended, by the counters that rose.
 std::string drop_place(const OverlayFacts& facts) {
     std::string place;
     if (facts.node_udp_errors != 0) {

@@ -1,6 +1,5 @@
-// What vxlan-checksum measured, as plain values, and what follows from them: needs no lab and no
-// root. Every sentence names a mechanism, a place or a counter only where its value here is not
-// zero.
+// Values that vxlan-checksum measured, and the conclusions from them: needs no lab and no root.
+// Every sentence names a mechanism, a place or a counter only if its value here is not zero.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +14,7 @@
 
 namespace pathproof::scenario {
 
-// What is set for one cell.
+// Settings of one cell.
 struct OverlayPoint {
     bool vxlan_tx = true;      // tx-checksum-ip-generic of the vxlan device, both nodes
     bool udp_checksum = true;  // vxlan udpcsum
@@ -46,10 +45,10 @@ struct OverlayFacts {
     std::uint64_t frames = 0;       // came to the wire
     std::uint64_t not_carried = 0;  // lost by the wire's ports, or not taken by the far one
     std::uint64_t too_long = 0;     // of those: longer than the far port's MTU
-    // Of them: came with a checksum that the sender left to its NIC.
+    // Frames that came with a checksum that the sender left to its NIC.
     std::uint64_t handed_partial = 0;
     std::uint64_t completed = 0;  // checksums that the wire completed in such frames
-    // And in frames of which its port could not say what they are.
+    // Checksums that the wire completed in frames whose port could not tell their kind.
     std::uint64_t completed_by_value = 0;
 
     std::uint64_t bad_frames = 0;  // left the wire with a wrong checksum
@@ -88,7 +87,7 @@ struct OverlayNaming {
 void conclude_vxlan_checksum(const std::vector<OverlayFacts>& measured, const OverlayNaming& naming,
                              verdict::ScenarioResult& result);
 
-// Whether the cure is to be tried: the kernel's own arithmetic is seen to fail at this point.
+// Returns whether to try the cure: the kernel's own arithmetic is seen to fail at this point.
 bool shows_stale_port(const OverlayFacts& facts);
 
 struct Scenario;
