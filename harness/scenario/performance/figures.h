@@ -85,7 +85,7 @@ struct SwitchSeen {
 };
 verdict::Cell conclude(const std::string& id, const SwitchSeen& seen);
 
-// The same load with the DUT spread over more of its CPUs.
+// One load, repeated with the DUT spread over more of its CPUs.
 struct ScaleSeen {
     unsigned cpus = 1;
     std::vector<double> forwarded_pps;  // by round

@@ -17,7 +17,8 @@ inline constexpr const char* kNobody = "not found";
 std::string frames_text(const std::vector<measure::FrameShare>& frames);
 // Null: it was not searched for.
 const search::GoalResult* goal_named(const ThroughputSeen& seen, const std::string& name);
-// Who kept the lower bound of a goal, which has one, from being higher: one of the words above.
+// Names what kept the goal's lower bound from being higher, in one of the words above. The goal has
+// a lower bound.
 const char* limit_of(const search::GoalResult& goal, const ThroughputSeen& seen,
                      const Medium& medium);
 

@@ -21,7 +21,8 @@ class PathBench {
     ~PathBench();
 
     Medium medium() const;
-    // Why the path does not carry frames of this size, FCS included; empty: it does, by the MTU.
+    // Returns the reason why the path does not carry frames of this size, FCS included; empty: it
+    // does, by the MTU.
     std::string too_long(std::uint16_t bytes) const;
 
     // Starts a stream of these frames; the one before it ends. Errors: those of the tester.
