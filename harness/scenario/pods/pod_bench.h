@@ -17,7 +17,7 @@ namespace pathproof::scenario {
 inline constexpr std::uint16_t kPodDnsPort = 53;
 inline constexpr std::uint16_t kPodTransferPort = 5001;
 inline constexpr std::uint16_t kPodSctpPort = 5002;
-// Of the host ports: so much more.
+// Host ports lie this far above the pods' own.
 inline constexpr std::uint16_t kHostPortOffset = 30'000;
 
 struct PodHost {
@@ -47,8 +47,8 @@ class PodBench {
     // The name of the host whose namespace it is: "node A".
     std::string name_of(const std::string& netns) const;
     tester::Client& tester() { return *tester_; }
-    // What the plug-ins, the lab and the hazards say of a node's state, as facts of the run: `compare` names what
-    // differs.
+    // Adds each node's state, as the plug-ins, the lab and the hazards report it, to the run's
+    // facts, so that `compare` names the differences.
     Status know_nodes(Context& context, const std::string& prefix);
 
   private:

@@ -1,4 +1,4 @@
-// What pods disturb that come and go.
+// pod-churn: harm that pods do to others' traffic by being attached and detached.
 //
 // Set:  two pods of a node, and a host outside.
 // Sent: a numbered stream of datagrams from one pod to the other, or by its gateway to the host outside,
@@ -113,7 +113,7 @@ class PodChurnRun {
         over = true;
         datagrams.join();
         transfers.join();
-        // What was sent last is there once an answer has come after it.
+        // Waits for the last datagram: the answer to an echo request sent after it comes later.
         TRY(sender.agent->ping({.destination = to, .count = 1}));
         const auto capture = receiver.agent->stop_capture();
         TRY(first_error(churned, capture));

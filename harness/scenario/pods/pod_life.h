@@ -40,13 +40,14 @@ struct PodResidueValues {
     std::uint64_t times = 0;              // that the event was made
     std::uint64_t killed = 0;             // of them, in the middle of a plug-in
     double milliseconds = 0;              // of all calls of plug-ins
-    // Of kPortAgain and kAddressAgain: who has the port or the address now, who had it before, and whom a
-    // packet of the old flow reaches, for so long. Empty: nobody was reached.
+    // For kPortAgain and kAddressAgain: the pod that has the port or the address now, the one that
+    // had it before, and the one that packets of the old flow reach, for `wrong_ms`. Empty: they
+    // reach nobody.
     std::string now, before, reached;
     // Entries of conntrack that still led to the pod behind its DEL.
     std::vector<std::string> entries;
     double wrong_ms = 0;
-    // What is there after it and was not before, by kind.
+    // State that the event left behind, by kind: there after it, and not before.
     lab::NodeState left;
     // Words that only what belongs to one pod has: its address, its id.
     std::vector<std::string> of_pods;
@@ -80,7 +81,7 @@ struct PodChurnValues {
 
 using MeasuredPodChurn = Measurement<PodChurnCell, PodChurnValues>;
 
-// What of `after` is not in `before`.
+// Returns the lines of `after` that are not in `before`.
 lab::NodeState left_of(const lab::NodeState& before, const lab::NodeState& after);
 
 std::vector<PodResidueCell> pod_residue_plan(const std::string& chain, const std::string& prefix);

@@ -22,7 +22,8 @@ constexpr std::array kKinds{
     KindOfState{"leases", "files of leases", &lab::NodeState::leases},
 };
 
-// Of ipMasq or portmap, by the names that the plug-ins give them.
+// Returns whether the line is a pod's own chain of ipMasq or portmap, by the plug-ins' names for
+// them.
 bool is_chain_of_a_pod(const std::string& line) {
     static const Pattern chain("chain CNI-(DN-)?[0-9a-f]{20,}");
     return chain.search(line).has_value();
@@ -109,7 +110,7 @@ void judge_cells(verdict::ScenarioResult& result, const char* clean, const char*
 lab::NodeState left_of(const lab::NodeState& before, const lab::NodeState& after) {
     lab::NodeState left;
     for (const KindOfState& kind : kKinds) {
-        // As often as it is there more.
+        // Each line of `before` matches one equal line of `after`; more of the same are left over.
         std::vector<std::string> known = before.*kind.lines;
         for (const std::string& line : after.*kind.lines) {
             const auto same = std::ranges::find(known, line);

@@ -1,4 +1,4 @@
-// Which path of pods carries which packets.
+// pod-paths: tells which path of pods carries which packets.
 //
 // Set:  two nodes and pods, attached by a list of CNI plug-ins; kube-proxy's rules of two services.
 // Sent: ICMP echo, DNS and datagrams over UDP, TCP transfers, forged SCTP, each of several sizes.
@@ -47,7 +47,7 @@ std::uint8_t protocol_number(PodProtocol protocol, Family family) {
     return IPPROTO_ICMPV6;
 }
 
-// Those of a network's plan that were asked for.
+// Returns the requested cells of a network's plan.
 std::vector<PodPathCell> asked_cells(const Options& options, const std::string& chain,
                                      const std::string& prefix) {
     std::vector<PodPathCell> cells = pod_paths_plan(chain, prefix);
@@ -57,7 +57,8 @@ std::vector<PodPathCell> asked_cells(const Options& options, const std::string& 
     return cells;
 }
 
-// Of one network: its pods are attached and detached whatever was asked for.
+// Returns the number of steps for one network; its pods are attached and detached whatever the user
+// requested.
 std::size_t steps_of(const Options& options) {
     return 2 + (asked_for(options, "check") ? 1 : 0) + asked_cells(options, "", "").size();
 }
@@ -116,7 +117,7 @@ class PodPathsRun {
             made.milliseconds += calls[i].milliseconds;
         }
         if (!made.complaints.empty() && bench_) {
-            // What the node was like then.
+            // Keeps the nodes' state at the time of the complaint.
             std::string text;
             for (unsigned node = 0; node < 2; ++node) {
                 const auto state = bench_->nodes().state(node);
@@ -469,7 +470,8 @@ class PodPathsRun {
                                                       : std::nullopt;
     }
 
-    // Where the lab cannot run it, on the lab that can.
+    // Returns the command that shows the hazard: on this network if its lab can run the scenario,
+    // else on the scenario's default lab. Empty: there is no such scenario.
     std::string command_of(const std::string& id) const {
         const Scenario* scenario = find_scenario(id);
         return scenario == nullptr ? ""

@@ -36,7 +36,7 @@ struct PodPathCell {
     frame::Family family = frame::Family::kIpv4;
 };
 
-// What a network is, as far as it decides which combinations there are.
+// A network's properties, as far as they decide which combinations exist.
 struct PodNetwork {
     bool ipv6 = false;         // pods have an IPv6 address
     bool passes_nodes = true;  // their packets pass the node's rules
@@ -44,7 +44,7 @@ struct PodNetwork {
     // Something translates what leaves the cluster.
     bool masquerades = false, masquerades6 = false;
 };
-// Why there is no such combination; empty: there is.
+// Returns the reason why there is no such combination; empty: there is.
 std::string absent(const PodNetwork& network, PodPath path, PodProtocol protocol,
                    frame::Family family);
 
@@ -85,7 +85,7 @@ struct PodPathValues {
 
 using MeasuredPodPath = Measurement<PodPathCell, PodPathValues>;
 
-// What came of ADD, CHECK or DEL of a network's pods.
+// Result of ADD, CHECK or DEL for a network's pods.
 struct PodProtocolStep {
     std::string id;  // "attach", "check", "detach", as of cells
     std::string chain;
@@ -111,7 +111,7 @@ struct PodPathsMeasured {
     std::vector<Chain> chains;  // whose pods were attached
     std::vector<PodHazard> hazards;
     std::vector<std::string> unread;  // of hazards
-    // Of the scenarios that this run had before: the verdict by the id.
+    // Verdicts of the scenarios that this run had before, by id.
     std::map<std::string, verdict::ScenarioVerdict> earlier;
 };
 

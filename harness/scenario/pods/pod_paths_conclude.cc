@@ -45,7 +45,8 @@ std::string word_behind(const std::string& rule, const std::string& option) {
     return rule.substr(begin, rule.find(' ', begin) - begin);
 }
 
-// Whether such a rule can have dropped a packet of this protocol in that hook; empty: in any.
+// Returns whether the rule can have dropped a packet of this protocol in that hook; empty: in any
+// hook.
 bool can_drop(const std::string& rule, PodProtocol protocol, const std::string& hook) {
     if (const std::string target = word_behind(rule, "-j");
         target != "DROP" && target != "REJECT") {
@@ -75,7 +76,7 @@ const PodPathValues::Hit* dropping_rule(const PodPathCell& what, const PodPathVa
     });
 }
 
-// Whether no packet is known to have been dropped by anything else.
+// Returns whether nothing but this cause is known to have dropped a packet.
 bool none_but(const OwnEnds& ends, std::string_view cause) {
     return ends.all() == ends.by(cause);
 }
@@ -95,7 +96,8 @@ std::pair<std::string, std::string> cause_of_ends(const PodPathCell& what,
             "sent once more and followed, " + in_a_row(clauses)};
 }
 
-// Of a cell in which a probe did not come through: the cause that its values name, and the sentence.
+// Returns cause and sentence of a cell in which a probe did not come through, from the cell's
+// values.
 std::pair<std::string, std::string> cause_of_loss(const PodPathCell& what,
                                                   const PodPathValues& seen) {
     const PodPathValues::Size& failed = seen.sizes.back();
@@ -232,7 +234,7 @@ verdict::Proof hazards_of(const PodPathsMeasured& measured,
                          .columns = {"network", "hazard", "where", "rule or value", "scenario",
                                      "shown in this run"}};
     for (const PodHazard& hazard : measured.hazards) {
-        // Of these two a cell of this scenario is the demonstration.
+        // A cell of this scenario demonstrates the hairpin hazards.
         const bool hairpin = hazard.id.starts_with("hairpin");
         const auto* shown = first_of(cells, [&](const auto& each) {
             return hairpin && each.what().chain == hazard.chain &&

@@ -1,4 +1,4 @@
-// What plug-ins leave on a node.
+// pod-residue: state that plug-ins leave behind on a node.
 //
 // Set:  a node with no pod.
 // Done: ADD and DEL in order, twice, without the other, killed in the middle, two at once, and with the
@@ -44,7 +44,7 @@ class PodResidueRun {
         return {};
     }
 
-    // What the first one lacks, all do.
+    // All cells lack what the first one lacks.
     Status measure(const PodResidueCell& what, PodResidueValues& seen) {
         if (!lacks_.empty()) {
             seen.lacks = lacks_;
@@ -233,7 +233,7 @@ class PodResidueRun {
     // As after a node's reboot or a runtime's crash.
     void collect(PodResidueValues& seen) {
         seen.times = 1;
-        // What GC finds to be right before is to stay so.
+        // GC must keep what is in order: nothing is lost yet.
         if (const Status asked = nodes_->runtime(0).gc({}); !asked) {
             return hear(asked, seen);
         }

@@ -1,4 +1,4 @@
-// What a cell of pod-paths sends, and what of it is seen where it belongs.
+// Sends the probes of a pod-paths cell, and counts what of them arrives where it belongs.
 
 #include "harness/scenario/pods/pod_way.h"
 
@@ -109,7 +109,7 @@ bool is_echo_request(const std::vector<std::uint8_t>& bytes, const frame::Packet
     return type == 8 || type == 128;
 }
 
-// What came in at the receiver for it.
+// Takes the probe's frames that came in at the receiver.
 void take(const PodPathCell& what, const PodWay& way,
           const std::vector<agent::CapturedFrame>& frames, PodPathValues& seen) {
     std::map<std::uint32_t, std::uint64_t> datagrams;  // UDP, by bytes of payload

@@ -8,7 +8,7 @@
 
 namespace pathproof::scenario {
 
-// Who is asked, by which address, and who answers.
+// A way between pods: who asks, by which address, and who answers.
 struct PodWay {
     PodHost* sender = nullptr;
     PodHost* receiver = nullptr;
