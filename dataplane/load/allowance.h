@@ -1,5 +1,5 @@
-// What a path may change of a frame that it hands through. What is not allowed has to arrive as it
-// was sent; what is allowed concerns the outermost packet alone, and the checksums over it follow.
+// Changes that a path may make to a frame that it forwards. Everything else has to arrive as it was
+// sent. The allowed changes concern the outermost packet alone, and the checksums over it follow.
 #pragma once
 
 #include <cstdint>

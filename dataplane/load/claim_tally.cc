@@ -14,15 +14,15 @@ using judge::Protocol;
 static_assert((RTE_MBUF_F_RX_L4_CKSUM_MASK | RTE_MBUF_F_RX_IP_CKSUM_MASK) == ClaimTally::kClaims);
 static_assert(RTE_PTYPE_TUNNEL_MASK == ClaimTally::kTunnelTypes);
 
-// What the NIC said of one frame, or of many alike.
+// The NIC's claims about one frame, or about several alike.
 struct Descriptor {
     std::uint64_t flags = 0;
     std::uint32_t packet_type = 0;
     std::uint64_t frames = 1;
 
     bool any(std::uint64_t flag) const { return (flags & flag) != 0; }
-    // Of a tunnel, a NIC that tells by the packet type that it read it speaks of the inner packet,
-    // any other of the outer one.
+    // Returns whether the claims are about the packet at this depth. In a tunnel, a NIC whose
+    // packet type names the tunnel speaks of the inner packet, any other NIC of the outer one.
     bool of(Depth depth) const {
         const bool sees_tunnel = (packet_type & RTE_PTYPE_TUNNEL_MASK) != 0;
         return depth == Depth::kPlain || (depth == Depth::kInner) == sees_tunnel;

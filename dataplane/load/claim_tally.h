@@ -14,7 +14,7 @@ class ClaimTally {
     static constexpr std::uint32_t kTunnelTypes = 0xf000;  // RTE_PTYPE_TUNNEL_MASK
     static constexpr std::uint64_t kClaims = 0x198;        // RTE_MBUF_F_RX_IP_CKSUM_MASK and L4's
 
-    // Of `frames` alike; `flags` and `packet_type` are the mbuf's.
+    // Adds `frames` frames that are alike; `flags` and `packet_type` are the mbuf's.
     void add(judge::QuickCode code, std::uint64_t flags, std::uint32_t packet_type,
              IntakeTotals& totals, std::uint64_t frames = 1) noexcept {
         const std::uint64_t run =
@@ -28,7 +28,7 @@ class ClaimTally {
     // To be called before `totals` are looked at.
     void flush(IntakeTotals& totals) noexcept;
 
-    // The same for a frame that the quick verifier does not know.
+    // Adds a frame that the quick verifier does not know.
     static void add(const judge::FrameVerdict& verdict, std::uint64_t flags,
                     std::uint32_t packet_type, IntakeTotals& totals) noexcept;
 

@@ -20,7 +20,7 @@ namespace {
 using frame::TrafficClass;
 using Octets = std::vector<std::uint8_t>;
 
-// What Ethernet carries at least, without FCS (IEEE 802.3 clause 4A.2.3.2.4).
+// Shortest frame on Ethernet, without FCS (IEEE 802.3 clause 4A.2.3.2.4).
 constexpr std::size_t kShortestFrame = 60;
 constexpr std::size_t kFcsBytes = 4;            // lengths are typed with it
 constexpr std::size_t kOptBytes = 11;           // an empty OPT record (RFC 6891 section 6.1.2)
@@ -222,7 +222,8 @@ void place_headers(ClassFrame& made) {
     }
 }
 
-// What no frame of the part changes; what each has of its own is put in later.
+// Writes the payload bytes that are the same in all frames of the part; the fields of each frame
+// are put in later.
 void write_constants(ClassFrame& made, const SourcePlan& plan) {
     std::uint8_t* const payload = made.bytes.data() + made.layout.packet.payload;
     switch (made.form) {

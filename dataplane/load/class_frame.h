@@ -1,5 +1,5 @@
-// What one part of a mix sends: a whole frame without checksums, and where in it the fields lie
-// that differ from frame to frame.
+// The frame that one part of a mix sends: whole, without checksums, and with the places of the
+// fields that differ from frame to frame.
 #pragma once
 
 #include <cstddef>
@@ -12,7 +12,7 @@
 
 namespace pathproof::load {
 
-// How sequence and time are written (see frame/stamp.h).
+// Form in which sequence and time are written (see frame/stamp.h).
 enum class StampForm : std::uint8_t { kDigits, kBinary, kSyn };
 
 constexpr std::size_t number_bytes(StampForm form) noexcept {

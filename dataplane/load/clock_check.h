@@ -1,5 +1,4 @@
-// Whether the time-stamp counter, which all times and rates stand on, runs as fast as it is said
-// to.
+// Checks of the time-stamp counter's rate, on which all times and rates depend.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +11,7 @@
 
 namespace pathproof::load {
 
-// How far the counter was from CLOCK_MONOTONIC in readings all over a trial, on the CPUs that worked.
+// Distance of the counter from CLOCK_MONOTONIC, read all over a trial on the CPUs that worked.
 struct CounterWatch {
     unsigned readings = 0;
     std::int64_t elapsed_ns = 0;    // from the first to the last
@@ -24,19 +23,20 @@ CounterWatch watch_counter(const port::ClockReading& start,
                            std::span<const port::ClockReading> readings,
                            const traffic::TscClock& clock);
 
-// How many millionths the counter is ahead of CLOCK_MONOTONIC by its rate since `start` (negative:
-// behind); nothing within the first second, when the reading itself would be most of it.
+// Returns by how many millionths the counter's rate since `start` is ahead of CLOCK_MONOTONIC
+// (negative: behind). Returns nothing within the first second, when the reading itself would be
+// most of the difference.
 std::optional<double> ppm_since(const port::ClockReading& start, const traffic::TscClock& clock);
 
-// Whether the counter runs on at one rate through frequency changes and idle states: the flags
+// Returns whether the counter keeps one rate through frequency changes and idle states: the flags
 // constant_tsc and nonstop_tsc in the text of /proc/cpuinfo.
 bool invariant_counter(const char* cpuinfo);
 bool invariant_counter();
 
 // The clock source that CLOCK_MONOTONIC is made from ("hpet"); empty: the kernel does not say.
 std::string clock_source();
-// Whether that is the counter itself, or what a hypervisor makes from it: then neither can show that
-// the other is wrong.
+// Returns whether the clock source is the counter itself, or made from it by a hypervisor: then
+// neither can show that the other is wrong.
 bool made_from_counter(const std::string& source);
 
 }  // namespace pathproof::load

@@ -28,7 +28,7 @@ struct FrameRun {
 using FillRun = void (*)(const PreparedFrame& prepared, const frame::StampIds& ids,
                          const FrameRun& run) noexcept;
 
-// What goes through the frames of one part.
+// Kinds of frames that a fill function can make.
 enum class RunShape : std::uint8_t { kQueries, kQueryPairs, kEcho, kBinary };
 FillRun fill_run_for(RunShape shape) noexcept;
 

@@ -11,7 +11,7 @@ namespace pathproof::load {
 
 class FlowWalk {
   public:
-    // Of a plan that check() let pass: first < flows, ports not 0.
+    // Walks a plan that check() let pass: first < flows, ports not 0.
     FlowWalk(const FlowPlan& plan, std::uint64_t first, std::uint64_t step)
         : count_((plan.flows - first + step - 1) / step),
           ports_(plan.ports),
@@ -38,7 +38,7 @@ class FlowWalk {
     // The source port of this flow, and what to add for the next ones of the row.
     std::uint32_t port() const noexcept { return first_port_ + index_; }
     std::uint32_t port_step() const noexcept { return port_step_; }
-    // Which source address: the first and so many.
+    // Returns by how many addresses the source address is behind the first one.
     std::uint32_t row() const noexcept { return row_; }
     // Flows from this one on that have its source address and follow by port_step().
     std::uint64_t left_in_row() const noexcept { return left_in_row_; }

@@ -34,7 +34,7 @@ struct FlowRun {
     // As they lie in memory, one a frame; null: all one.
     const std::uint16_t* outer_ports = nullptr;
 
-    // Of frame `index` of the run.
+    // Returns the source port of the run's frame `index`, as it lies in memory.
     std::uint16_t port_word(std::uint32_t index) const noexcept {
         const std::uint32_t flow = pairs ? (index + member) >> 1 : index;
         return __builtin_bswap16(static_cast<std::uint16_t>(port + flow * port_step));
@@ -62,10 +62,10 @@ class FrameSource : public Source {
     double mean_frame_bytes() const noexcept override;
     std::uint64_t port_offloads() const noexcept override;
 
-    // What a receiver that knows the plan asks: what frame `number` (of the stream, from 0) and
-    // those behind it are like. fill() goes on with that frame.
+    // Moves to frame `number` (of the stream, from 0), from which fill() goes on. For receivers
+    // that know the plan: ahead() then describes that frame and those behind it.
     void seek(std::uint64_t number) noexcept;
-    // Of the frame that fill() would make next; skip() passes them over.
+    // Describes the frames that fill() would make next; skip() passes them over.
     FlowRun ahead() const noexcept;
     void skip(std::uint32_t frames) noexcept;
     std::size_t parts() const noexcept { return parts_.size(); }
@@ -100,7 +100,7 @@ class FrameSource : public Source {
             second_next = pairs && frames % 2 != 0;
             walk.seek(pairs ? frames / 2 : frames);
         }
-        // Of `frames` frames from here on, how many are the second of a pair.
+        // Returns how many of the next `frames` frames are the second of a pair.
         std::size_t seconds_among(std::size_t frames) const noexcept {
             return pairs ? (frames + (second_next ? 1 : 0)) / 2 : 0;
         }

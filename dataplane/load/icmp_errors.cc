@@ -190,7 +190,7 @@ std::optional<unsigned> QuoteJudge::wrong_fields(const Quote& quote) const {
                      bit(QuoteField::kDestination, quote.destination.address != service_.address);
     const bool has_ports = quote.source.port != 0 || quote.destination.port != 0;
     if (!has_ports) {
-        // Nothing but both addresses says that it is ours.
+        // Without ports, only both addresses together prove that the packet is ours.
         return wrong == 0 ? std::optional(0u) : std::nullopt;
     }
     const bool ports =

@@ -59,7 +59,7 @@ std::optional<Quote> read_quote(frame::Network network, frame::Bytes icmp);
 // Judges quotes of ICMP errors against the packets that the sources send.
 class QuoteJudge {
   public:
-    // Nothing for frames in an envelope: quotes are of the outer packet then.
+    // Returns nothing for frames in an envelope: quotes are of the outer packet then.
     static std::optional<QuoteJudge> make(const SourcePlan& plan);
 
     // Fields that are not as any source sends them, a bit each by QuoteField; nothing: it is no packet

@@ -63,7 +63,8 @@ double Impairment::draw() noexcept {
     return as_share(random_()) + 0x1p-54;
 }
 
-// How many frames go by untouched has a geometric distribution: one draw for all of them.
+// Draws the number of frames that go by untouched, once for all of them: it has a geometric
+// distribution.
 void Impairment::draw_next() noexcept {
     if (any_ <= 0) {
         next_ = kNever;
@@ -107,7 +108,7 @@ std::size_t Impairment::pass(std::span<rte_mbuf* const> in, std::span<rte_mbuf*>
         if (taken == in.size()) {
             break;
         }
-        // What still has to go through keeps its room: two places a frame.
+        // Leave room for the frames that still have to go through: two places each.
         const std::size_t room = out.size() - written - 2 * (in.size() - taken);
         written += release(out.subspan(written, room));
         written += suffer(in[taken++], &out[written]);

@@ -1,5 +1,6 @@
-// Where a receiving lcore's frames go: they are followed by their stamps (tracked_intake.h), or by
-// other means of the run's own (LoadPlan::intake_instead). One virtual call a burst, none a frame.
+// Destination of a receiving lcore's frames: it follows them by their stamps
+// (tracked_intake.h) or by other means of the run's own (LoadPlan::intake_instead). It costs one
+// virtual call a burst, none a frame.
 #pragma once
 
 #include <cstddef>
@@ -21,7 +22,7 @@ class Intake {
                       std::uint64_t now_ns) noexcept = 0;
     // All that was taken, each frame under one name.
     virtual const judge::ReceiveTally& received() const noexcept = 0;
-    // How many of the frames that were sent need not be waited for any more.
+    // Returns the number of sent frames that need not be waited for any more.
     virtual std::uint64_t arrived() const noexcept = 0;
 };
 

@@ -85,7 +85,8 @@ std::optional<KnownShape::Kind> KnownShape::kind_of(frame::Bytes frame,
                                                            : std::nullopt;
 }
 
-// What is open for all that anybody may send is closed again.
+// Closes fields again that are open for frames of any sender, but known of the frames that were
+// sent.
 void KnownShape::close(std::span<std::uint8_t> mask, const judge::QuickFrame& judged,
                        const Sent& sent) const noexcept {
     const auto shut = [&](std::size_t at, std::size_t bytes) {

@@ -1,8 +1,9 @@
-// What the frames of a run have in common, learned from one of them: of a frame that is as long and
-// has the same bytes where it matters only the sums, the number, the time and the DNS id are left
-// to look at. Whatever is not so is no wrong frame, but one for the general way.
+// The bytes that the frames of a run have in common, learned from one of them. In a frame of that
+// length with the same common bytes, only the sums, the number, the time and the DNS id are left to
+// check. A frame that differs is not wrong; it is left to the general way.
 //
-// For DNS as it was sent, right in all, and UDP, plain over IPv4 or IPv6 or in VXLAN over IPv4.
+// It knows DNS as it was sent, right in all, and UDP, both plain over IPv4 or IPv6 or in VXLAN over
+// IPv4.
 #pragma once
 
 #include <smmintrin.h>
@@ -30,15 +31,15 @@ struct Known {
 
 class KnownShape {
   public:
-    // What the port says of a frame: length, and which claims of checksums count.
+    // The port's description of a frame: its length, and its claims of checksums that count.
     struct Descriptor {
         std::uint64_t length_and_type = 0;         // of the mbuf, packet_type in the lower half
         std::uint64_t claims = ~std::uint64_t{0};  // that many no frame has
         bool operator==(const Descriptor&) const = default;
     };
 
-    // What is known of the frames as they were sent: then nothing is left open but what follows
-    // from number and flow.
+    // Knowledge of the frames as they were sent: with it nothing is left open but what follows from
+    // number and flow.
     struct Sent {
         std::span<const std::uint8_t> common;  // see SentFrames; empty: they are answers
         FlowPlaces places;
@@ -46,7 +47,7 @@ class KnownShape {
         bool whole = false;     // answers: to the last byte
     };
 
-    // What the frames carry.
+    // The frames' payload.
     struct Payload {
         bool dns = true;               // or UDP with a binary stamp
         std::size_t question_end = 0;  // of the DNS message
@@ -57,7 +58,7 @@ class KnownShape {
     void learn(frame::Bytes frame, const Descriptor& descriptor, const judge::QuickFrame& judged,
                const Payload& payload, const Sent* sent) noexcept;
 
-    // Whether the general way would say of a frame with the same `descriptor()` what it said of those
+    // Returns whether the general way would judge a frame with the same `descriptor()` like those
     // learned from: all checksums right, and a right payload of one of `streams`.
     [[gnu::always_inline]] bool read(const std::uint8_t* frame,
                                      const judge::QuickVerifier& verifier,
@@ -67,7 +68,7 @@ class KnownShape {
     const Descriptor& descriptor() const noexcept { return descriptor_; }
     judge::QuickCode code() const noexcept { return code_; }
     const FlowPlaces& flow_places() const noexcept { return places_; }
-    // What a stamp's time has above its lower 32 bits.
+    // Returns the part of a stamp's time above its lower 32 bits.
     std::uint64_t upper_time_ns() const noexcept { return upper_time_; }
     frame::TrafficClass traffic(bool aaaa) const noexcept {
         return binary_ ? frame::TrafficClass::kUdp
@@ -80,8 +81,8 @@ class KnownShape {
 
     static constexpr std::uint32_t kVector = 16;
     static constexpr std::size_t kMost = 14;
-    // Where a frame has its type; the addresses before it are nobody's business where it is not
-    // known what was sent.
+    // Offset of the frame's EtherType. The addresses before it are not compared where it is unknown
+    // what was sent.
     static constexpr std::uint32_t kFrom = 12;
     static constexpr std::uint32_t kLongestTail = 1'536;
     // IPv4 in VXLAN in IPv4 without VLAN tags.
@@ -134,7 +135,7 @@ class KnownShape {
     Kind kind_ = Kind::kIpv4;
     bool binary_ = false;  // the stamp
     judge::QuickCode code_;
-    // Of the pseudo headers: all but the addresses.
+    // Sums of the pseudo headers without the addresses.
     std::uint64_t pseudo_ = 0;
     std::uint64_t outer_pseudo_ = 0;
     std::uint64_t upper_time_ = 0;
@@ -166,7 +167,7 @@ inline bool KnownShape::looks_alike(const std::uint8_t* frame) const noexcept {
     return _mm_testz_si128(any, any) != 0;
 }
 
-// Of the transport segment. Lanes of 32 bits and no carries: see quick_sum.cc.
+// Sums the transport segment, in lanes of 32 bits without carries: see quick_sum.cc.
 inline std::uint64_t KnownShape::segment_sum(const std::uint8_t* segment) const noexcept {
     if (summed_ > judge::kShort) [[unlikely]] {
         return judge::long_sum(segment, summed_);

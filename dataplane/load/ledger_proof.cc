@@ -28,7 +28,8 @@ Result<Pool> make_pool(std::uint32_t most_held, std::uint16_t longest_frame) {
     const std::string name = fmt::format("ledger_proof{}", made++);
     const auto room = static_cast<std::uint16_t>(RTE_PKTMBUF_HEADROOM + longest_frame + 64);
     constexpr unsigned kCache = 256;
-    // Those of a burst and its copies, those held, and what the cache keeps back.
+    // Buffers for a burst and its copies, for the frames held, and for those that the cache keeps
+    // back.
     const auto frames = static_cast<unsigned>(most_held + 4 * kBurst + 2 * kCache);
     Pool pool(rte_pktmbuf_pool_create(name.c_str(), frames, kCache, 0, room, SOCKET_ID_ANY));
     if (!pool) {

@@ -1,5 +1,5 @@
-// What shall be sent, at which rate and from where, and what is to be made of what comes back: the
-// plan of a run at line rate. Plain values, checked as a whole before anything is sent.
+// The plan of a run at line rate: the frames to send, their rate and place of departure, and the
+// treatment of the frames that come back. Plain values, checked as a whole before anything is sent.
 #pragma once
 
 #include <array>
@@ -33,13 +33,13 @@ struct FlowPlan {
     std::uint16_t ports = 1'000;
 };
 
-// What one sending lcore makes frames of.
+// Description of the frames that one sending lcore makes.
 struct SourcePlan {
     // Addresses, destination port, MACs, tags, envelope, checksum modes; no payload. The transport
     // is the class's. ICMP under checksum mode 'offload' is summed in software: no NIC offers it.
     frame::FrameSpec spec;
     std::vector<MixPart> mix = {{}};
-    // Of classes over TCP and ICMP, if not the specification's.
+    // Checksum modes of classes over TCP and ICMP, if not the specification's.
     std::optional<frame::ChecksumMode> tcp_checksum;
     std::optional<frame::ChecksumMode> icmp_checksum;
     // A and AAAA of one pair have one 5-tuple and follow each other; the mix then names kDnsA only
@@ -49,8 +49,8 @@ struct SourcePlan {
     // In an envelope: used in turn; none: the spec's.
     std::vector<std::uint16_t> outer_source_ports;
     std::string suffix = "pathproof.test";
-    // Where UDP background traffic goes (echo, RFC 862); DNS and TCP go to the specification's
-    // destination port.
+    // Destination port of UDP background traffic (echo, RFC 862); DNS and TCP go to the
+    // specification's destination port.
     std::uint16_t background_port = 7;
     std::uint64_t seed = 1;
     std::uint8_t stream = 0;  // of this lcore

@@ -17,7 +17,7 @@
 namespace pathproof::load {
 namespace {
 
-// How often the links are looked at while a trial runs.
+// Time between two looks at the links while a trial runs.
 constexpr std::chrono::milliseconds kLook(100);
 
 class Engine final : public LoadRun {
@@ -85,7 +85,7 @@ class Engine final : public LoadRun {
             readings_.push_back(worker->time().clocks_after);
         }
         report.counter = watch_counter(start, readings_, clock_.tsc);
-        // One that was changed meanwhile was perhaps the counter itself.
+        // A clock source that was changed meanwhile was perhaps the counter itself.
         facts.clock_source = clock_source() == source ? source : "changed";
         check_trial(report, facts);
         report.overhead_ns = clock_.tsc.nanoseconds(ordered, traffic::tsc_now()) -

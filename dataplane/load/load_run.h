@@ -28,8 +28,9 @@ class Eal;
 
 namespace pathproof::load {
 
-// Who sends, who listens and who answers. Each sender has a transmit queue of its own; receivers
-// share out the receive queues. A worker may do all of it (one core, closed loop).
+// Assignment of workers to sending, listening and answering. Each sender has a transmit queue of
+// its own; receivers share out the receive queues. A worker may do all of it (one core, closed
+// loop).
 struct Roles {
     struct Queue {
         unsigned worker = 0;
@@ -72,19 +73,19 @@ struct LoadPlan {
     // Frames that a punctual lcore reads and answers at one look, whatever is due: at high rates something always is.
     std::uint16_t least_read = 1;
     std::optional<Together> together;  // punctual, with pairs
-    // Where frames come from if not from FrameSource::make: called once for each sender, with its
-    // stream and its share of the flows. Null: FrameSource.
+    // Makes the source of frames: called once for each sender, with its stream and its share of the
+    // flows. Null: FrameSource::make.
     std::function<Result<std::unique_ptr<Source>>(const SourcePlan&)> make_source;
     // For these ARP and neighbour discovery are answered, on the lcores that receive at their ports.
     std::vector<neighbour::Place> stations;
-    // Where received frames go if not into a TrackedIntake of each lcore; all receivers are then
+    // Takes the received frames in place of a TrackedIntake of each lcore; all receivers are then
     // one worker's, and a report's `intake` stays empty.
     Intake* intake_instead = nullptr;
     // A link that is lost ends a trial, as frames would only be thrown away; or what was under way
     // is followed to its end.
     enum class LinkLoss : std::uint8_t { kEnds, kIsOutlasted } link_loss = LinkLoss::kEnds;
 
-    // What leaves at one deadline: a frame, or both members of a pair.
+    // Returns the number of frames that leave at one deadline: one, or both members of a pair.
     unsigned frames_in_unit() const {
         return source.pairing == SourcePlan::Pairing::kPairs ? 2 : 1;
     }
@@ -132,10 +133,10 @@ struct PairSkew {
     double max_ns = 0;
 };
 
-// What the tester adds to a latency. `floor`, `single` and `burst` are measured before the first
+// The tester's own share of a latency. `floor`, `single` and `burst` are measured before the first
 // trial in a loop of the tester's own without a driver: from a frame's stamp over making it and two
 // steps of a ring to the clock that a receiver reads. No frame can be quicker than `floor`, which
-// therefore may be taken off; what else is added depends on the trial and is only said.
+// therefore may be subtracted. What else the tester adds depends on the trial and is only reported.
 struct OwnBias {
     std::int64_t floor_ns = 0;   // the quickest single frame
     std::int64_t single_ns = 0;  // median of single frames
@@ -147,7 +148,7 @@ struct OwnBias {
     std::int64_t poll_ns = 0;
 };
 
-// What became of frames on the way to the driver.
+// Account of the frames on the way to the driver.
 struct HandOver {
     std::uint64_t left_out = 0;    // due, and given up behind a stall: the rate was missed by them
     std::uint64_t refused = 0;     // not taken at the first attempt, but stamped and offered again
@@ -158,7 +159,7 @@ struct HandOver {
     std::uint64_t answers = 0;     // to ARP and neighbour discovery, at ports that send
 };
 
-// How much of its time a worker had its CPU, as far as it can be known.
+// Share of its time in which a worker had its CPU, as far as it can be known.
 struct WorkerHealth {
     unsigned worker = 0;
     bool sends = false;
@@ -201,7 +202,7 @@ struct TrialReport {
     bool partial = false;          // stopped before its end
     // Not empty: the figures are not to be relied on (INCONCLUSIVE), and why.
     std::vector<std::string> objections;
-    // Of these, those about workers that waited for their CPU or stood still.
+    // Objections about workers that waited for their CPU or stood still.
     std::vector<std::string> disturbances;
     // Not empty: the tester, not the DUT, was the limit, in one way or both: it did not offer the
     // load, or lost frames of its own on the way out or in. Objections too.
@@ -211,14 +212,14 @@ struct TrialReport {
     std::uint64_t unique() const { return all_classes(intake).unique; }
     std::uint64_t wrong() const { return all_classes(intake).wrong; }      // of them
     std::uint64_t damaged() const { return all_classes(intake).damaged; }  // see ClassTotals
-    // Nothing came of them, not even damaged, as far as can be told.
+    // Returns the number of frames that did not arrive, not even damaged, as far as can be told.
     std::uint64_t missing() const {
         const std::uint64_t arrived = all_classes(intake).arrived();
         return sent > arrived ? sent - arrived : 0;
     }
 };
 
-// What a progress line says; read from other threads while a trial runs.
+// Figures of a progress line, read from other threads while a trial runs.
 struct Live {
     std::uint64_t sent = 0;
     std::uint64_t received = 0;
@@ -235,12 +236,13 @@ class LoadRun {
 
     // Without FCS, over the mix or the capture file.
     virtual double mean_frame_bytes() const = 0;
-    // What makes no sense about an order: run() says the same before anything is sent.
+    // Validates an order without sending; run() makes the same checks.
     virtual Status check(const TrialOrder& order) const = 0;
     // Returns when the trial and its drain are over, or soon after `stop` became true.
     virtual Result<TrialReport> run(const TrialOrder& order, const std::atomic<bool>& stop) = 0;
     virtual Live live() const = 0;
-    // When the run's clock, which kept frames carry, stood at 0: nanoseconds since 1970 UTC.
+    // Returns the instant, in nanoseconds since 1970 UTC, at which the run's clock stood at 0. Kept
+    // frames carry times of that clock.
     virtual std::int64_t unix_start_ns() const = 0;
     virtual std::vector<judge::KeptFrame> take_bad_frames() = 0;
     virtual std::vector<Anomaly> take_anomalies() = 0;

@@ -14,7 +14,7 @@ constexpr std::uint16_t kReceiveBurst = 64;
 // Between the last worker's arrival and the first deadline.
 constexpr Nanoseconds kLead{200'000};
 constexpr Nanoseconds kStall{100'000};
-// Of a turn that moved frames: a virtual port's driver does the kernel's work in it.
+// Stall limit of a turn that moved frames: a virtual port's driver does the kernel's work in it.
 constexpr Nanoseconds kBusyStall{1'000'000};
 // Up to this rate a worker without a deadline of its own may sleep between frames.
 constexpr double kNapRate = 20'000;
@@ -22,10 +22,10 @@ constexpr double kNapRate = 20'000;
 constexpr Nanoseconds kShortDrain = std::chrono::milliseconds(100);
 // Any time longer than a nap.
 constexpr Tsc kNoDeadline = Tsc{1} << 40;
-// What a frame costs at most where the DUT's kernel works inside our sendto(): bounds what a
-// punctual lcore begins shortly before a departure.
+// Highest cost of a frame where the DUT's kernel works inside our sendto(): bounds what a punctual
+// lcore begins shortly before a departure.
 constexpr Nanoseconds kFrameCost{20'000};
-// How long answers that the responders sent are waited for while none comes.
+// Time to wait, while none comes, for answers that the responders sent.
 constexpr Nanoseconds kPatience = std::chrono::seconds(2);
 // The end of a drain is put off when it is so near.
 constexpr Nanoseconds kPutOff = std::chrono::milliseconds(4);
@@ -140,8 +140,8 @@ void LoadWorker::loop(const Trial& trial) noexcept {
     pass_on();
 }
 
-// How many frames may be read at one look. At least one, so that queues are read at rates that
-// leave no time in between.
+// Returns how many frames may be read at one look: at least one, so that queues are read even at
+// rates that leave no time in between.
 std::uint16_t LoadWorker::room(Tsc now) const noexcept {
     if (!punctual_ || !sending_) {
         return kReceiveBurst;
@@ -186,7 +186,8 @@ unsigned LoadWorker::receive(std::uint16_t most) noexcept {
     return frames;
 }
 
-// Who asked for an address before the trial is waiting for the answer all the same.
+// Empties a receive queue before the trial. Requests for an address are answered all the same:
+// their senders still wait for it.
 void LoadWorker::empty(const Receiver& receiver) noexcept {
     if (receiver.desk == nullptr) {
         emptied_ += receiver.queue.port->empty(receiver.queue.queue);
@@ -342,7 +343,7 @@ void LoadWorker::note_look(Tsc apart) noexcept {
     time_.looked_squared += cycles * cycles;
 }
 
-// When there will be something to do, as far as that is known.
+// Returns when there will be something to do, as far as that is known.
 Tsc LoadWorker::wake(Tsc now) const noexcept {
     Tsc wake = !sending_ && drain_from_ != 0 ? drain_end_ : now + kNoDeadline;
     if (sending_) {

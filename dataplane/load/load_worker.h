@@ -1,5 +1,5 @@
-// What one lcore does in a trial: looks at its receive queues, sends what is due, and keeps account
-// of its own time.
+// The work of one lcore in a trial: it looks at its receive queues, sends what is due, and keeps
+// account of its own time.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@
 
 namespace pathproof::load {
 
-// Where a worker's time went in one trial.
+// Account of a worker's time in one trial.
 struct WorkerTime {
     // Between two looks at the receive queues, in cycles: their sum and that of their squares.
     double looked = 0;
@@ -58,7 +58,7 @@ class LoadWorker {
         return *relays_.emplace_back(std::move(relay));
     }
     neighbour::Relay* relay_to(const port::Port& port) noexcept;
-    // One of these is needed before the first trial by a worker with receivers.
+    // Sets the intake. A worker with receivers needs one, of either kind, before the first trial.
     void set_intake(TrackedIntake intake, Returns returns) {
         intake_ = &tracked_.emplace(std::move(intake));
         returns_.emplace(std::move(returns));

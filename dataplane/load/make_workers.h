@@ -15,7 +15,7 @@ namespace pathproof::load {
 std::set<unsigned> workers_of(const std::vector<Roles::Queue>& queues);
 std::set<unsigned> workers_of(const Roles& roles);
 
-// Where the frames of the plan's sender number `sender` come from.
+// Makes the source of the frames that the plan's sender number `sender` sends.
 Result<std::unique_ptr<Source>> make_source(const LoadPlan& plan, unsigned sender,
                                             unsigned senders);
 

@@ -15,7 +15,7 @@ struct MixShare {
     std::uint8_t frames_at_once = 1;  // 2: the two of a pair
 };
 
-// So many frames of one part after each other.
+// A number of successive frames of one part.
 struct MixRun {
     std::uint8_t part = 0;
     std::uint32_t frames = 0;

@@ -1,5 +1,5 @@
-// What the tester's own code adds to every latency, measured in a loop that no driver and no DUT is
-// part of.
+// Measurement of the latency that the tester's own code adds to every frame, in a loop without driver and
+// DUT.
 #pragma once
 
 #include "dataplane/load/load_run.h"

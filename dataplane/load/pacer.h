@@ -1,5 +1,5 @@
-// When the frames of one sender are due: arithmetic only, no clock is read here. Several senders
-// share one rate by taking turns, so that together they leave the gaps of one.
+// Deadlines of one sender's frames: arithmetic only, no clock is read here. Several senders share
+// one rate by taking turns, so that together they leave the gaps of one.
 #pragma once
 
 #include <cstdint>
@@ -23,10 +23,11 @@ struct Pacing {
     std::uint64_t most_behind = 32;
 };
 
-// How many deadlines of `units_per_second` lie in a time, its start included and its end not.
+// Returns how many deadlines of `units_per_second` lie in a time, its start included and its end
+// not.
 std::uint64_t units_in(Nanoseconds duration, double units_per_second) noexcept;
 
-// Of `units` dealt out in turn to `senders`, what falls to number `sender`.
+// Returns how many of `units`, dealt out in turn to `senders`, fall to number `sender`.
 std::uint64_t share_of(std::uint64_t units, unsigned sender, unsigned senders) noexcept;
 
 // Deadline of unit u of sender k of n: start + (u n + k) / rate, computed from u and not by adding
@@ -41,7 +42,7 @@ class Pacer {
     std::uint64_t due(Tsc now) noexcept;
     void take(std::uint64_t units) noexcept { taken_ += units; }
 
-    // Of the next unit that was not taken; at full speed always the start.
+    // Returns the deadline of the next unit that was not taken; at full speed always the start.
     Tsc deadline() const noexcept;
     bool finished(Tsc now) const noexcept;
 

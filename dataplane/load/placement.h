@@ -1,4 +1,4 @@
-// Where the workers of a run sit, and what is wrong with that.
+// The CPUs on which a run's workers sit, and what is wrong with that choice.
 #pragma once
 
 #include <string>

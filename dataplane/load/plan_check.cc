@@ -50,7 +50,7 @@ Status check_together(const LoadPlan& plan, const Roles& roles) {
     return {};
 }
 
-// Of an intake that is not made for each lcore.
+// Checks an intake that all receivers share.
 Status check_intake(const LoadPlan& plan, const Roles& roles) {
     const std::set<unsigned> workers = workers_of(roles.receivers);
     if (plan.intake_instead != nullptr && workers.size() > 1) {

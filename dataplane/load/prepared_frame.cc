@@ -123,7 +123,7 @@ void PreparedFrame::choose_work(const SourcePlan& plan) noexcept {
     zero_as_ = spec.packet.transport == frame::Transport::kUdp ? 0xffff : 0;
 }
 
-// What differs from frame to frame is 0 while the sums of the rest are taken.
+// Clears the fields that differ from frame to frame, so that the sums cover the rest only.
 void PreparedFrame::clear_own_fields(const SourcePlan& plan) noexcept {
     std::uint8_t* const bytes = frame_.bytes.data();
     const FieldPlaces& places = frame_.places;
@@ -163,7 +163,7 @@ void PreparedFrame::sum_up() noexcept {
 void PreparedFrame::sum_up_outer(bool ports_in_turn) noexcept {
     std::vector<std::uint8_t> first = frame_.bytes;
     store(first.data() + frame_.places.address, __builtin_bswap32(first_address_));
-    // What a NIC completes is counted as it will be.
+    // Count the checksums that a NIC completes with their final values.
     frame::FrameSpec right = frame_.spec;
     right.packet.ip_checksum = ChecksumMode::kSoftware;
     right.packet.transport_checksum = ChecksumMode::kSoftware;
@@ -183,8 +183,8 @@ void PreparedFrame::sum_up_outer(bool ports_in_turn) noexcept {
     }
 }
 
-// Of the envelope: its addresses are the same in all frames. The inner packet's are written once a
-// row or with each frame.
+// Writes the envelope's checksums: its addresses are the same in all frames. The inner packet's are
+// written once a row or with each frame.
 void PreparedFrame::write_constant_checksums() noexcept {
     if (!frame_.spec.tunnel || work_ == FieldWork::kSealed) {
         return;

@@ -17,7 +17,7 @@ struct rte_mbuf;
 
 namespace pathproof::load {
 
-// What has to be done for a checksum field in each frame.
+// Work that a checksum field needs in each frame.
 enum class FieldWork : std::uint8_t {
     kNone,    // the value in the prepared frame holds for the whole run
     kSummed,  // the sum of the run, and the words of the frame
@@ -32,7 +32,8 @@ class PreparedFrame {
     static Result<PreparedFrame> make(const SourcePlan& plan, const MixPart& part,
                                       std::uint32_t mark);
 
-    // What a run has in common. Each costs nothing if it is as it was.
+    // Sets a value that all frames of a run have in common. Setting the value that it has costs
+    // nothing.
     void set_time(std::uint64_t sent_ns) noexcept {
         if (sent_ns != sent_ns_) {
             change_time(sent_ns);
@@ -64,7 +65,7 @@ class PreparedFrame {
     std::uint16_t size() const noexcept { return frame_.layout.end; }
     FieldWork work() const noexcept { return work_; }
     FieldWork outer_work() const noexcept { return outer_work_; }
-    // Of all that a run has in common, for the transport's and the outer UDP checksum.
+    // Returns the sum of all that a run has in common, for the transport's and the outer UDP checksum.
     std::uint32_t run_sum() const noexcept {
         return fixed_sum_ + time_sum_ + upper_sum_ + row_sum_;
     }
@@ -73,7 +74,7 @@ class PreparedFrame {
     // its later byte.
     std::uint16_t low_word_base() const noexcept { return low_word_base_; }
     std::uint16_t low_word_place() const noexcept { return low_word_place_; }
-    // What a computed 0 is sent as: 0xffff under UDP (RFC 768).
+    // Returns the value sent in place of a computed 0: 0xffff under UDP (RFC 768).
     std::uint16_t zero_as() const noexcept { return zero_as_; }
 
     // 16 bytes of mbuf each: from rearm_data (data_off, refcnt, nb_segs, port, ol_flags), and from
@@ -134,7 +135,7 @@ constexpr std::uint16_t checksum_word(std::uint32_t sum) noexcept {
     sum += sum << 16 | sum >> 16;
     return static_cast<std::uint16_t>(~sum >> 16);
 }
-// The same, where a computed 0 is sent as `zero_as`.
+// Like checksum_word(), with a computed 0 sent as `zero_as`.
 constexpr std::uint16_t checksum_for(std::uint32_t sum, std::uint16_t zero_as) noexcept {
     const std::uint16_t word = checksum_word(sum);
     return word == 0 ? zero_as : word;

@@ -12,7 +12,7 @@
 
 namespace pathproof::load {
 
-// What to do with a file that ends in the middle of a frame, as a capture that was killed does.
+// Treatment of a file that ends in the middle of a frame, as a capture that was killed does.
 enum class CutShort : std::uint8_t { kRefused, kUsedUpToTheCut };
 
 struct RecordingLimits {
@@ -43,7 +43,7 @@ class Recording {
 
     std::uint16_t longest_frame() const noexcept { return longest_; }
     double mean_frame_bytes() const noexcept;
-    // Why nothing behind the last frame was read; empty: the file is whole.
+    // Returns the reason why nothing behind the last frame was read; empty: the file is whole.
     const std::string& cut() const noexcept { return cut_; }
 
   private:

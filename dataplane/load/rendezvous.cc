@@ -18,7 +18,7 @@ bool wait_for(const std::atomic<std::uint64_t>& count, std::uint64_t unit,
     constexpr unsigned kImpatientRounds = 4096;  // about 100 us
     unsigned rounds = 0;
     while (count.load(std::memory_order_acquire) <= unit) {
-        // What was counted before the calling off still holds: look once more after it.
+        // Units counted before the calling off still hold: look once more after it.
         if (called_off.load(std::memory_order_acquire)) {
             return count.load(std::memory_order_acquire) > unit;
         }

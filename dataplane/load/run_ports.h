@@ -21,7 +21,7 @@ struct RunPorts {
     std::vector<port::Port*> all;
 };
 
-// Of all of them together.
+// Adds up the counters of all ports.
 port::PortCounters counters_of(const std::vector<port::Port*>& ports);
 std::string names_of(const std::vector<port::Port*>& ports);
 

@@ -24,7 +24,7 @@ std::uint16_t load_word(const std::uint8_t* at) {
     return static_cast<std::uint16_t>(at[0] << 8 | at[1]);
 }
 
-// Whose address the pseudo-header has (RFC 8200 section 8.1).
+// Returns the destination address that the pseudo-header has (RFC 8200 section 8.1).
 const frame::IpAddress& final_destination(const frame::PacketSpec& packet) {
     const bool routed =
         std::ranges::find(packet.extensions, frame::Extension::kRouting) != packet.extensions.end();

@@ -9,9 +9,9 @@ namespace {
 
 using Texts = std::vector<std::string>;
 
-// Of the rate that was asked for so much may be missing.
+// Share of the requested rate that may be missing.
 constexpr double kRateTolerance = 0.001;
-// Of a worker's time so much may be spent waiting for its CPU or in stalls.
+// Share of a worker's time that may be spent waiting for its CPU or in stalls.
 constexpr double kLostTimeTolerance = 0.01;
 constexpr double kClockTolerancePpm = 100;
 // A counter that is not invariant must be seen to run on for so long, and in so many readings.
@@ -119,8 +119,9 @@ void check_worker(const WorkerHealth& worker, Texts& found) {
     }
 }
 
-// Whether the counter may be judged by without the CPU's word for it: because it was seen beside a clock
-// that is not made from it, all over this trial. Fills in clock_proof, or gives the objection.
+// Checks whether a counter that the CPU does not call invariant may be used all the same: it must
+// have been seen beside a clock that is not made from it, all over this trial. Fills in
+// clock_proof, or returns the objection.
 std::string check_counter(TrialReport& report, const RunFacts& facts) {
     const std::string no_word =
         "the time-stamp counter of this CPU is not invariant (no constant_tsc and nonstop_tsc in "

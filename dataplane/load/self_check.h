@@ -1,5 +1,5 @@
-// Whether a trial's figures can be relied on, and whether the tester was the limit: judged from the
-// report alone, so that it can be tested with figures that no healthy machine gives.
+// Judges whether a trial's figures can be relied on, and whether the tester was the limit. It reads
+// the report alone, so that it can be tested with figures that no healthy machine gives.
 #pragma once
 
 #include <string>
@@ -9,7 +9,7 @@
 
 namespace pathproof::load {
 
-// What a report does not say of the run.
+// Facts of the run that are not in a report.
 struct RunFacts {
     std::string sender_ports;    // names, for the sentences
     std::string receiver_ports;  // empty: nobody listens

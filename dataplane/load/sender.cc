@@ -10,11 +10,11 @@ namespace pathproof::load {
 namespace {
 
 constexpr std::int64_t kLateNs = 10'000;
-// Of the schedule: what may be made up for after a stall, unless a burst is more.
+// Part of the schedule that may be made up for after a stall, unless a burst is more.
 constexpr Nanoseconds kCatchUp{100'000};
 // A driver is called stuck after so many attempts, too: the sender itself may have lost its CPU.
 constexpr unsigned kStuckAttempts = 100;
-// What a trial that ends with its duration waits for the driver to take the last frames.
+// Time that a trial which ends with its duration gives the driver to take the last frames.
 constexpr Nanoseconds kLastFrames = std::chrono::milliseconds(1);
 // The partner of a pair is waited for in place when it is so near, unless all departures are.
 constexpr Nanoseconds kPartnerSpin{20'000};
@@ -41,7 +41,7 @@ std::uint64_t most_behind(const SenderSetup& setup, double frames_per_second) {
     return std::max<std::uint64_t>(setup.burst / setup.frames_in_unit, in_time);
 }
 
-// Of a closed loop's frames, whole units, what falls to this sender.
+// Returns this sender's share, in whole units, of a closed loop's frames.
 std::uint64_t own_outstanding(std::uint64_t frames, const SenderSetup& setup) {
     return share_of(frames / setup.frames_in_unit, setup.number, setup.senders) *
            setup.frames_in_unit;
@@ -104,7 +104,7 @@ std::uint16_t Sender::turn(Tsc now) noexcept {
     return offer(now, now, static_cast<std::uint16_t>(made_ - offered_));
 }
 
-// How many frames may be made; at most a burst.
+// Returns how many frames may be made now; at most a burst.
 std::size_t Sender::due(Tsc now) noexcept {
     std::uint64_t units = pacer_.due(now);
     if (units == 0 && ahead_ > 0) {

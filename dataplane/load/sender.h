@@ -43,7 +43,7 @@ struct SenderSetup {
     Nanoseconds timeout{0};  // of a closed loop
 };
 
-// Of one sender over one trial.
+// One sender's account of one trial.
 struct SenderTally {
     std::uint64_t sent = 0;
     HandOver handed;
@@ -60,7 +60,7 @@ class Sender {
     Sender(const SenderSetup& setup, std::unique_ptr<Source> source,
            const traffic::RunClock& clock);
 
-    // Where it is told what came back of its stream; needed for a closed loop.
+    // Sets the tallies of the frames that came back of its stream; needed for a closed loop.
     void watch(Window::Tallies tallies) { tallies_ = std::move(tallies); }
 
     void begin(const TrialOrder& order, Tsc start) noexcept;
@@ -72,7 +72,7 @@ class Sender {
     // Gives back what never left and closes the account.
     void end() noexcept;
 
-    // When turn() will have something to do.
+    // Returns when turn() will have something to do.
     Tsc wake() const noexcept;
     const SenderTally& tally() const noexcept { return tally_; }
     ClassCounts sent_by_class() const noexcept {
@@ -109,7 +109,8 @@ class Sender {
     std::optional<Window> window_;  // of a closed loop
     SenderTally tally_;
     ClassCounts made_before_{};
-    // Where the source has times of its own: what it said of its first frame, and when that left.
+    // For a source that has times of its own: its time of the first frame, and when that frame
+    // left.
     std::optional<std::uint64_t> source_from_ns_;
     Tsc start_ = 0;
     bool source_ended_ = false;
@@ -120,7 +121,7 @@ class Sender {
     unsigned attempts_ = 0;    // in a row that came to nothing
     Tsc failing_since_ = 0;
     Tsc due_at_ = 0;  // of what was made last
-    // Of a sender that sends one unit at a time.
+    // State of a sender that sends one unit at a time.
     std::int64_t spin_ = 0;  // a departure that is so near is waited for in place
     Tsc ahead_ = 0;          // a unit is made so long before it is due
     Tsc leave_at_ = 0;       // when what waits is to leave

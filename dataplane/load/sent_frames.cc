@@ -23,7 +23,7 @@ constexpr std::size_t kVectorBytes = 16;
 constexpr std::int64_t kAround[] = {0, 1, -1, 2, -2, 3, -3};
 // A frame that differs in more bytes was never one of ours, unless all its headers are.
 constexpr unsigned kFewBytes = 8;
-// So far behind the last one looked at it is stepped to.
+// Step forward up to this distance from the last frame looked at; seek beyond it.
 constexpr std::uint64_t kNearby = 64;
 // By so many bytes, in front of its payload, a frame may be shifted: four tags, or headers that were lost.
 constexpr int kFarthestShift = 16;
@@ -40,7 +40,7 @@ void right(ChecksumMode& mode) {
     mode = mode == ChecksumMode::kOffload ? ChecksumMode::kSoftware : mode;
 }
 
-// Of one stream, with what a NIC completes as it leaves the NIC.
+// Returns the plan of one stream, with the checksums that a NIC completes as they leave the NIC.
 SourcePlan plan_of_stream(const IntakePlan& plan, unsigned stream) {
     SourcePlan sent = *plan.sent;
     sent.stream = static_cast<std::uint8_t>(stream);

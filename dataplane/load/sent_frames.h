@@ -1,14 +1,14 @@
-// What a receiver knows of the frames that were sent: from the plan of the sources and the stamp of
-// a frame follows every byte of it but the time in the stamp. So each frame that comes in is held
-// against the one that left, from the first byte to the last, and what differs is named.
+// A receiver's knowledge of the frames that were sent. The plan of the sources and a frame's stamp
+// determine every byte of it but the time in the stamp. So each frame that comes in is compared
+// with the one that left, from the first byte to the last, and the differences are named.
 //
-// Two ways: `as_sent` says at some cycles that nothing differs but what may; for any other frame
-// `identify` finds the frame that it was, also if its number was changed on the way, and the
-// fields.
+// There are two ways. `as_sent` finds in a few cycles that nothing differs but what may. For any
+// other frame `identify` finds the frame that it was, also if its number was changed on the way,
+// and the fields that differ.
 //
-// What cannot be known: a number that was changed to that of another frame of the same flow, alike
-// in all else (UDP in one flow has no id that would contradict it), and a time that was changed by
-// less than it takes to be behind the run's start or ahead of the clock.
+// Two changes cannot be found: a number changed to that of another frame of the same flow, alike in
+// all else (UDP in one flow has no id that would contradict it), and a time changed by less than it
+// takes to lie before the run's start or ahead of the clock.
 #pragma once
 
 #include <algorithm>
@@ -38,7 +38,7 @@ struct Identified {
     unsigned header_bytes = 0;  // likewise, in front of the payload
 };
 
-// Where a frame has what its flow says; 0: nowhere.
+// Places in a frame of the fields that follow from its flow; 0: the frame has none.
 struct FlowPlaces {
     std::uint32_t port = 0;
     std::uint32_t address = 0;  // its last four bytes
@@ -51,16 +51,17 @@ class SentFrames {
     // `plan.sent` is what all streams send. Errors: what FrameSource::make says.
     static Result<SentFrames> make(const IntakePlan& plan);
 
-    // Whether a frame is, but for what may change, number `sequence` of `stream`. Its checksums are
-    // right, and its stamp reads so.
+    // Returns whether a frame is, but for what may change, number `sequence` of `stream`. Its
+    // checksums are right, and its stamp reads so.
     bool as_sent(frame::Bytes frame, const Tracked& claimed) noexcept;
-    // Of a frame that is not: the one it was. `claimed` null: its stamp cannot be read. Nothing: no
-    // frame of the run. Where sums are wrong a number far off is not believed while a frame near the
-    // highest number seen differs in a few bytes: the number itself may be what was damaged.
+    // Finds the frame that a changed frame was; nothing: no frame of the run. `claimed` null: its
+    // stamp cannot be read. Where sums are wrong a number far off is not believed while a frame
+    // near the highest number seen differs in a few bytes: the number itself may be what was
+    // damaged.
     enum class Sums : std::uint8_t { kRight, kWrong };
     std::optional<Identified> identify(frame::Bytes frame, const Tracked* claimed,
                                        Sums sums) noexcept;
-    // What is wrong with an answer to `claimed`, whose checksums are right; 0: nothing.
+    // Returns what is wrong with an answer to `claimed`, whose checksums are right; 0: nothing.
     std::uint64_t wrong_in_answer(frame::Bytes frame, const Innermost& packet,
                                   const Tracked& claimed) noexcept;
 
@@ -88,7 +89,7 @@ class SentFrames {
         const std::size_t last_four = packet.network == frame::Network::kIpv4 ? 16 : 36;
         return judge::load<std::uint32_t>(frame.data() + packet.ip + last_four) == last_four_;
     }
-    // Of some frame that is sent.
+    // Returns whether some frame that is sent has this length.
     bool has_length(std::size_t bytes) const noexcept {
         return expects_ == IntakePlan::Expects::kFrames &&
                std::ranges::any_of(parts_,

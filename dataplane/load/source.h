@@ -1,4 +1,4 @@
-// Where a sending lcore gets its frames from: made by class (frame_source.h) or read from a capture
+// The source of a sending lcore's frames: made by class (frame_source.h) or read from a capture
 // file (replay.h). One virtual call a burst, none a frame.
 #pragma once
 
@@ -22,17 +22,18 @@ class Source {
     // fewer than asked for when there are no more, and the rest is as it was. No allocation.
     virtual std::size_t fill(std::span<rte_mbuf*> burst, std::uint64_t sent_ns) noexcept = 0;
 
-    // Of the frames that fill() made, in their order, the next `frames` left at `at_ns`.
+    // Notes that the next `frames` frames, in the order in which fill() made them, left at `at_ns`.
     virtual void left(std::size_t /*frames*/, std::uint64_t /*at_ns*/) noexcept {}
 
     // Puts another time into frames that fill() made and that have not left yet.
     virtual void restamp(std::span<rte_mbuf*> burst, std::uint64_t sent_ns) noexcept = 0;
 
-    // When the next frame has to leave, in nanoseconds after the first one, where the source has
-    // times of its own (a capture file's); nothing: when the rate says.
+    // Returns when the next frame has to leave, in nanoseconds after the first one, where the
+    // source has times of its own (a capture file's). Returns nothing where the rate decides.
     virtual std::optional<std::uint64_t> next_due_ns() const noexcept = 0;
 
-    // How many frames fill() has made of each class since the start, without those taken back.
+    // Returns how many frames fill() has made of each class since the start, without those taken
+    // back.
     virtual const ClassCounts& made() const noexcept = 0;
     // Frames that were made and will never leave: taken out of made() by class. Their sequence
     // numbers are not used again.

@@ -60,12 +60,12 @@ class StampReader {
                                                       : read_icmp(segment, now_ns, out);
     }
 
-    // Whether a UDP segment carries a message of the run, right in all, whose question lies as it
-    // was sent, letters lower case.
+    // Returns whether a UDP segment carries a message of the run, right in all, whose question lies
+    // as it was sent, letters lower case.
     bool is_right_as_sent(frame::Bytes segment, Tracked& tracked) noexcept;
-    // Of such a message.
+    // Returns the end of the question in such a message.
     std::size_t question_end() const noexcept { return question_end_; }
-    // Whether a UDP segment carries no message, but a binary stamp of the run.
+    // Returns whether a UDP segment carries no message, but a binary stamp of the run.
     bool is_binary(frame::Bytes segment, Tracked& tracked) const noexcept;
     std::span<const frame::StampIds> ids() const noexcept { return ids_; }
     // Since `sent_ns`, of times that have 48 bits; 0 or kAhead if that lies ahead.

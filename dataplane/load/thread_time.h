@@ -1,4 +1,4 @@
-// What the scheduler gave the calling thread.
+// CPU time that the scheduler gave the calling thread.
 #pragma once
 
 #include <cstdint>

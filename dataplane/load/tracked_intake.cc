@@ -23,7 +23,7 @@ using frame::Bytes;
 using judge::Arrival;
 using judge::QuickCode;
 
-// So far ahead a frame's bytes are asked for while another is read.
+// Number of frames by which the prefetch of bytes is ahead of the reading.
 constexpr std::size_t kBytesAhead = 4;
 constexpr std::size_t kCacheLine = 64;
 constexpr std::size_t kShapes = 16;
@@ -53,7 +53,7 @@ KnownShape::Descriptor descriptor_of(const rte_mbuf& mbuf) noexcept {
             .claims = mbuf.ol_flags & ClaimTally::kClaims};
 }
 
-// Nothing: what a packet carries is never tracked.
+// Finds the innermost packet; nothing: a packet of this kind is never tracked.
 std::optional<Innermost> innermost_of(const frame::PacketView& packet) noexcept {
     Innermost place{.network = packet.network,
                     .transport = packet.transport_offset,

@@ -31,8 +31,8 @@ struct IntakePlan {
     std::vector<std::uint16_t> tunnel_ports = {4789};  // UDP ports that carry VXLAN
     unsigned streams = 1;                              // that are sent
     std::string suffix = "pathproof.test";
-    // What comes back counts as tracked: the frames themselves, as a DUT forwards them, or answers
-    // to them (DNS responses, SYN-ACK or RST, echo replies, reflected UDP).
+    // Kind of tracked frames that come back: the frames themselves, as a DUT forwards them, or
+    // answers to them (DNS responses, SYN-ACK or RST, echo replies, reflected UDP).
     enum class Expects : std::uint8_t { kFrames, kAnswers } expects = Expects::kAnswers;
     Nanoseconds late_after = std::chrono::seconds(5);  // longer under way than this: late
     std::uint32_t keep_bad_frames = 64;
@@ -41,11 +41,11 @@ struct IntakePlan {
     std::uint32_t frames_around = 0;
     std::uint32_t anomalies = 16;
     std::uint64_t seed = 1;  // of the sources: DNS ids follow from it
-    // What all sources send (stream and share of the flows are each one's own): each frame that
-    // comes back, or what it answers, is held against it. Nothing: only its stamp is looked at.
+    // Plan of all sources (stream and share of the flows are each one's own): each frame that comes
+    // back, or the one it answers, is compared with it. Nothing: only its stamp is looked at.
     std::optional<SourcePlan> sent;
     Allowance allowed;  // what may differ from it
-    // What right DNS answers say; none: any records, NOERROR.
+    // Contents of right DNS answers; none: any records, NOERROR.
     std::vector<judge::Expectation> right_answers;
 };
 
@@ -84,7 +84,7 @@ struct Anomaly {
     std::vector<RingFrame> around;
 };
 
-// What the NIC said of a frame's checksums against what they are.
+// Counts of the NIC's claims about checksums, by what the checksums really are.
 struct RxFlagCounts {
     std::uint64_t good_on_good = 0;
     std::uint64_t good_on_bad = 0;  // the NIC passes wrong checksums

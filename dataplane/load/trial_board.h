@@ -1,4 +1,4 @@
-// How a trial is handed to the workers and comes back: one snapshot, written before the workers are
+// Hands a trial to the workers and takes it back. The trial is one snapshot, written before the workers are
 // woken and left alone until all of them are done. Between trials they sleep.
 #pragma once
 
@@ -18,7 +18,7 @@ struct Trial {
     const std::atomic<bool>* stop = nullptr;
 };
 
-// What a progress line reads of one worker. One writer each.
+// One worker's counts for a progress line. One writer each.
 struct alignas(64) LiveCounts {
     std::atomic<std::uint64_t> sent = 0;
     std::atomic<std::uint64_t> received = 0;
@@ -57,7 +57,7 @@ class TrialBoard {
     bool somebody_listens() const noexcept {
         return listening_.load(std::memory_order_acquire) > 0;
     }
-    // Of the two senders that leave together, where the plan says so.
+    // Returns the meeting point of the two senders that leave together, where the plan says so.
     Rendezvous& rendezvous() noexcept { return rendezvous_; }
     bool called_off() const noexcept {
         return called_off_.load(std::memory_order_relaxed) ||

@@ -26,7 +26,7 @@ void add(InterDeparture& sum, const InterDeparture& one) {
     sum.worst_window = std::max(sum.worst_window, one.worst_window);
 }
 
-// When the first frame of all left, the last, and when a driver had the last.
+// Departures of the first and the last frame of all, and when a driver had the last.
 struct Span {
     std::int64_t first_ns = std::numeric_limits<std::int64_t>::max();
     std::int64_t last_ns = 0;

@@ -18,14 +18,14 @@ namespace pathproof::load {
 
 inline constexpr std::size_t kSlots = 64;
 
-// What came back of one stream at one receiving lcore, which alone writes it. Counts go on from
-// trial to trial.
+// Frames of one stream that came back at one receiving lcore, which alone writes it. Counts go on
+// from trial to trial.
 struct alignas(64) ReturnTally {
     std::atomic<std::uint64_t> all = 0;
     std::array<std::atomic<std::uint64_t>, kSlots> of_slot{};  // by departure
 };
 
-// How time is cut: slots of a half of kSlots make up the time that a frame may be under way.
+// Division of time into slots: half of kSlots make up the time that a frame may be under way.
 class Slots {
   public:
     explicit Slots(Nanoseconds timeout) noexcept
@@ -70,7 +70,7 @@ class Window {
            std::uint64_t now_ns) noexcept;
 
     void note_sent(std::uint64_t stamp_ns, std::uint64_t frames) noexcept;
-    // How many frames may leave now.
+    // Returns how many frames may leave now.
     std::uint64_t room(std::uint64_t now_ns) noexcept;
 
   private:
