@@ -178,7 +178,7 @@ BOOST_AUTO_TEST_CASE(a_first_lab_file_is_written_and_what_it_names_is_looked_at)
     shell("pp-lab-file", "ip link set dev1 down");
     BOOST_TEST(contains(run(check).out, "BAD   DUT device dev1: link: none"));
     shell("pp-lab-file", "ip link set dev1 up");
-    // What must not be touched.
+    // Devices that must not be touched are refused.
     shell("pp-lab-file",
           "ip address add 198.18.0.1/24 dev dev0; ip route add default via "
           "198.18.0.2 dev dev0");

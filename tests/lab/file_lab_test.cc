@@ -109,7 +109,7 @@ BOOST_AUTO_TEST_CASE(what_a_lab_cannot_run_is_refused_before_anything_is_changed
 }
 
 BOOST_AUTO_TEST_CASE(hosts_behind_tester_ports_run_what_takes_a_client_and_a_server) {
-    // What a device loses when it changes its namespace.
+    // Routes and settings that a device loses when it changes its namespace are planted.
     const Site site(
         "ip -n site-dut route add 10.7.0.0/16 via 198.18.0.77 dev d0 mtu 1400 metric 7\n"
         "ip -n site-dut route add 10.8.0.0/16 dev d0 scope link src 198.18.0.1 table 100\n"
@@ -291,7 +291,7 @@ BOOST_AUTO_TEST_CASE(an_agent_puts_back_each_kind_of_change_and_leaves_what_othe
     BOOST_REQUIRE(others->size() == 1u);
     BOOST_TEST(contains(others->front(), "iptables table nat was changed by somebody else since"));
     BOOST_TEST(contains(shell("", "ip netns exec site-dut iptables-save -t nat"), "10.2.0.0/16"));
-    // What the others left is not ours to fail for.
+    // A table that others changed is not ours to fail for; everything else is put back.
     BOOST_TEST(!contains(site.changed(0), "ip_forward"));
 }
 

@@ -1,4 +1,4 @@
-// What is set on the hosts of a built-in lab goes through their agents and is taken back.
+// Changes to the hosts of a built-in lab go through their agents and are taken back.
 #include "harness/lab/hosts.h"
 
 #include <signal.h>
@@ -37,7 +37,7 @@ struct Lab {
         const Status done = path->hosts().set(settings);
         BOOST_REQUIRE_MESSAGE(done, (done ? "" : done.error().message));
     }
-    // What a cell may have changed. A table that iptables made stays, without a rule.
+    // State that a cell may change. A table that iptables made stays, without a rule.
     std::string state() const {
         return shell(names().dut, "iptables-save | grep '^-'; ip -o link; ip route") +
                shell(names().dut, "nft list tables ip 2>/dev/null | grep kube-proxy || true") +

@@ -26,7 +26,7 @@ BOOST_AUTO_TEST_CASE(each_command_of_a_plan_has_the_one_that_undoes_it) {
     for (std::size_t i = 0; i < undone.size(); ++i) {
         BOOST_TEST(changes[i].undo == undone[i]);
         BOOST_TEST((changes[i].kind == HostChange::Kind::kIp));
-        // What is undone of a link that is gone by then is done: it is seen from itself.
+        // Each change names its own link, so that undoing it counts as done once that link is gone.
         BOOST_TEST(changes[i].device == (i == 0 ? "d0" : "vx"));
     }
     BOOST_TEST((changes[2].allowed == HostChange::Allowed::kIsThere));

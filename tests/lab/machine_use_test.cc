@@ -151,7 +151,8 @@ BOOST_AUTO_TEST_CASE(answers_that_are_no_lists_are_an_error_not_an_all_clear) {
     BOOST_TEST(!parse_use(kAddresses, "{}", "[]", "", ""));
 }
 
-// What carries the default route is refused with all that it is joined with, whichever way.
+// A device that carries the default route is refused, with every device joined to it in either
+// direction.
 BOOST_AUTO_TEST_CASE(stacks_are_followed_up_and_down) {
     const auto pair = [](const std::string& lower, const std::string& kind,
                          const std::string& upper, bool as_port) {

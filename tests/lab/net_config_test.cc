@@ -1,4 +1,4 @@
-// What a net.config of the kernel's selftests says, and what is wrong with it.
+// Reading of a net.config of the kernel's selftests, and the errors in it.
 #include <boost/test/unit_test.hpp>
 
 #include "harness/lab/lab_file.h"

@@ -247,7 +247,7 @@ BOOST_AUTO_TEST_CASE(the_namespaces_are_set_up_as_described) {
     const std::string tester = shell(lab.names().tester, "ip address show");
     BOOST_TEST(contains(tester, "NOARP"));
     BOOST_TEST(!contains(tester, "inet"));
-    // Nothing has a way out: no default route but the pods', and those lead to their node.
+    // No namespace has a way out: only the pods have a default route, which leads to their node.
     for (const std::string& netns : {lab.names().tester, lab.names().node_a, lab.names().node_b}) {
         BOOST_TEST(shell(netns, "ip route show default") == "");
     }
@@ -268,7 +268,7 @@ BOOST_AUTO_TEST_CASE(setting_anew_makes_device_rules_and_flows_anew) {
     // conntrack is at work where nothing is translated, too.
     BOOST_TEST(
         contains(shell(lab.names().node_a, "conntrack -L -p udp 2>/dev/null"), "dport=4789"));
-    // The same settings again make the device again.
+    // Applying the same settings again makes the device anew.
     lab.ethtool("vx tx-checksum-ip-generic off");
     lab.set(false, Lab::Outer::kPlain);
     BOOST_TEST(contains(shell(lab.names().node_a, "ethtool -k vx"), "tx-checksum-ip-generic: on"));

@@ -40,7 +40,7 @@ class Machine {
         folder_.write(device(address) + "/driver_override", "(null)\n");
         bind(address, driver);
     }
-    // What the kernel does.
+    // Binds as the kernel does.
     void bind(const std::string& address, const std::string& driver) {
         const std::filesystem::path link = path(device(address) + "/driver");
         std::filesystem::remove(link);
@@ -164,7 +164,7 @@ BOOST_AUTO_TEST_CASE(the_steps_there_and_back_name_the_driver_that_is_preferred)
                               machine.files()) ==
                 Steps{{preferred, "\n"}, {drivers + "e1000e/bind", kNic}}));
     BOOST_TEST(steps_between(kNic, as_found, "e1000e", "", machine.files()).empty());
-    // One that had no driver gets none.
+    // A device that had no driver gets none.
     BOOST_TEST((steps_between(kNic, bound, "", "", machine.files()) ==
                 Steps{{drivers + "vfio-pci/unbind", kNic}, {preferred, "\n"}}));
 }

@@ -114,7 +114,7 @@ BOOST_AUTO_TEST_CASE(source_nat_is_as_asked) {
                         "-o ds -j MASQUERADE --random-fully\n"));
 }
 
-// What the DUT's tables have of these settings.
+// Returns the DUT's changes under these settings, one a line.
 std::string dut_rules(const NatPathNames& names, const Settings& settings) {
     std::string rules;
     for (const auto& change : setting::merged(both(path_defaults(names), settings),

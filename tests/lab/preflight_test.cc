@@ -1,4 +1,4 @@
-// What a preflight says of values, and the first lab file that is written.
+// Reports of a preflight about values, and the first lab file that it writes.
 #include "harness/lab/preflight.h"
 
 #include <boost/test/unit_test.hpp>
@@ -80,7 +80,7 @@ BOOST_AUTO_TEST_CASE(links_are_read_from_the_folders_of_device_and_slot) {
     BOOST_REQUIRE(link);
     BOOST_TEST((*link == agent::PcieLink{{2.5, 1}, {8, 8}, {16, 16}}));
     BOOST_TEST(agent::read_numa_node(folder.path() + "/" + nic) == 1);
-    // What is linked to nothing, and what is no PCI Express.
+    // A device that is linked to nothing, and one that is not PCI Express, have no link.
     folder.write(nic + "current_link_speed", "Unknown\n");
     folder.write(nic + "current_link_width", "255\n");
     BOOST_TEST(!agent::read_pcie_link(folder.path() + "/" + nic));

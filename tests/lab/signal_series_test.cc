@@ -80,7 +80,7 @@ int run_and_stop(const Stop& stop, const std::string& folder, std::string& said)
     return status;
 }
 
-// What differs, once the kernel has had a moment to take apart what is gone already.
+// Returns the differences that stay once the kernel has had a moment to remove what is gone.
 std::string changed_since(const std::string& before) {
     std::string changed;
     for (int look = 0; look < 5; ++look) {

@@ -81,7 +81,7 @@ BOOST_AUTO_TEST_CASE(a_signal_before_there_is_a_journal_waits_for_the_guard) {
         kill(getpid(), SIGTERM);
         guarded_run(say, [] { pause(); });
     });
-    // What builds the lab may be told that the run is being stopped, and say so first.
+    // The thread that builds the lab may report first that the run is being stopped.
     const std::string first = run.hear();
     BOOST_TEST(contains(first + "\n" + (contains(first, "as it was found") ? "" : run.hear()),
                         "the machine is as it was found"),

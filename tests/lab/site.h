@@ -23,7 +23,8 @@ class Site {
     std::string file() const { return folder_.path() + "/site.toml"; }
     std::string folder() const { return folder_.path(); }
 
-    // What differs after at most so long.
+    // Returns the differences from the state that was found; waits at most this long for none to be
+    // left.
     std::string changed(int patience_ms = 1000) const;
 
     struct Run {

@@ -278,7 +278,7 @@ BOOST_AUTO_TEST_CASE(the_copy_runs_where_there_is_a_shell_and_tar_and_nothing_el
     const auto features = client.features("d0");
     BOOST_REQUIRE_MESSAGE(features, features.error().message);
     BOOST_TEST(!features->empty());
-    // What it needs of the host, and the host does not have.
+    // A change needs a program that the host does not have.
     const Status missing = client.apply({{.kind = HostChange::Kind::kIp,
                                           .device = "d0",
                                           .value = "address add 198.18.0.9/24 dev d0",

@@ -91,8 +91,8 @@ void check_nothing_left() {
 Forked::Forked(const std::function<void(const Say&)>& work) {
     std::array<int, 2> ends{-1, -1};
     BOOST_REQUIRE(pipe(ends.data()) == 0);
-    // What the tests were started with (nohup, a shell's background), and what they ignore themselves, must not
-    // make a run deaf: a signal that is sent before it is up waits.
+    // A run must not be deaf to signals that the tests ignore, of their own or since their start
+    // (nohup, a shell's background). A signal that is sent before the run is up waits.
     sigset_t held;
     sigset_t before;
     sigemptyset(&held);

@@ -22,9 +22,9 @@ std::string shell(const std::string& netns, const std::string& command);
 // Its exit status, whatever that is.
 int shell_status(const std::string& netns, const std::string& command);
 
-// What of two states, printed as lines, stands in one of them only; empty: nothing.
+// Returns the lines that stand in only one of two states; empty: they are equal.
 std::string difference(const std::string& before, const std::string& now);
-// Of the environment; `otherwise` where it is not set.
+// Returns an environment variable, or `otherwise` where it is not set.
 std::string variable(const char* name, const char* otherwise);
 // The binary under test, from PATHPROOF.
 std::string binary_path();

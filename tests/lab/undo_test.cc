@@ -1,5 +1,4 @@
-// What is undone, in which order, and what stays in the journal: on files in the place of the
-// kernel's.
+// Order of undoing, and what stays in the journal, on files in the place of the kernel's.
 #include "harness/lab/undo.h"
 
 #include <unistd.h>
