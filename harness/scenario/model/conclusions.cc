@@ -19,9 +19,9 @@ using verdict::ScenarioResult;
 using verdict::ScenarioVerdict;
 using CellRole = Cell::Role;
 
-// Which names a text may use: those of a cell that is being concluded; of one that is; of one while a
-// finding is told; of such a one beside cells that have a name; of the whole scenario; of the scenario
-// and a cure.
+// Stage of telling, which decides the names that a text may use: those of a cell that is being
+// concluded, of a concluded cell, of a cell while a finding is told, of such a cell beside named
+// cells, of the whole scenario, of the scenario and a cure.
 enum class Stage { kCell, kConcluded, kTold, kListed, kScenario, kCure };
 
 enum class Kind { kFigure, kPhrase, kWord, kTotal, kListing, kSummary };
@@ -198,7 +198,7 @@ int index_of(const Texts& texts, const std::string& name) {
     return at == texts.end() ? -1 : static_cast<int>(at - texts.begin());
 }
 
-// What a finding is about.
+// Subject of a finding.
 struct Story {
     const Facts* cells = nullptr;
     const Condition* of = nullptr;

@@ -1,7 +1,7 @@
-// What a scenario concludes, as data: figures, rules that make a cell's verdict of them, findings that
-// make the scenario's, and cures. Its sentences can name figures only (language.h); a text that names
-// something else, or a part of the data that nothing uses, is found when the program starts, and by a
-// test of all scenarios. README.md tells how to add a failure.
+// A scenario's conclusions as data: figures, rules that make a cell's verdict of them, findings
+// that make the scenario's verdict, and cures. Sentences can name figures only (language.h). A text
+// that names something else, or a part of the data that nothing uses, is found when the program
+// starts, and by a test of all scenarios. README.md explains how to add a failure.
 #pragma once
 
 #include <cstdint>
@@ -57,9 +57,9 @@ struct Rule {
     std::string text = {};
 };
 
-// What follows is said of the whole scenario. It may also name a cell's `cause`, `reason`, `passed`,
-// `fails`, `skipped` and `measured` (it is no ERROR), whether it fails by nothing but what the scenario looks for (`own`), and in
-// the matrix (`harmed`).
+// The texts below are about the whole scenario. They may also name a cell's `cause`, `reason`,
+// `passed`, `fails`, `skipped` and `measured` (it is no ERROR), whether it fails only by what the
+// scenario looks for (`own`), and whether it does so in the matrix (`harmed`).
 
 // A figure of all cells that are meant.
 struct Total {
@@ -111,7 +111,7 @@ struct Finding {
     bool exposed = false;  // seen, and it harmed nobody
 };
 
-// How the findings of a scenario are put together.
+// Joins a scenario's findings.
 struct Joined {
     std::string between;
     std::string end = {};
@@ -190,7 +190,7 @@ struct CellFacts {
 
 class Program {
   public:
-    // What is wrong with the data of a scenario; empty: nothing.
+    // Lists the errors in a scenario's data; empty: none.
     static std::vector<std::string> problems_of(const std::vector<FigureText>& figures,
                                                 const ConclusionTexts& texts);
 

@@ -63,7 +63,7 @@ struct Figure : FigureText {
         unit = std::move(unit_);
         label = std::move(label_);
     }
-    // One that sentences and conditions alone use.
+    // A figure for sentences and conditions alone: it has no unit and no label.
     Figure(std::string name_, Read<What, Seen> read_)
         : Figure(std::move(name_), "", "", std::move(read_)) {}
 
@@ -76,11 +76,11 @@ class Conclusions {
   public:
     using Figures = std::vector<Figure<What, Seen>>;
 
-    // What a scenario may read beside its figures.
+    // Values that a scenario may read beside its figures.
     struct Reads {
         Read<What, Seen> lacks = {};  // what this machine has not, and the cell takes
         std::function<Rows(const What&, const Seen&)> rows = {};  // of the cell's proof
-        // Of a proof that all cells make together; without rows it is none.
+        // Makes one proof of all cells together; a proof without rows is left out.
         std::function<verdict::Proof(const std::vector<std::pair<const What*, const Seen*>>&)>
             proof = {};
     };

@@ -30,7 +30,7 @@ using verdict::Value;
 class Names {
   public:
     virtual ~Names() = default;
-    // Nothing for an unknown name.
+    // Returns nothing for an unknown name.
     virtual std::optional<int> find(const std::string& name) const = 0;
     virtual std::string unit(int number) const = 0;
     // It may have no value, and is told in an optional part alone.
@@ -71,7 +71,7 @@ class Condition {
 
 class Sentence {
   public:
-    // Whether all of it is told, or where what it names is there.
+    // Tells all of the sentence, or tells it only if the values that it names are there.
     enum class Told { kAlways, kIfThere };
     static Sentence parse(const std::string& text, const Names& names,
                           std::vector<std::string>& problems, Told told = Told::kAlways);

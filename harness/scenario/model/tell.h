@@ -14,13 +14,13 @@ struct JudgedCell {
     bool own = false;
 };
 
-// What keeps everything from being concluded; empty: nothing.
+// Lists the failures that rule out any conclusion; empty: none.
 std::vector<std::string> hindrances(const std::vector<JudgedCell>& cells);
 
 enum class NamesCell { kNo, kYes };
 
-// Why a cure is not shown, of the cell with it (or null) and whether without it the failure was seen
-// again. Empty: it is shown.
+// Returns the reason why a cure is not shown; empty: it is shown. `cure`: the cell with the cure,
+// or null. `again`: the failure was seen again without it.
 std::string why_not_shown(const verdict::Cell* cure, bool again, NamesCell names);
 
 // Puts the cell that failed and the one that shows a cure side by side, unless two are already.
