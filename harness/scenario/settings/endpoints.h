@@ -11,7 +11,7 @@
 
 namespace pathproof::scenario {
 
-// What is at the address of an endpoint.
+// State of an endpoint's address.
 enum class EndpointState : std::uint8_t {
     kServes,    // the address is the server's; who listens there is the caller's
     kNobody,    // nobody holds it

@@ -8,7 +8,7 @@
 
 namespace pathproof::scenario {
 
-// Of the endpoints of the service on TCP.
+// Port of the TCP service's endpoints.
 inline constexpr std::uint16_t kEndpointPort = 8080;
 
 // kube-proxy's modes.
@@ -21,7 +21,7 @@ setting::Setting no_endpoint(const lab::NatPathNames& names);
 // The rules of the service on TCP, which name these endpoints, in the layout of that mode.
 lab::Settings web_service(const lab::NatPathNames& names, Proxy proxy,
                           const std::vector<frame::IpAddress>& endpoints);
-// Those of the service on UDP in place of udp_service(), of the iptables mode.
+// The rules of the service on UDP, in kube-proxy's iptables layout; they replace udp_service().
 lab::Settings dns_service(const lab::NatPathNames& names,
                           const std::vector<frame::IpAddress>& endpoints);
 
