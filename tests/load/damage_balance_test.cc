@@ -18,7 +18,7 @@ std::size_t up_to(Random& random, std::size_t most) {
     return random() % (most + 1);
 }
 
-// What a fault makes of a frame; empty: it was lost.
+// A fault on the way: makes another frame of a frame; empty: the frame was lost.
 struct Damage {
     const char* name;
     Frame (*make)(const Frame& frame, const Frame& next, Random& random);

@@ -26,7 +26,7 @@ port::RingPort& ends() {
     return *port;
 }
 
-// Where a frame has what.
+// Offsets of a frame's headers.
 struct At {
     explicit At(const Frame& frame) {
         const frame::FrameView view = frame::parse_frame(frame, frame::TunnelPorts::well_known());
@@ -41,7 +41,7 @@ struct At {
 };
 
 enum class Verdict { kWrong, kDamaged, kMissing, kTwice, kReordered };
-// What becomes of a frame: nothing is left of it, or it goes on, or it is held back.
+// Checksums after a fault: repaired to match the changed bytes, or left as they were.
 enum class Sums { kRepaired, kLeft };
 
 struct Fault {

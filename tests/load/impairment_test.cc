@@ -34,7 +34,7 @@ Impairment impairment_of(const ImpairmentPlan& plan) {
     return std::move(*made);
 }
 
-// What came out, by its sequence.
+// A frame that came out, by its sequence number.
 struct Arrived {
     std::uint64_t number = 0;
     bool whole = false;

@@ -20,8 +20,7 @@ namespace {
 
 constexpr std::size_t kBurst = 64;
 constexpr std::size_t kRounds = 20'000;
-// As far apart as a pool's buffers lie: at a power of two they would share a few lines of the
-// cache.
+// Distance between a pool's buffers: at a power of two they would share a few cache lines.
 constexpr std::size_t kRoom = 2'368;
 
 struct Lane {
@@ -141,7 +140,7 @@ frame::FrameSpec spec(const char* from, const char* to) {
     return made;
 }
 
-// What others send on the same wire: an ARP request each, of the shortest length.
+// Measures frames of others on the same wire: ARP requests of the shortest length.
 void run_strangers() {
     auto source = FrameSource::make({.spec = spec("198.18.0.1:10000", "203.0.113.2:53"),
                                      .mix = {{.traffic = frame::TrafficClass::kDnsA}}});

@@ -1,5 +1,5 @@
-// What an intake keeps for who asks why: bad frames, frames around anomalies, what the NIC said;
-// and the totals of several.
+// Evidence that an intake keeps to explain its counts: bad frames, frames around anomalies, what
+// the NIC reported; and the totals of several intakes.
 #include <rte_mbuf.h>
 #include <rte_mbuf_ptype.h>
 

@@ -1,5 +1,4 @@
-// What an intake says of frames of a known shape is what it says of them when it looks at each on
-// its own.
+// An intake reports the same of frames of a known shape as when it looks at each frame on its own.
 #include <fmt/format.h>
 
 #include <boost/test/unit_test.hpp>
@@ -30,7 +29,7 @@ SourcePlan plain_udp(Family family, Envelope envelope, std::uint16_t bytes) {
     return plan;
 }
 
-// As long as the questions beside it.
+// Gives UDP frames the length of the DNS queries beside them.
 SourcePlan udp_and_dns() {
     SourcePlan plan = pairs(Family::kIpv4, Envelope::kNone, 128);
     plan.mix.push_back({.traffic = TrafficClass::kUdp, .frame_bytes = 128});
@@ -153,7 +152,7 @@ BOOST_AUTO_TEST_CASE(frames_that_look_alike_are_known_soon_and_counted_as_if_loo
     }
 }
 
-// Where the question ends decides which bytes are compared and how the rest is summed.
+// The question's end decides which bytes are compared and how the rest is summed.
 BOOST_AUTO_TEST_CASE(suffixes_of_every_length_give_shapes_that_see_each_changed_byte) {
     for (std::size_t letters = 1; letters <= 60; ++letters) {
         const SourcePlan plan = with_suffix(std::string(letters, 'z'));

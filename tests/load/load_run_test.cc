@@ -406,7 +406,7 @@ BOOST_AUTO_TEST_CASE(a_driver_that_takes_no_more_ends_the_trial_and_no_frame_is_
     BOOST_TEST(sent(report, TrafficClass::kDnsA) == report.sent);
     BOOST_TEST(ends().end.left().size() == report.sent);
     BOOST_TEST(objects(report, "took no frame"));
-    // What was given back is made anew by the next trial.
+    // Frames that were given back are made anew by the next trial.
     const TrialReport next = trial(*run, {.frames = 100, .drain = 1ms});
     BOOST_TEST(next.sent == 100u);
     BOOST_TEST(ends().end.left().size() == 100u);
@@ -447,7 +447,7 @@ BOOST_AUTO_TEST_CASE(a_closed_loop_sends_no_more_than_it_may_have_under_way) {
     short_time.intake.late_after = 50ms;
     const auto run = start(one_worker(ends().port), short_time);
     const TrialOrder order{.duration = 120ms, .outstanding = 40, .drain = 1ms};
-    // Nothing comes back: the first forty, forty more when their time is over, and again.
+    // No frame comes back: the first forty leave, forty more when their time is over, and again.
     const TrialReport lost = trial(*run, order);
     BOOST_TEST(lost.sent % 40 == 0u);
     BOOST_TEST(lost.sent >= 40u);

@@ -19,7 +19,7 @@ namespace pathproof::load {
 
 using Frame = std::vector<std::uint8_t>;
 
-// As many mbufs as asked for, each with its own buffer.
+// A given number of mbufs, each with its own buffer.
 class Mbufs {
   public:
     explicit Mbufs(std::size_t count, std::size_t room = 9'500);
@@ -48,7 +48,7 @@ frame::FrameSpec spec_of(frame::Family family, Envelope envelope);
 frame::FrameView parsed(const Frame& frame);
 // Both judges agree that every checksum is right, and there is one.
 bool is_right(const Frame& frame);
-// What the innermost packet is stamped with, by its transport.
+// Returns the stamp of the innermost packet, read by its transport.
 std::optional<frame::Stamp> stamp_of(const Frame& frame);
 
 }  // namespace pathproof::load

@@ -21,7 +21,7 @@ struct Departure {
     std::uint64_t units = 0;
 };
 
-// What a sender does that looks at the clock every `least` to `most` cycles.
+// Simulates a sender that looks at the clock every `least` to `most` cycles.
 std::vector<Departure> simulate(Pacer& pacer, Tsc end, Tsc least, Tsc most, unsigned seed) {
     std::mt19937 random(seed);
     std::uniform_int_distribution<Tsc> turn(least, most);

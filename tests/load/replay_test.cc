@@ -50,7 +50,7 @@ std::string refusal(const Octets& bytes, const RecordingLimits& limits = {}) {
 
 using pathproof::test::contains;
 
-// Of `size` bytes, all of them `fill`.
+// Makes a frame of `size` bytes, all of them `fill`.
 Octets frame_of(std::size_t size, std::uint8_t fill) {
     return Octets(size, fill);
 }
@@ -86,7 +86,7 @@ std::vector<std::size_t> sizes_of(const std::vector<Frame>& frames) {
     return sizes;
 }
 
-// When each frame is due, taken one by one.
+// Returns the times when the frames are due, taken one by one.
 std::vector<std::uint64_t> times_of(ReplaySource& source) {
     std::vector<std::uint64_t> times;
     Mbufs mbufs(1);

@@ -203,7 +203,7 @@ BOOST_AUTO_TEST_CASE(
     TrialReport seldom = steady;
     seldom.counter.readings = 7;
     check(seldom, "7 readings", "", facts);
-    // Nothing is said of a counter that the CPU vouches for.
+    // The report has no word about a counter that the CPU vouches for.
     check_trial(steady, kFacts);
     BOOST_TEST(steady.clock_proof.empty());
 }

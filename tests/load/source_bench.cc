@@ -1,7 +1,7 @@
-// What a frame costs, by class and envelope, in cycles of the time-stamp counter: from fresh mbufs
-// to a null device that frees them. Short slices of all lanes take turns, so that what disturbs the
-// machine disturbs all of them; the least and the lowest decile say what the code costs, the median
-// what was had on this machine while it ran. Nothing is asserted.
+// Cost of a frame, by class and envelope, in cycles of the time-stamp counter: from fresh mbufs to
+// a null device that frees them. Short slices of all lanes take turns, so that a disturbance of the
+// machine hits all of them. The least and the lowest decile show what the code costs, the median
+// what was reached on this machine while it ran. The benchmark asserts nothing.
 #include <rte_cycles.h>
 #include <rte_mbuf.h>
 
@@ -125,7 +125,7 @@ std::vector<Lane> all_lanes() {
     return lanes;
 }
 
-// What any sender has to do: buffers in, lengths set, out to the driver.
+// Does what any sender has to do: buffers in, lengths set, out to the driver.
 void describe(rte_mbuf& mbuf) {
     rte_pktmbuf_reset(&mbuf);
     mbuf.pkt_len = mbuf.data_len = 98;

@@ -16,8 +16,8 @@ using frame::TrafficClass;
 
 namespace {
 
-// The same headers and payload as FrameTemplate renders them, which knows every mode by arithmetic
-// of its own.
+// Renders the same headers and payload with FrameTemplate, which computes every mode with
+// arithmetic of its own.
 Frame as_template_has_it(const SourcePlan& plan, const Frame& frame) {
     const frame::FrameView view = parsed(frame);
     const frame::PacketView& packet = view.innermost();

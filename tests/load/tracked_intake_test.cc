@@ -61,7 +61,7 @@ Frame echo_reply(Frame frame) {
     return sealed(frame);
 }
 
-// Whom it was sent to sends it back.
+// Turns a frame round, as if its receiver had sent it back.
 void turn_round(Frame& frame) {
     const frame::FrameView view = parsed(frame);
     const auto ip = frame.begin() + view.outer.network_offset;
@@ -238,8 +238,8 @@ BOOST_AUTO_TEST_CASE(an_answer_with_another_id_or_an_error_is_wrong_and_has_no_l
     BOOST_TEST(totals_of(other_seed, TrafficClass::kDnsA).wrong == 1u);
 }
 
-// What is asked of 203.0.113.2 has to come from there, to the port that asked, with the name as it
-// was written.
+// Answers to queries for 203.0.113.2 have to come from there, to the port that asked, with the name
+// as it was written.
 BOOST_AUTO_TEST_CASE(answers_are_held_against_what_was_asked) {
     struct Fault {
         TrafficClass traffic;

@@ -71,7 +71,7 @@ BOOST_AUTO_TEST_CASE(a_long_run_with_losses_keeps_the_window_exactly) {
         sent += room;
         loop.comes_back(ms, ms, room - (room > 0 && ms % 20 == 0 ? 1 : 0));
     }
-    // One of each 20 ms is lost and holds its place for some 105 ms: six places at most.
+    // One frame in each 20 ms is lost and holds its place for some 105 ms: six places at most.
     BOOST_TEST(sent > 120'000U);
     BOOST_TEST(loop.room(62'000) == 8U);
 }
