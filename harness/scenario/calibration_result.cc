@@ -98,7 +98,7 @@ std::string reason_of(const Result<calibration::CalibrationResult>& calibration)
                : fmt::format("{}, and {} more", failures.front(), failures.size() - 1);
 }
 
-// Of a thread; where it may not, it stays as it is.
+// Sets a thread's scheduling policy; without the permission the thread keeps its own.
 void set_policy(pid_t thread, int policy) {
     const sched_param none{};
     sched_setscheduler(thread, policy, &none);
@@ -166,8 +166,8 @@ void attach(const Result<calibration::CalibrationResult>& calibration,
 }
 
 CalibrationBeside::CalibrationBeside(const Options& options) {
-    // The same defects and frames in every run: what fails here has changed, and is no bad luck of
-    // a quick run's few payloads. `pathproof offload calibrate` draws others.
+    // Every run plants the same defects and frames: a failure here is a change, not bad luck of a
+    // quick run's few payloads. `pathproof offload calibrate` draws others.
     constexpr std::uint64_t kSeed = 1;
     calibration::CalibrationOptions quick = calibration::quick_options();
     quick.seed = kSeed;

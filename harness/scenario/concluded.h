@@ -1,5 +1,5 @@
-// What scenarios share whose cells are plain values: how their cells are run, and what of their
-// conclusions does not depend on what they look for.
+// Shared by the scenarios whose cells are plain values: running cells, and the part of the
+// conclusions that does not depend on what a scenario looks for.
 #pragma once
 
 #include <fmt/ranges.h>
@@ -26,7 +26,7 @@ void tell(Clauses& clauses, std::uint64_t count, fmt::format_string<Args...> tex
     }
 }
 
-// The same of a clause whose first value is the count.
+// Adds a clause whose first value is the count, if that is not zero.
 template <typename... Args>
 void tell_count(Clauses& clauses, std::uint64_t count,
                 fmt::format_string<std::uint64_t&, Args...> text, Args&&... args) {
@@ -42,8 +42,9 @@ inline std::string some_of(std::uint64_t hits, std::uint64_t trials) {
     return hits == 0 ? fmt::format("none of {}", trials) : fmt::format("{} of {}", hits, trials);
 }
 
-// What a cell sets (with an id, a label and a role), what was seen in it, and its evidence; of a cell
-// without the cure, once more after it, the story of one flow that failed.
+// A measured cell: its settings (with an id, a label and a role), the values seen in it, and its
+// evidence; a cell without the cure, run again after the cure, also has the story of one flow that
+// failed.
 template <typename What, typename Seen>
 struct Measurement {
     What what;
@@ -75,7 +76,7 @@ std::vector<std::string> ids_of(const std::vector<What>& cells) {
     return ids;
 }
 
-// Of a plan's cells.
+// Returns the ids of a plan's cells.
 template <auto plan>
 std::vector<std::string> ids() {
     return ids_of(plan());

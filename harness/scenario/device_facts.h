@@ -1,4 +1,4 @@
-// What is known of a device under test and of the tester's ports, for the report's environment.
+// Facts of a device under test and of the tester's ports, for the report's environment.
 #pragma once
 
 #include <string>
@@ -24,11 +24,11 @@ Status know_device(Measured& measured, agent::Client& agent, const std::string& 
 // Kernel, board and CPU of the agent's host, where that is not this machine.
 Result<std::vector<verdict::FactGroup>> host_facts(agent::Client& agent);
 
-// What the profile expects of a device beside what its driver offers, feature by feature.
+// Compares, feature by feature, the profile's expectations of a device with its driver's offer.
 Result<verdict::FactGroup> profile_facts(agent::Client& agent, const std::string& device,
                                          const profile::Profile& profile);
 
-// What a lab says of a role that it has.
+// Returns the facts that a lab gives about one of its roles.
 verdict::FactGroup role_facts(const lab::RoleFacts& facts, const std::string& title);
 
 // Driver, evidence class and offloads of the tester's own ports.

@@ -1,4 +1,4 @@
-// Of what was all begun and all has to be ended, whatever became of the rest: the first error.
+// Returns the first error among operations that must all be finished, whatever the others returned.
 #pragma once
 
 #include "dataplane/base/result.h"

@@ -18,9 +18,9 @@ class HostWires {
     static Result<std::unique_ptr<HostWires>> start(Context& context,
                                                     std::vector<lab::HostCable> cables);
 
-    // Whether the tester has a kernel interface by a packet socket.
+    // Returns whether the tester has a kernel interface by a packet socket.
     bool by_packet_sockets() const;
-    // What a wire did not carry, or carried with a wrong checksum, is an objection.
+    // Report on the wires; frames not carried, or carried with a wrong checksum, are objections.
     struct Report {
         verdict::FactGroup facts;
         std::vector<std::string> objections;

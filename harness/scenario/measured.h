@@ -1,5 +1,5 @@
-// What a run keeps that ends before its time: the cells of the scenario in progress, and what is
-// known of the machines. A signal's thread may read it.
+// Results kept for a run that ends early: the cells of the scenario in progress, and the facts of
+// the machines. A signal's thread may read them.
 #pragma once
 
 #include <chrono>
@@ -24,8 +24,8 @@ class Measured {
     // Seconds from the end of the cell before, or from begin(), to add() of the cell with that id; nothing: no
     // cell of that id was added.
     std::optional<double> seconds_of(const std::string& id) const;
-    // What was measured since begin(), INCONCLUSIVE, with the unfinished step as an ERROR and `why`
-    // in both; nothing if no scenario is in progress.
+    // Returns the cells measured since begin() as INCONCLUSIVE, with the unfinished step as an
+    // ERROR and `why` in both; nothing if no scenario is in progress.
     std::optional<verdict::ScenarioResult> cut_short(const std::string& why) const;
     void end();
 

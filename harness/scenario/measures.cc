@@ -39,7 +39,7 @@ void keep_evidence(const std::string& out_dir, const std::string& name,
     if (out_dir.empty() || content.empty()) {
         return;
     }
-    // What could not be written is found missing, and said, when the report is.
+    // A failed write is reported with the report, when the file is found missing.
     static_cast<void>(replace_file(evidence_path(out_dir, name), content));
     files.push_back({"evidence/" + name, description});
 }

@@ -10,7 +10,7 @@
 
 namespace pathproof::scenario {
 
-// What is written down of a cell while it is measured: the evidence file CELL with that suffix.
+// A text noted while a cell is measured: it becomes the evidence file CELL with that suffix.
 struct NotedText {
     const char* suffix;
     const char* description;
@@ -33,7 +33,8 @@ class NatPathBench {
         return {};
     }
 
-    // What keeps a cell from being measured, such as an agent that died, is an objection in it.
+    // Measures a cell. A failure that keeps it from being measured, such as an agent that died, is
+    // an objection in it.
     Measurement<What, Seen> measure(const What& what) {
         Measurement<What, Seen> cell{.what = what, .seen = {}, .evidence = {}};
         for (NotedText& each : notes_) {

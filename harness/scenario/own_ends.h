@@ -23,7 +23,8 @@ struct OwnEnds {
         bool operator==(const Kind&) const = default;
     };
     std::vector<Kind> dropped;  // most packets first
-    // Why the ends are not known: the cause is a matter of counters then. Empty: they are.
+    // Reason why the ends are not known, so that counters must give the cause. Empty: they are
+    // known.
     std::string not_followed = "packets were not followed";
 
     bool by_packet() const { return not_followed.empty(); }
@@ -36,10 +37,11 @@ struct OwnEnds {
 OwnEnds own_ends(const Result<fate::Fates>& fates, fate::Direction direction);
 // Packets of both directions in all of these namespaces, with XDP's.
 OwnEnds own_ends_in(const Result<fate::Fates>& fates, const std::vector<std::string>& namespaces);
-// Whether netfilter dropped it by a rule, a policy or a verdict that is not told apart from these.
+// Returns whether netfilter dropped it by a rule, a policy, or a verdict that cannot be told from
+// these.
 bool is_by_rule(const OwnEnds::Kind& kind);
 
-// Whether a device on the packets' way had no link for a time.
+// State of the link over the run; kWasDown: a device on the packets' way had no link for a time.
 enum class Link { kWasUp, kWasDown };
 // "rule-drop+tc-egress", of those that dropped any. Packets that found no way out are "link-down" where a
 // device of their way was so.

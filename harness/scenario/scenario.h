@@ -64,7 +64,7 @@ inline constexpr OptionRow kResolvers{"resolvers",
 // A load for the races, as max, pairs a second, or a share of the links' rate.
 inline constexpr const char* kLoadOption = "load";
 
-// Whether offload-truth has its own judge proven in the same run.
+// kQuick: offload-truth's own judge is proven in the same run.
 enum class Calibrate { kNo, kQuick };
 
 struct Options {
@@ -98,21 +98,21 @@ struct Options {
     }
 };
 
-// Whether one of the parts of an id, with dots between, is this one.
+// Returns whether `part` is one of an id's parts, which dots separate.
 bool has_part(const std::string& id, const char* part);
 
-// Whether that cell is to be run. What is not is neither run nor missed. One of a resolver that is there
-// on demand, "go" or "resolved" in its id, is run with --resolvers alone.
+// Returns whether the cell is to be run; a cell that is not is not reported as missing either.
+// Cells of a resolver that runs on demand ("go" or "resolved" in the id) need --resolvers.
 bool asked_for(const Options& options, const std::string& cell);
 std::size_t count_asked(const Options& options, const std::vector<std::string>& cells);
 
-// Told what is going on, for a bar on a terminal or plain lines.
+// Receives the progress of a run, for a bar on a terminal or plain lines.
 class Progress {
   public:
     virtual ~Progress() = default;
     virtual void begin(const std::string& scenario, std::size_t steps) = 0;
     virtual void step(const std::string& what) = 0;
-    // So many of the steps that it began with are not made.
+    // Takes this many steps out of those that begin() announced.
     virtual void leave_out(std::size_t steps) = 0;
 };
 
@@ -126,7 +126,7 @@ struct Context {
     const Options& options;
     const std::optional<profile::Profile>& profile;  // what the DUT's NIC is expected to offload
     Measured& measured;  // to be told each cell once it is measured, and facts of devices
-    // Of the scenarios that this run had before: the verdict by the id.
+    // Verdicts of the scenarios that this run had before, by id.
     std::map<std::string, verdict::ScenarioVerdict> earlier = {};
     const Scenario* scenario = nullptr;  // that runs: run_scenario() says it
     // Cables that the tester carries for the bench that is open; null: there are none (host_wires.h).
@@ -157,7 +157,8 @@ struct Scenario {
     // kOnItsLab: where the lab has what it needs, and else nothing is said of it.
     enum class When { kAlways, kAsked, kOnItsLab } when = When::kAlways;
     std::vector<OptionRow> options = {};
-    // Of one whose conclusions are data (model/README.md). Ends the program where they are wrong.
+    // Conclusions of a scenario that has them as data (model/README.md). Ends the program if the
+    // data is wrong. Null: they are not data.
     const model::Program& (*conclusions)() = nullptr;
     verdict::Area area = verdict::Area::kKernelPath;  // all_scenarios() says it
     // Names and units of its figures, where they are known before it runs; null: those of its conclusions, if
@@ -175,9 +176,10 @@ std::string known_scenarios();
 // Null for an unknown id.
 const Scenario* find_scenario(const std::string& id);
 Result<verdict::ScenarioResult> run_scenario(const Scenario& scenario, Context& context);
-// Of one that its lab cannot run: NOT RUN, all its cells SKIP, and why.
+// Result of a scenario that its lab cannot run: NOT RUN, all its cells SKIP, with the reason.
 verdict::ScenarioResult not_run(const Scenario& scenario, const std::string& why);
-// Of patterns of cells ("cure.*", "dns-race/cure.*") those for this scenario, without its name.
+// Selects this scenario's patterns among patterns of cells ("cure.*", "dns-race/cure.*"), without
+// its name.
 std::vector<std::string> patterns_for(const std::string& scenario,
                                       const std::vector<std::string>& patterns);
 // kBadInput unless each option is of one of these scenarios, within its range, and goes with the others
