@@ -83,8 +83,7 @@ std::vector<ChecksumName> names_of(Bytes frame, const ChecksumFinding& finding,
     if (!suspect || finding.state != ChecksumState::kBad) {
         return {};
     }
-    // Of UDP with 0 and a computed 0, which arithmetic cannot tell apart, only one thing can be
-    // said where 0 is wrong anyway.
+    // Arithmetic cannot tell UDP's 0 from a computed 0. If 0 is wrong anyway, only one name fits.
     if (computes_to_zero(finding)) {
         return {ChecksumName::kZeroNotMangled};
     }
@@ -107,9 +106,9 @@ Evidence evidence_of(Bytes frame, const ChecksumFinding& finding,
     return evidence;
 }
 
-// Of what the checksum is there to protect, up to `end`: an IPv4 header's own words, behind a
-// transport's checksum field its data. Frames with the same data show a mistake about data only
-// once, whatever their addresses.
+// Hashes what the checksum protects, up to `end`: all of an IPv4 header but its checksum; of a
+// transport, the data behind its checksum field. Frames with the same data show a mistake about
+// data only once, whatever their addresses.
 std::uint64_t digest(Bytes frame, const ChecksumFinding& finding, std::size_t end) {
     std::uint64_t hash = 0xcbf29ce484222325;  // FNV-1a
     const std::size_t field_end = finding.field_offset + field_size(finding.layer.protocol);

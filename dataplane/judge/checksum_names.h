@@ -61,16 +61,16 @@ const char* name(
 const char* meaning(
     ChecksumName name);  // one clause for people: "only the pseudo-header was summed"
 
-// What the packet's addresses and ports were before NAT, from conntrack's original tuple.
+// The packet's addresses and ports before NAT, from conntrack's original tuple.
 struct OriginalTuple {
     frame::Endpoint source;
     frame::Endpoint destination;
 };
 
-// Whether a UDP checksum of 0 is in order, where the protocol leaves that to agreement.
+// Says whether a UDP checksum of 0 is in order, where the protocol leaves that to agreement.
 enum class ZeroUdp : std::uint8_t { kAgreed, kNotAgreed };
 
-// What is known besides the frame on the wire. Nothing is required: a hypothesis whose evidence is
+// Evidence beyond the frame on the wire. All of it is optional: a hypothesis whose evidence is
 // missing is not put up. Spans must outlive the call.
 struct Evidence {
     frame::TunnelPorts tunnels = frame::TunnelPorts::well_known();
@@ -81,7 +81,7 @@ struct Evidence {
     // The frame as it was handed to the NIC: names kFieldKeep, kDouble and what an inner field
     // held.
     std::span<const std::uint8_t> handed_over;
-    // Where, counted from the start of the frame, each buffer but the first began.
+    // Offset from the frame's start at which each buffer but the first began.
     std::span<const std::uint32_t> buffer_starts;
     std::span<const std::uint8_t> super_frame;  // of which this frame is a segment
     std::uint32_t first_fragment_end = 0;  // of a reassembled frame, from its start; 0: not one
@@ -101,7 +101,7 @@ std::vector<ChecksumName> matching_names(std::span<const std::uint8_t> frame,
                                          const ChecksumFinding& finding,
                                          const std::optional<OriginalTuple>& original);
 
-// What one hypothesis says the wire must hold.
+// The value that one hypothesis says the wire must hold.
 struct Prediction {
     ChecksumName name = ChecksumName::kUnknown;
     std::uint32_t value = 0;

@@ -15,7 +15,7 @@ bool of_type(const IpAddress& address, std::uint16_t qtype) noexcept {
     return frame::address_type(address.family) == qtype;
 }
 
-// Which of the addresses were met, one bit each.
+// Marks each expected address that an answer contained, one bit each.
 struct AddressCheck {
     std::span<const IpAddress> expected;
     std::uint16_t qtype;

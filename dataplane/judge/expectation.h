@@ -1,4 +1,4 @@
-// What a server was told to say, in the form in which a message is compared with it.
+// The answer that a server was told to give, in the form in which a message is compared with it.
 #pragma once
 
 #include <cstdint>

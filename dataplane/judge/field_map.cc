@@ -162,7 +162,7 @@ class FieldMap {
         }
     }
 
-    // What follows the headers: payload, the rest of the IP packet, Ethernet padding.
+    // Adds the fields behind the headers: payload, the rest of the IP packet, Ethernet padding.
     void finish_packet(const PacketView& packet, const std::string& before) {
         if (packet.network == Network::kNone) {
             add_up_to(before + "payload", before == "inner." ? carrier_end() : frame_.size(),

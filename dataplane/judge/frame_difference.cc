@@ -99,8 +99,8 @@ class Comparison {
         }
     }
 
-    // Whether a checksum that the sender was to leave as it is can have been hit by the innermost
-    // one, whose own field nobody filled in: lengths of headers may add up so.
+    // Returns whether the innermost checksum may have overwritten one that the sender was to leave
+    // alone, while its own field stayed unfilled: lengths of headers may add up so.
     bool is_overwritten(std::uint32_t offset) const {
         const FrameVerdict verdict = verify(intended_, tunnels_);
         if (verdict.count == 0) {
@@ -164,7 +164,7 @@ class Comparison {
         return "behind the frame";
     }
 
-    // Of the field, the bytes from the first to the last difference.
+    // Returns the part of the field from its first to its last differing byte.
     std::optional<Field> differing(const Field& field) const {
         std::optional<Field> part;
         for (std::uint32_t i = field.offset; i < field.offset + field.length; ++i) {
@@ -210,7 +210,7 @@ class Comparison {
         return DifferenceKind::kField;
     }
 
-    // Whether the innermost transport checksum of what was seen is right.
+    // Returns whether the innermost transport checksum of the observed frame is right.
     bool is_sealed() const {
         const FrameVerdict verdict = verify(observed_, tunnels_);
         const ChecksumFinding* innermost = nullptr;

@@ -22,8 +22,8 @@ enum class DifferenceKind : std::uint8_t {
 };
 const char* name(DifferenceKind kind);  // "CHECKSUM", "WRONG_FIELD", "PAYLOAD", "HEALED", ...
 
-// Why a value stands where it stands: the checksum that a sender computed and put into the wrong
-// place. kNone: no such explanation fits.
+// Reason why a checksum that the sender computed stands in the wrong place. kNone: no such
+// explanation fits.
 enum class Misplaced : std::uint8_t {
     kNone,
     kExthdrStart,     // the transport header was looked for before IPv6's extension headers

@@ -49,8 +49,9 @@ class LatencyHistogram {
     // All times of both. What was taken off must be the same in both.
     void merge(const LatencyHistogram& other) noexcept;
 
-    // The same times, each shorter by `bias_ns`, none shorter than 0: what the measuring itself
-    // took. Nothing is lost: the bins stay as they are, and what is read from them is less.
+    // Returns the same times, each shorter by `bias_ns`, none shorter than 0. The bias is what the
+    // measurement itself took. Nothing is lost: the bins stay as they are, and readings from them
+    // are lower.
     LatencyHistogram less(std::int64_t bias_ns) const noexcept;
 
     // Summed over all bins: not for the data path.

@@ -1,5 +1,5 @@
-// Where a sender that looks for the transport header in the wrong place writes a checksum, and
-// which. Within this room only.
+// Predicts which checksum a sender writes, and where, if it looks for the transport header in the
+// wrong place. Within this room only.
 #pragma once
 
 #include <cstdint>

@@ -6,7 +6,7 @@
 namespace pathproof::judge {
 namespace {
 
-// Of [from, to) of the frame, the field being 0 where it is within.
+// Returns the CRC32c over bytes [from, to) of the frame; a checksum field within them counts as 0.
 std::uint32_t crc_of(const Suspect& suspect, std::size_t from, std::size_t to) {
     frame::Crc32c crc;
     crc.add(without_field(suspect, from, to));

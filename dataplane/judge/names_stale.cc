@@ -9,7 +9,7 @@
 namespace pathproof::judge {
 namespace {
 
-// What the packet was before, as far as it is known.
+// The packet as it was before NAT or another change, as far as it is known.
 struct Before {
     frame::Endpoint source;
     frame::Endpoint destination;  // the final one

@@ -243,7 +243,7 @@ void read_network(Packet& packet, unsigned ethertype) {
     read_transport(packet);
 }
 
-// What a tunnel's header says: where the payload starts and its EtherType, 0 for what is not read.
+// A tunnel's header: where its payload starts and the payload's EtherType, 0 if that is not read.
 struct Header {
     std::size_t payload = 0;
     unsigned carries = 0;

@@ -1,5 +1,5 @@
-// How the slow judge reads a frame: by itself, straight from the RFCs, sharing nothing with
-// frame/view.h, so that a mistake in either shows as a difference.
+// The slow judge's own frame reader. It follows the RFCs and shares nothing with frame/view.h, so
+// that a mistake in either shows as a difference.
 #pragma once
 
 #include <cstddef>
@@ -16,8 +16,8 @@ using Octets = std::span<const std::uint8_t>;
 
 constexpr unsigned kNoProtocol = 256;
 
-// What is known of one Ethernet frame and the IP packet in it. Positions count from the start of
-// the whole frame.
+// An Ethernet frame and its IP packet, as far as they could be read. Positions count from the start
+// of the whole frame.
 struct Packet {
     Octets octets;  // up to where its carrier ends
     Malformed malformed = Malformed::kNone;
@@ -52,7 +52,7 @@ inline void mark(Packet& packet, Malformed reason) {
 Packet read_frame(Octets octets, std::size_t start);
 Packet read_ip(Octets octets, std::size_t start, unsigned ethertype);
 
-// What a tunnel's outer packet carries.
+// The contents of a tunnel's outer packet.
 struct Inside {
     bool is_tunnel = false;
     Malformed malformed = Malformed::kNone;

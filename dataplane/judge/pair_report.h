@@ -1,6 +1,5 @@
-// What became of every query of a pair plan. Totals are recomputed from the records, and must
-// balance with the frames that the ports counted; if they do not, the run is an ERROR, not a
-// result.
+// The fate of every query of a pair plan. Totals are recomputed from the records, and must balance
+// with the frames that the ports counted; if they do not, the run is an ERROR, not a result.
 #pragma once
 
 #include <array>

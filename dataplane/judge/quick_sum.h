@@ -21,8 +21,9 @@ inline std::uint64_t add_around(std::uint64_t a, std::uint64_t b) noexcept {
     return sum + (sum < a ? 1 : 0);
 }
 
-// Whether the 16-bit one's-complement sum is 0xffff: what data with their checksum among them add
-// up to. The product with the inverse of 0xffff modulo 2^64 is small for its multiples alone.
+// Returns whether the 16-bit one's-complement sum is 0xffff, as it is for data that contain their
+// right checksum. The product with the inverse of 0xffff modulo 2^64 is small for its multiples
+// alone.
 inline bool multiple_of_ones(std::uint64_t sum) noexcept {
     constexpr std::uint64_t kQuotients = 0x0001'0001'0001'0001;
     return sum * (0 - kQuotients) <= kQuotients;

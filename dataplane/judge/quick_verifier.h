@@ -17,7 +17,7 @@
 
 namespace pathproof::judge {
 
-// Which layers a frame has and what is wrong with them: an index for counters.
+// A frame's layers and their faults as one number: an index for counters.
 class QuickCode {
   public:
     enum class Upper : std::uint8_t { kUdp, kUdpZero, kTcp, kIcmp };
@@ -76,7 +76,7 @@ class QuickVerifier {
     // False: not of a common shape, and nothing is said of it.
     bool judge(frame::Bytes frame, QuickFrame& out) const noexcept;
 
-    // Whether the port, as it lies in the frame, is one of those that carry VXLAN.
+    // Returns whether the port, in the frame's byte order, is one of those that carry VXLAN.
     bool to_tunnel(std::uint16_t raw_port) const noexcept {
         constexpr std::uint64_t kOnes = 0x0001'0001'0001'0001;
         const std::uint64_t zero_where_equal = ports_ ^ raw_port * kOnes;
@@ -118,7 +118,7 @@ class QuickVerifier {
     static bool read_ipv6(const std::uint8_t* frame, std::uint32_t limit,
                           Headers& headers) noexcept;
     static bool read_transport(const std::uint8_t* frame, const Headers& headers) noexcept;
-    // Of an IPv4 header.
+    // Sums an IPv4 header.
     static std::uint64_t header_sum(const std::uint8_t* frame, const Headers& headers) noexcept;
     static unsigned bad_ip(const std::uint8_t* frame, const Headers& headers) noexcept;
     static std::uint64_t pseudo_header(const std::uint8_t* frame, const Headers& headers) noexcept;

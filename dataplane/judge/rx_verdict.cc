@@ -36,7 +36,8 @@ bool often_unchecked(Protocol protocol) {
     return protocol == Protocol::kIcmp || protocol == Protocol::kIcmpv6;
 }
 
-// Where a receiver says what it found there. GRE's checksum has no place in a claim.
+// Returns the layer under which a receiver reports the finding. GRE's checksum has no place in a
+// claim.
 std::optional<RxLayer> place_of(const ChecksumFinding& finding, SeesTunnel sees_tunnel) {
     const Depth depth = finding.layer.depth;
     const bool hidden = depth == Depth::kInner && sees_tunnel == SeesTunnel::kNo;
@@ -100,7 +101,7 @@ std::vector<RxFinding> judge_claims(const FrameVerdict& verdict, const RxClaims&
     std::vector<std::size_t> missed;
     std::vector<std::size_t> invented;
     for (std::size_t i = 0; i < kRxLayers; ++i) {
-        // Of what cannot be read to its end, a receiver may well say that it is bad.
+        // A receiver may well call a layer bad if the frame cannot be read to its end.
         const bool unreadable =
             truth[i] == RxClaim::kUnknown && verdict.malformed != Malformed::kNone;
         const bool bad = truth[i] == RxClaim::kBad;

@@ -1,4 +1,4 @@
-// What a receiver claimed of a frame's checksums, held against what they are.
+// Compares a receiver's claims about a frame's checksums with what the checksums are.
 #pragma once
 
 #include <array>

@@ -161,7 +161,7 @@ class Audit {
     }
 
   private:
-    // Whether the very same frame was seen before.
+    // Says whether the very same frame was seen before.
     enum class Copy : std::uint8_t { kNo, kYes };
 
     void report(SegmentFinding finding) { result_.findings.push_back(std::move(finding)); }
@@ -195,7 +195,7 @@ class Audit {
         return packet_.transport == Transport::kTcp &&
                long_at(expected, sequence) == long_at(seen, sequence);
     }
-    // Of two segments with the same data, and no sequence number, identifications tell.
+    // IPv4 identifications tell apart two segments with the same data and no sequence number.
     bool same_identification(const ByteVector& expected, Bytes seen) const {
         const auto same = [&](const PacketView& packet) {
             return packet.network != Network::kIpv4 ||
@@ -206,7 +206,7 @@ class Audit {
     }
 
     static constexpr unsigned kDataFits = 4;
-    // How well a frame fits a segment: by its bytes first, then by its sequence number.
+    // Rates how well a frame fits a segment: by its bytes first, then by its sequence number.
     unsigned fit(std::size_t i, Bytes seen) const {
         const bool data = same_size(expected_[i], seen) && same_payload(expected_[i], seen);
         return (data ? kDataFits : 0u) + (same_place(expected_[i], seen) ? 2u : 0u) +
@@ -228,8 +228,8 @@ class Audit {
                 best_fit = fits;
             }
         }
-        // As many frames as segments, and this one's data is that of a segment still to come: it is
-        // that segment, with the headers of another.
+        // If as many frames came as there are segments, and this frame carries the data of a
+        // segment still to come, it is that segment with another one's headers.
         const bool complete =
             copy == Copy::kNo && seen_ == expected_.size() && best_fit >= kDataFits;
         return best_taken > best_fit && !complete ? std::nullopt : best;

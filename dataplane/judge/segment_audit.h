@@ -12,7 +12,7 @@
 
 namespace pathproof::judge {
 
-// How IPv4 identifications of segments go on (B20).
+// Rule by which segments' IPv4 identifications follow each other (B20).
 enum class IpIdRule : std::uint8_t {
     kAdvance,   // by 1 a segment, from the super-frame's; always where DF is not set (RFC 6864)
     kMangleId,  // the inner one may stand still as well where DF is set

@@ -46,8 +46,8 @@ class SequenceLedger {
         return take_unexpected(ahead, sequence, (std::uint64_t{1} << Bits) - 1);
     }
 
-    // The same for `count` (1 to 64) numbers from `first` on, one after the other, if the first is
-    // the one expected next. False: it is not, and nothing was taken.
+    // Takes `count` (1 to 64) consecutive numbers from `first` on, if `first` is the number
+    // expected next. False: it is not, and nothing was taken.
     bool take_run(std::uint32_t first, unsigned count) noexcept {
         if (first != static_cast<std::uint32_t>(next_)) [[unlikely]] {
             return false;
@@ -70,7 +70,7 @@ class SequenceLedger {
   private:
     static constexpr std::uint64_t kWindowBits = std::uint64_t{1} << 21;
     static constexpr std::size_t kWords = kWindowBits / 64;
-    // Where numbers start, so that one behind the first one seen is no negative number.
+    // Start of the numbering, high enough that a number before the first one seen is not negative.
     static constexpr std::uint64_t kOrigin = std::uint64_t{1} << 32;
 
     static constexpr std::size_t word_of(std::uint64_t number) noexcept {

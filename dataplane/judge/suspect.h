@@ -36,7 +36,7 @@ struct Suspect {
         return protocol == Protocol::kUdp || protocol == Protocol::kTcp ||
                protocol == Protocol::kUdpLite;
     }
-    // Where what it covers starts and ends.
+    // First byte that the checksum covers, and the byte behind the last.
     std::size_t start() const {
         return protocol == Protocol::kIpv4 ? packet.network_offset : packet.transport_offset;
     }
@@ -59,11 +59,11 @@ void put_word(std::span<std::uint8_t> bytes, std::size_t offset, std::size_t val
 PartialSum address_sum(const frame::IpAddress& address);
 PartialSum without(PartialSum sum);  // what to add to take it out of another sum
 std::uint16_t pseudo_of(const PacketView& packet, std::uint32_t length);
-// What goes into the field for a sum over everything.
+// Returns the value of the checksum field for a sum over everything.
 std::uint16_t sent_as(Protocol protocol, PartialSum sum);
 // [from, to) of the frame, the checksum field being 0.
 std::vector<std::uint8_t> without_field(const Suspect& suspect, std::size_t from, std::size_t to);
-// Where buffers begin within what is covered, in order.
+// Offsets at which buffers begin within the covered bytes, in order.
 std::vector<std::size_t> buffer_starts(const Suspect& suspect);
 // 0 and 0xffff are one number in ones' complement.
 constexpr bool same(std::uint32_t a, std::uint32_t b) {
@@ -76,7 +76,7 @@ enum class StaleWords : std::uint8_t {
 };
 
 using Predictions = std::vector<Prediction>;
-// What `sum` over everything would be sent as.
+// Adds a prediction: the value that would be sent for `sum` over everything.
 void add(const Suspect& suspect, ChecksumName name, PartialSum sum, Predictions& out);
 // Each appends what its hypotheses predict.
 void predict_partial(const Suspect& suspect, Predictions& out);  // partial, kept, swapped, carry

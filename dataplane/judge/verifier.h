@@ -57,7 +57,8 @@ struct ChecksumFinding {
     bool operator==(const ChecksumFinding&) const = default;
 };
 
-// Why a frame could not be read to its end; what was read before that is judged all the same.
+// Reason why a frame could not be read to its end; what was read before that is judged all the
+// same.
 using Malformed = frame::Malformed;
 
 struct FrameVerdict {
@@ -86,7 +87,7 @@ struct FrameVerdict {
 // it or the finding is kUnverifiable.
 void write_right(std::span<std::uint8_t> frame, const ChecksumFinding& finding) noexcept;
 
-// What receives and judges: word-wise sums of frame/checksum.h.
+// Judges received frames, with the word-wise sums of frame/checksum.h.
 FrameVerdict verify(std::span<const std::uint8_t> frame,
                     const frame::TunnelPorts& tunnels) noexcept;
 // With UDP to a port in `vxlan_ports` (host order) read as VXLAN, and no other tunnel.

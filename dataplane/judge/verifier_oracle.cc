@@ -74,7 +74,7 @@ void add_pseudo_header(Sum& sum, const Packet& packet, OracleMistake mistake) {
     sum.add(rest);
 }
 
-// Where the sum ends; not before the field does.
+// Returns the end of the summed bytes; it is never before the end of the field.
 std::size_t end_of_sum(const Packet& packet, OracleMistake mistake) {
     const bool odd = (packet.covered_end - packet.transport) % 2 != 0;
     switch (mistake) {
