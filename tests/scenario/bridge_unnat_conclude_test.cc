@@ -1,4 +1,4 @@
-// What is said of bridge-unnat, from plain values.
+// Conclusions of bridge-unnat from plain values.
 #include <boost/test/unit_test.hpp>
 #include <functional>
 

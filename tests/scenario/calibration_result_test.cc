@@ -1,4 +1,4 @@
-// What a calibration makes of the scenario whose instrument it proves.
+// Effect of a calibration on the scenario whose instrument it proves.
 #include "harness/scenario/calibration_result.h"
 
 #include <boost/test/unit_test.hpp>

@@ -75,7 +75,7 @@ std::string plugins_with(const std::string& folder,
     return folder;
 }
 
-// Whether a text of that kind is in a proof of the scenario.
+// Returns whether a proof of the scenario with such a title has these words.
 bool proves(const json& scenario, const std::string& title, const std::string& words) {
     for (const json& proof : scenario["proofs"]) {
         if (proof["title"].get<std::string>().starts_with(title) &&
@@ -446,7 +446,8 @@ BOOST_AUTO_TEST_CASE(what_a_pod_leaves_to_the_next_one_and_to_others_is_told) {
     }
 }
 
-// What a plug-in does wrong while pods are attached is a cell's reason, and the nodes go as always.
+// An error of a plug-in while pods are attached is a cell's reason, and the nodes are removed as
+// always.
 BOOST_AUTO_TEST_CASE(plugins_that_misbehave_are_told_of_with_their_words) {
     const std::string version =
         "#!/bin/sh\ninput=$(cat)\n[ $CNI_COMMAND = VERSION ] && echo "
@@ -545,7 +546,7 @@ BOOST_AUTO_TEST_CASE(a_planted_regression_is_found_and_named) {
     const std::string masquerade = R"("ipMasq":true,)", hairpin = R"("hairpinMode":true,)";
     const std::string own = bridge_list(masquerade + hairpin, portmap + planted);
     const std::string bare = bridge_list(hairpin, portmap + planted);
-    // What flannel lays, now and before it knew --random-fully.
+    // Rule that flannel adds, now and before it knew --random-fully.
     const std::string old_form =
         "iptables -t nat -A POSTROUTING -s 10.244.0.0/16 ! -d 10.244.0.0/16 -j MASQUERADE";
     struct Regression {

@@ -77,7 +77,7 @@ auto once_there(const std::string& role, const std::string& text) {
 
 BOOST_AUTO_TEST_SUITE(few)
 
-// How long it takes is told, and fails no test: it depends on what else runs.
+// The time to the first race is printed and fails no test: it depends on what else runs.
 BOOST_AUTO_TEST_CASE(the_first_race_comes_with_its_entries_beside_a_control) {
     const json scenario = run_of("dns-race", {"--first"}, 1);
     BOOST_TEST(scenario["verdict"] == "EXPOSED", scenario["headline"]);

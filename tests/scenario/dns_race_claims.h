@@ -1,5 +1,5 @@
-// What a sentence about a race may say: each phrase that names a mechanism, a place or a counter
-// has a value that must not be zero, and each "N of M" lies within its denominator.
+// Claims that a sentence about a race may make: each phrase that names a mechanism, a place or a
+// counter has a value that must not be zero, and each "N of M" lies within its denominator.
 #pragma once
 
 #include <map>
@@ -79,8 +79,8 @@ inline RaceSums race_sums(const nlohmann::json& cell) {
     return sums;
 }
 
-// Of a whole scenario in report.json: each cell's reason against its own values, the scenario's
-// sentences against the sums.
+// Finds false claims of a whole scenario in report.json: checks each cell's reason against its own
+// values, and the scenario's sentences against the sums.
 inline std::vector<std::string> false_claims_of(const nlohmann::json& scenario) {
     std::vector<std::string> wrong;
     RaceSums all;

@@ -27,7 +27,7 @@ std::vector<RaceCell> all_cells() {
     return all;
 }
 
-// How a cell's pairs went; counts of pairs.
+// Outcomes of a cell's pairs; counts of pairs.
 struct Pairs {
     std::uint64_t clean = 0;
     std::uint64_t merged = 0;  // met, given one entry

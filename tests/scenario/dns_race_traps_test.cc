@@ -128,7 +128,7 @@ BOOST_AUTO_TEST_SUITE(all)
 
 namespace {
 
-// The same again and again until the run ends.
+// Runs the command again and again until the run ends.
 auto every(std::chrono::milliseconds interval, const std::string& command) {
     return [interval, command](Planter& lab) {
         lab.wait_for_namespace("dut", "vx");
@@ -189,8 +189,8 @@ BOOST_AUTO_TEST_CASE(a_link_is_down_for_a_while) {
     check("ds down 0.6 s", kLate,
           [](Planter& lab) {
               lab.wait_for_step("late-answer.900ms");
-              // When answers come, each time that the cell is tried. The neighbours that go with the
-              // link come back with it.
+              // The link goes down when answers come, each time that the cell is tried. The
+              // neighbours that go with the link come back with it.
               while (lab.going_on() && !lab.run().comes("  late-answer.1500ms", 10ms)) {
                   lab.try_in("dut",
                              "[ $(sysctl -n net.netfilter.nf_conntrack_count) -ge 200 ] || exit 0; "

@@ -1,4 +1,4 @@
-// What is said of dns-tcp-limit, from plain values.
+// Conclusions of dns-tcp-limit from plain values.
 #include <boost/test/unit_test.hpp>
 #include <functional>
 
@@ -63,7 +63,7 @@ verdict::ScenarioResult limit_with(const std::string& id,
     return conclude(cells);
 }
 
-// Of a burst: everything fails for that.
+// Makes every lookup of a burst fail for one reason.
 auto harmed_by(std::uint64_t TcpLimitHarm::*what) {
     return [what](TcpLimitValues& seen) {
         seen.answered = 0;

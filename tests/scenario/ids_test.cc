@@ -82,7 +82,8 @@ BOOST_AUTO_TEST_CASE(an_option_is_taken_by_the_scenarios_that_declare_it_within_
     BOOST_TEST(refused({{"pairs", std::nullopt}}) == "--pairs is a number from 0 to 50000");
     BOOST_TEST(refused({{"full", std::nullopt}}) == "--full is of no scenario of this run");
     BOOST_TEST(refused({{"no-such", 1}}) == "--no-such is of no scenario of this run");
-    // One that runs cells of its own goes with no other that does, and with no pattern of cells.
+    // An option that runs cells of its own goes with no other such option, and with no pattern of
+    // cells.
     BOOST_TEST(refused({{"first", std::nullopt}}) == "");
     BOOST_TEST(refused({{"first", std::nullopt}}, {"cure.*"}) ==
                "--first runs cells of its own: leave --cells out");

@@ -1,4 +1,4 @@
-// What is said of invalid-rst, from plain values.
+// Conclusions of invalid-rst from plain values.
 #include <boost/test/unit_test.hpp>
 #include <functional>
 

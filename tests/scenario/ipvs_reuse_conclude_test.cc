@@ -1,4 +1,4 @@
-// What is said of ipvs-reuse, from plain values.
+// Conclusions of ipvs-reuse from plain values.
 #include <boost/test/unit_test.hpp>
 #include <functional>
 

@@ -14,7 +14,7 @@ std::string binary();
 // Runs it to its end; the run must have been possible.
 pathproof::process::ProgramOutput pathproof_run(std::vector<std::string> arguments);
 
-// What a run could leave behind: namespaces, journals, sysctls, hugepages.
+// State that a run could leave behind: namespaces, journals, sysctls, hugepages.
 struct MachineState {
     std::set<std::string> namespaces;
     std::string list_receive;  // net.core.gro_normal_batch

@@ -1,4 +1,4 @@
-// What is said of large-answer, from plain values and from frames.
+// Conclusions of large-answer from plain values and from frames.
 #include <boost/test/unit_test.hpp>
 #include <functional>
 
@@ -177,7 +177,7 @@ BOOST_AUTO_TEST_CASE(fragments_that_come_to_the_dut_alone_are_the_cause) {
     BOOST_TEST(seen.fragments_in == 3u);
     BOOST_TEST(seen.fragments_out == 0u);
     BOOST_TEST(seen.oversized == 1u);
-    // One of three came to the client: the datagram is not whole there.
+    // Only one of three fragments came to the client: the datagram is not whole there.
     const RoundFrames part{.at_client = {kWholeAnswer[0]}, .at_dut = kWholeAnswer, .at_server = {}};
     BOOST_TEST(judged(lookup("killed", 0, false, false), part).by_fragments == 1u);
 }

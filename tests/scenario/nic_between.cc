@@ -96,7 +96,8 @@ void send_one(int to, const FrameBytes& bytes) {
     msghdr message{};
     message.msg_iov = parts;
     message.msg_iovlen = 2;
-    // One that is longer than the interface's MTU is lost: a NIC between has an MTU as well.
+    // Loses a frame that is longer than the interface's MTU, as a NIC between does: it has an MTU,
+    // too.
     static_cast<void>(sendmsg(to, &message, 0));
 }
 
@@ -110,8 +111,8 @@ std::uint16_t narrow(std::size_t value) {
     return static_cast<std::uint16_t>(value);
 }
 
-// What a virtio_net_hdr asks, in the terms of an mbuf; no flags where the checksum is none of a
-// packet that can be read.
+// Translates a virtio_net_hdr's request into an mbuf's terms; no flags where the checksum belongs
+// to no packet that can be read.
 frame::OffloadRequest request_of(const Received& frame) {
     const frame::FrameView view = frame::parse_frame(frame.bytes, tunnels());
     const bool cut = frame.request.gso_type != VIRTIO_NET_HDR_GSO_NONE;
@@ -139,7 +140,7 @@ frame::OffloadRequest request_of(const Received& frame) {
         const bool outer_v4 = view.outer.network == frame::Network::kIpv4;
         request.mbuf_flags |= RTE_MBUF_F_TX_TUNNEL_VXLAN;
         request.mbuf_flags |= outer_v4 ? RTE_MBUF_F_TX_OUTER_IPV4 : RTE_MBUF_F_TX_OUTER_IPV6;
-        // Of a frame that is not cut the outer headers are complete.
+        // The outer headers of a frame that is not cut are complete.
         request.mbuf_flags |= cut && outer_v4 ? RTE_MBUF_F_TX_OUTER_IP_CKSUM : 0;
         request.mbuf_flags |= cut && computed ? RTE_MBUF_F_TX_OUTER_UDP_CKSUM : 0;
         request.outer_l2_len = narrow(view.outer.network_offset);

@@ -21,7 +21,7 @@ class NicBetween {
     NicBetween(const NicBetween&) = delete;
     NicBetween& operator=(const NicBetween&) = delete;
 
-    // How often each fault acted.
+    // Ends the NIC and returns how often each fault acted.
     std::vector<std::uint64_t> stop();
 
   private:

@@ -1,4 +1,4 @@
-// What is said of nodelocal, from plain values.
+// Conclusions of nodelocal from plain values.
 #include <boost/test/unit_test.hpp>
 #include <functional>
 

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-// What an environment holds up while it lives.
+// Resources that an environment keeps up while it lives.
 using Kept = std::vector<std::shared_ptr<void>>;
 
 // e0 in one namespace and u0 in another: one veth pair, or two with m0 and m1 between them, which

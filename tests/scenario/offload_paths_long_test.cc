@@ -40,8 +40,8 @@ const std::vector<Faults>& planted() {
     return all;
 }
 
-// Of a veth device the profile says that it leaves work to the next; the NIC between does that
-// work, and the two are judged as one device on a cable.
+// Profile that makes veth a device on a cable. The packaged one states that a veth device leaves
+// work to the next device; here the NIC between does that work, and the two are judged as one.
 class OnACable {
   public:
     OnACable() {
@@ -63,7 +63,7 @@ class OnACable {
     Scratch scratch_;
 };
 
-// Nothing where the fault's cell fails by its name; what that cell says otherwise.
+// Returns nothing where the fault's cell fails by its name; otherwise what that cell reports.
 std::string missed(const json& scenario, const Planted& fault) {
     for (const json& cell : scenario["cells"]) {
         if (cell["id"] == std::string("tx.as-found") + fault.cell) {

@@ -1,4 +1,4 @@
-// What a run over several DUTs says of all of them.
+// Conclusions of a run over several DUTs.
 #include <algorithm>
 #include <boost/test/unit_test.hpp>
 
@@ -118,7 +118,7 @@ BOOST_AUTO_TEST_CASE(one_that_cannot_be_had_is_skipped_and_one_that_fails_makes_
     BOOST_TEST(verdict::find_cell(lost, "b")->reason ==
                "it did not come up; the last lines of its console: line one line two");
     BOOST_TEST((run_verdict(lost) == verdict::RunVerdict::kIncomplete));
-    // Nothing was judged: nothing is said.
+    // A run in which nothing was judged is inconclusive.
     const auto none = concluded({failed("b", ErrorCode::kNotSupported)});
     BOOST_TEST((none.verdict == ScenarioVerdict::kInconclusive));
     const auto beside = concluded({broken("a"), failed("b", ErrorCode::kUnavailable)});

@@ -211,10 +211,11 @@ BOOST_AUTO_TEST_CASE(a_claim_of_received_frames_is_shown_and_held_against_the_wi
     BOOST_TEST(observed(scenario, "rx-checksum", "plain")["observed"] == "no claim");
 }
 
-// What a firewall keeps from the kernel's counters is no lie of theirs, nor of the device.
+// Frames that a firewall keeps from the kernel's counters are held against neither the counters nor
+// the device.
 BOOST_AUTO_TEST_CASE(frames_that_a_firewall_drops_are_not_held_against_the_device) {
     const Cable cable(Cable::Between::kNothing);
-    // Those without payload are kept from it: an eighth of the good and of the bad ones.
+    // The filter drops frames without payload: an eighth of the good and of the bad ones.
     const PathEnvironment& filter = path_environment("filter: prerouting drops UDP");
     const Kept held = filter.set(cable);
     const PathRun run = check_over(cable, filter);
@@ -288,7 +289,8 @@ BOOST_AUTO_TEST_CASE(a_path_that_drops_frames_is_named_at_once_and_nothing_is_sa
     BOOST_TEST(run.scenario["cells"].dump().find("FAIL") == std::string::npos);
 }
 
-// The same frames, judged as those of a NIC whose cable they are on: unfinished is wrong there.
+// Judges the same frames as those of a NIC, whose cable they are on: there an unfinished checksum
+// is wrong.
 BOOST_AUTO_TEST_CASE(a_device_on_a_cable_that_leaves_checksums_is_found_named_and_cured) {
     const Pair pair;
     const Profiles profiles("evidence_class = \"virtual\"", "evidence_class = \"physical\"");
@@ -352,7 +354,7 @@ BOOST_AUTO_TEST_CASE(the_kernels_vxlan_under_outer_nat_is_proven_stale_by_conntr
     const json& over_ipv6 = cell_named(scenario, "tunnel.vxlan6.tx-on.no-nat");
     BOOST_TEST(over_ipv6["verdict"] == "PASS");
     BOOST_TEST(measure(over_ipv6, "outer_zero") == 0);
-    // Of device types that a kernel lacks the row says so.
+    // The row names the device types that a kernel lacks.
     const json& gre = cell_named(scenario, "tunnel.gre.tx-on.no-nat");
     BOOST_TEST((gre["verdict"] != "SKIP" ||
                 gre["reason"].get<std::string>().find("no gre devices") != std::string::npos));

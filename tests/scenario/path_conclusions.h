@@ -1,5 +1,5 @@
-// What the tests of conclusions from plain values share: a look at a result, and what its sentences may
-// not say.
+// Helpers that the tests of conclusions from plain values share: a look at a result, and the claims
+// that its sentences may not make.
 #pragma once
 
 #include <boost/test/unit_test.hpp>

@@ -1,4 +1,4 @@
-// What is said of pmtu-blackhole, from plain values.
+// Conclusions of pmtu-blackhole from plain values.
 #include <boost/test/unit_test.hpp>
 #include <functional>
 

@@ -1,4 +1,4 @@
-// What the values of the pods' scenarios conclude to: each cause from its own values, and no other.
+// Conclusions of the pods' scenarios: each cause from its own values, and no other.
 #include <boost/test/unit_test.hpp>
 
 #include "harness/scenario/pods/pod_life.h"

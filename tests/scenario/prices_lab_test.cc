@@ -55,7 +55,7 @@ void cost(const json& prices, const std::string& id, const std::string& wanted) 
     BOOST_TEST(row["verdict"] == wanted, row.dump());
 }
 
-// Where others take the CPU, the interval of a cost may reach zero.
+// The interval of a cost may reach zero where other programs take the CPU.
 void costs_cpu_time(const json& prices, const std::string& id) {
     const json row = row_of(prices["costs"], id);
     BOOST_TEST((row["verdict"] == "costs" || row["verdict"] == "within noise"), row.dump());

@@ -84,7 +84,7 @@ void check_certificate(const json& report) {
     BOOST_TEST(report["ended_at"] >= report["started_at"]);
 }
 
-// As many diagnoses as cells, streamed in order.
+// The stream has a diagnosis for each cell, each control and the scenario, and ends with the run.
 void check_stream(const std::string& path, const json& report) {
     std::ifstream lines(path);
     std::size_t diagnoses = 0;
@@ -199,7 +199,7 @@ BOOST_AUTO_TEST_CASE(dns_race_reproduces_both_races_with_clean_controls) {
     BOOST_TEST(measure(late, "insert_failed") == 0);
 
     check_cells(scenario, {"late-answer.1500ms", "late-answer.after-cure"}, out.path());
-    // What proves the clashes is there, although no query was harmed.
+    // The proof of the clashes is there, although no query was harmed.
     BOOST_TEST(
         std::filesystem::file_size(out.path() + "/evidence/same-tuple.two-cpus.events.json") > 0u);
     BOOST_TEST(MachineState::read() == before);

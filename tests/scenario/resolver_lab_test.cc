@@ -323,7 +323,8 @@ BOOST_AUTO_TEST_CASE(a_resolv_conf_that_cannot_be_replaced_is_said) {
     BOOST_TEST(file_bytes("/etc/resolv.conf") == own);
 }
 
-// Where they are installed: what they send, and where they end; else their package is named.
+// A resolver that is installed must send its known number of queries and end for its known cause;
+// one that is not installed is skipped, and the reason names its package.
 BOOST_AUTO_TEST_CASE(resolvers_on_demand_multiply_and_go_on_where_answers_differ) {
     for (const auto& [id, cells] :
          {std::pair{

@@ -72,7 +72,7 @@ BOOST_AUTO_TEST_CASE(what_is_no_answer_in_the_place_of_one_is_told_from_a_lost_q
     const auto trails = join_queries(kServer.address, {on_wire(0, false)}, {}, {noise});
     BOOST_TEST((only_fate(trails) == QueryFate::kRubbish));
     BOOST_TEST(strange_fate(trails, 4500) == "rubbish-answer");
-    // Of another name, to another port; and beside a query that the server took.
+    // Rubbish with another name, beside a query that the server took, and to another port.
     BOOST_TEST((only_fate(join_queries(kServer.address, {on_wire(0, false)}, {},
                                        {on_wire(2, true, 0, "x.test")})) == QueryFate::kRubbish));
     BOOST_TEST((only_fate(join_queries(kServer.address, {on_wire(0, false)}, {at_server(1, false)},

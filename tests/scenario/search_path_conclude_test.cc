@@ -1,4 +1,4 @@
-// What is said of search-path, from plain values.
+// Conclusions of search-path from plain values.
 #include <boost/test/unit_test.hpp>
 #include <functional>
 

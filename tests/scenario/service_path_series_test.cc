@@ -22,7 +22,7 @@ using nlohmann::json;
 
 namespace {
 
-// What each scenario may say of a cell that fails.
+// Causes that each scenario may give for a cell that fails.
 const std::map<std::string, std::set<std::string>> kOwnCauses = {
     {"snat-timestamps", {"stale-timestamp", "stale-sequence", "stale-timestamp+stale-sequence"}},
     {"stale-udp", {"stale-entry"}},

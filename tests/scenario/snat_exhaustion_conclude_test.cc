@@ -1,4 +1,4 @@
-// What is said of snat-exhaustion, from plain values, and the computed share of failures.
+// Conclusions of snat-exhaustion from plain values, and the computed share of failures.
 #include <boost/test/unit_test.hpp>
 #include <functional>
 

@@ -1,4 +1,4 @@
-// What is said of snat-timestamps, from plain values.
+// Conclusions of snat-timestamps from plain values.
 #include <algorithm>
 #include <boost/test/unit_test.hpp>
 #include <functional>
@@ -90,7 +90,7 @@ verdict::ScenarioResult concluded(const Change& change = [](const auto&, auto&) 
     return result;
 }
 
-// The same with one cell changed.
+// As concluded(), with one cell changed.
 verdict::ScenarioResult with(const std::string& id,
                              const std::function<void(TimestampValues&)>& change) {
     return concluded([&](const TimestampCell& what, TimestampValues& seen) {

@@ -1,4 +1,4 @@
-// What is said of split-answer, from plain values.
+// Conclusions of split-answer from plain values.
 #include <boost/test/unit_test.hpp>
 #include <functional>
 

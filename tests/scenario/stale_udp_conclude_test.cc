@@ -1,4 +1,4 @@
-// What is said of stale-udp, from plain values.
+// Conclusions of stale-udp from plain values.
 #include <boost/test/unit_test.hpp>
 #include <functional>
 

@@ -1,4 +1,4 @@
-// What is said of table-full, from plain values.
+// Conclusions of table-full from plain values.
 #include <boost/test/unit_test.hpp>
 #include <functional>
 

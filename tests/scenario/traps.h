@@ -43,7 +43,8 @@ class Planter {
     }
     // Runs a shell command in that namespace; if it fails the trap was not planted (`troubles`).
     void in(const std::string& role, const std::string& command);
-    // The same in a loop that lasts as long as the run: the last one may come too late.
+    // As in(), for a loop that lasts as long as the run: the last command may come too late, so a
+    // failure is only returned.
     bool try_in(const std::string& role, const std::string& command);
     // Compiles a BPF program (C text, section "prog") for tc or XDP; gives the path of the object.
     std::string bpf_object(const std::string& text);
@@ -100,7 +101,7 @@ struct Claim {
 };
 
 std::vector<Claim> common_claims();
-// Where a phrase stands in headline, cause, cure, explanation, proof or a cell's reason and does
-// not hold, and what every scenario owes: a cell that passes has nothing unexplained, a cure that
-// is shown has its cell.
+// Finds texts that do not hold: a phrase in headline, cause, cure, explanation, proof or a cell's
+// reason whose claim is false. Checks also what every scenario owes: a cell that passes has nothing
+// unexplained, a cure that is shown has its cell.
 std::vector<std::string> contradictions(const nlohmann::json& scenario, std::vector<Claim> claims);

@@ -51,7 +51,7 @@ class UserNic {
     UserNic(const UserNic&) = delete;
     UserNic& operator=(const UserNic&) = delete;
 
-    // How often the fault acted; ends the NIC.
+    // Ends the NIC and returns how often the fault acted.
     std::uint64_t stop();
 
   private:

@@ -1,4 +1,4 @@
-// What must hold where a text of vxlan-checksum says it.
+// Claims of vxlan-checksum: the conditions that must hold where one of its texts has a phrase.
 #pragma once
 
 #include "tests/scenario/traps.h"

@@ -88,7 +88,7 @@ void at_the_wires_ports(Planter& lab, const std::string& program) {
     }
 }
 
-// Nothing is said to be reproduced, nor to be right.
+// The run claims neither that the bug was reproduced nor that the path is right.
 void expect_no_verdict(const Sprung& run) {
     BOOST_TEST(verdict_of(run) == "INCONCLUSIVE");
     BOOST_TEST(run.report["verdict"] == "INCOMPLETE");
