@@ -1,5 +1,5 @@
-// What a run says to `git bisect run` (git-bisect(1)): 0 the failure is absent, 1 it is present, 125
-// nothing is said of this one.
+// Exit codes for `git bisect run` (git-bisect(1)): 0 the failure is absent, 1 it is present, 125
+// this revision cannot be judged.
 #pragma once
 
 #include <string>
@@ -12,8 +12,9 @@ inline constexpr int kBisectAbsent = 0;
 inline constexpr int kBisectPresent = 1;
 inline constexpr int kBisectSkip = 125;
 
-// Of a scenario or (not empty) one of its cells. What happens and harms nobody, what could not be
-// measured, was skipped or fails at times only, is neither.
+// Returns the code of a scenario, or of one of its cells if `cell` is not empty. It is kBisectSkip
+// for a failure that is exposed and harms nobody or that occurs only at times, and for what was
+// skipped or could not be measured.
 int bisect_code(const RunResult& run, const std::string& scenario, const std::string& cell);
 
 }  // namespace pathproof::verdict

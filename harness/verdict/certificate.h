@@ -94,7 +94,8 @@ struct HostWatch {
 // Documentation/admin-guide/tainted-kernels.rst of the kernel.
 std::string taint_letters(std::uint64_t taint);
 
-// Who had what tested by which plan, and where; empty: not said.
+// Parties to a test: who had which item tested, by which plan, and where; an empty field was not
+// given.
 struct Parties {
     std::string laboratory, place, customer, operator_name;
     std::string plan_id, plan_revision;  // of the test plan
@@ -103,8 +104,8 @@ struct Parties {
     bool operator==(const Parties&) const = default;
 };
 
-// One of them: an option of the command line ("plan-id": --plan-id), and a key of [report] in a lab file
-// ("plan_id").
+// A field of Parties: an option of the command line ("plan-id": --plan-id), and a key of [report]
+// in a lab file ("plan_id").
 struct PartyField {
     const char* option;
     const char* key;
@@ -116,7 +117,7 @@ std::span<const PartyField> party_fields();
 // The words that are there, and `otherwise` where there are none.
 Parties merged(Parties said, const Parties& otherwise);
 
-// Whether a text is a day, as 2026-11-23.
+// Returns whether a text is a day, as 2026-11-23.
 bool is_day(const std::string& text);
 
 // The report that this one takes the place of.

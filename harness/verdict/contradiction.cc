@@ -71,7 +71,7 @@ class Beside {
     }
 
     bool is_cell() const { return is_cell_; }
-    // Nothing where no cell measured it.
+    // Returns nothing if no cell measured it.
     std::optional<std::uint64_t> sum(std::string_view name) const {
         std::optional<std::uint64_t> sum;
         for (const Cell* cell : cells_) {

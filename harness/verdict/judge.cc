@@ -42,7 +42,7 @@ std::string because(const std::string& reason) {
     return reason.empty() ? "" : ": " + reason;
 }
 
-// What keeps any single cell from being a measurement; nothing for one that was measured.
+// Finds the reason why a single cell is no measurement; none for a cell that was measured.
 void find_unmeasured(const std::string& scenario, const char* kind, const Cell& cell,
                      Reasons& found) {
     switch (cell.verdict) {
@@ -66,7 +66,7 @@ void find_unmeasured(const std::string& scenario, const char* kind, const Cell& 
     }
 }
 
-// What a scenario that found something calls it.
+// Names the failure in the words of the kind of scenario that found it.
 const char* failure_word(const ScenarioResult& scenario) {
     return is_truth(scenario.verdict) ? "a defect was found" : "the failure was reproduced";
 }
@@ -91,7 +91,7 @@ void find_gaps_of_failure(const ScenarioResult& scenario, Reasons& found) {
     }
 }
 
-// What a cell that passes says of itself and may not.
+// Finds counts without a cause, which a cell that passes may not have.
 void find_false_pass(const std::string& scenario, const Cell& cell, Reasons& found) {
     for (const Measure& measure : cell.measures) {
         if (cell.verdict == CellVerdict::kPass && measure.name == kUnexplained &&
@@ -102,7 +102,7 @@ void find_false_pass(const std::string& scenario, const Cell& cell, Reasons& fou
     }
 }
 
-// What makes the scenario no basis for a verdict, most important first.
+// Finds the reasons why the scenario is no basis for a verdict, most important first.
 void find_gaps(const ScenarioResult& scenario, Reasons& found) {
     if (scenario.verdict == ScenarioVerdict::kNotRun) {
         // Its lab lacks what it takes: a remark.
@@ -156,7 +156,7 @@ void find_gaps(const ScenarioResult& scenario, Reasons& found) {
     }
 }
 
-// What speaks against the path under test.
+// Finds the facts that speak against the path under test.
 void find_faults(const ScenarioResult& scenario, Reasons& found) {
     if (scenario.verdict == ScenarioVerdict::kInconclusive ||
         scenario.verdict == ScenarioVerdict::kNotRun) {
@@ -220,7 +220,7 @@ std::string nothing_found(const std::vector<ScenarioResult>& scenarios) {
     return fmt::format("{}{}", what, controlled ? ", and every control passed" : "");
 }
 
-// What is to be said whatever the verdict is.
+// Finds remarks that belong in the report whatever the verdict is.
 void find_remarks(const ScenarioResult& scenario, Reasons& found) {
     if (scenario.verdict == ScenarioVerdict::kExposed) {
         found.push_back(fmt::format("{}: the failure is exposed here and harmed nobody{}",

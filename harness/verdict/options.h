@@ -40,11 +40,11 @@ struct RunOptions {
     bool no_hugepages = false;
     bool serials = false;  // serial numbers in the report
     bool prices = false;   // what cures do besides, measured after the scenarios
-    // Whether performance is measured; nothing: on hardware it is.
+    // Performance is measured; nothing: on hardware alone.
     std::optional<bool> performance = std::nullopt;
     std::string limits = {};        // file of acceptance limits; empty: those of the profile
     std::string requirements = {};  // file that maps a plan's clauses to cells
-    // Of `offload check DEV`. No device: DPDK ports.
+    // Options of `offload check DEV`. No device: DPDK ports.
     std::string device = {};
     std::string netns = {};
     std::string tester = {};

@@ -10,7 +10,7 @@
 
 namespace pathproof::verdict {
 
-// What a table is of: its figures are none of another kernel, or of other programs.
+// Key of a price table: its figures do not apply to another kernel, or to other programs.
 struct PriceKey {
     std::string kernel;                                           // release
     std::string version;                                          // of pathproof
@@ -58,7 +58,7 @@ const char* name(Effect effect);
 // "costs", "saves", "within noise", "not measured"
 const char* name(CostVerdict verdict);
 
-// What came of a probe.
+// Outcome of a probe.
 struct ProbeOutcome {
     CellVerdict verdict = CellVerdict::kError;
     std::string reason;
@@ -89,10 +89,10 @@ struct Median {
 };
 Median median_of(std::vector<double> values);
 
-// What a cure does besides, a clause each: what it breaks first, then what it costs. Empty: nothing
-// of it was seen.
+// Lists a cure's side effects, a clause each: first what it breaks, then what it costs. Empty: none
+// was seen.
 std::vector<std::string> side_effects(const PriceTable& table, const std::string& cure);
-// How many of its probes came to a result or to none, and how many figures of its costs to one.
+// Numbers of a cure's probes with and without a result, and of its cost figures with one.
 struct PriceCount {
     std::size_t probes = 0;
     std::size_t without_result = 0;

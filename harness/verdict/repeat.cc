@@ -26,7 +26,7 @@ int badness(ScenarioVerdict verdict) {
     return 0;
 }
 
-// How a cell came out, repetition by repetition.
+// A cell's outcomes, repetition by repetition.
 struct Tried {
     Runs runs;
     std::map<std::string, std::size_t> causes;  // of those that failed

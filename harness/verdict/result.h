@@ -1,4 +1,4 @@
-// What a run found, as plain values: the only thing that the report reads.
+// Results of a run as plain values: the only thing that the report reads.
 // cell -> scenario -> run. Each printed sentence is backed by a field here.
 #pragma once
 
@@ -47,7 +47,7 @@ const char* name(RunVerdict verdict);
 bool fails(CellVerdict verdict);
 // Something is wrong with what the scenario looked at: reproduced, or a defect found. Not: exposed.
 bool is_failure(ScenarioVerdict verdict);
-// Of a scenario that looks for defects.
+// Returns whether the verdict is that of a scenario that looks for defects.
 bool is_truth(ScenarioVerdict verdict);
 
 // A 95 % interval of a fraction (Wilson), or an upper bound for zero counts (rule of three).
@@ -78,7 +78,7 @@ struct EvidenceFile {
         {};  // of the file, as hexadecimal digits; empty until it lies in its report
 };
 
-// Of a cell that was run more than once.
+// Outcomes of a cell that was run more than once.
 struct Runs {
     std::uint64_t n = 0;       // repetitions in which it passed or failed
     std::uint64_t failed = 0;  // of them
@@ -87,13 +87,14 @@ struct Runs {
 
 // One point of a matrix: what was set, what was measured, what it means.
 struct Cell {
-    // What the cell is there for, and so what its verdict speaks of.
+    // Purpose of the cell, which decides the meaning of its verdict.
     enum class Role {
         kMatrix,   // a point of the matrix: FAIL speaks against the system
         kControl,  // lacks the cause: FAIL means that the measurement proves nothing
         kCure,     // has the cause and the cure: FAIL means that the cure was not shown
-        // Of the tool itself (its fault hook, a wire that stands for a broken NIC), or of what a cure
-        // breaks: PASS means that it shows what it must, whatever that is. Never a fault of the system.
+        // Shows the tool itself (its fault hook, a wire that stands for a broken NIC), or what a
+        // cure breaks: PASS means that it shows what it must, whatever that is. Never a fault of
+        // the system.
         kDemonstration,
     };
     std::string id;  // "vx-on.udpcsum.masquerade.eth0-off"
@@ -117,16 +118,17 @@ struct Cell {
 std::string cell_id(const std::string& scenario, const Cell& cell);
 std::string finding_id(const std::string& scenario, const Cell& cell);
 
-// How often it failed, in percent, with its interval; the value is null if it came to no verdict.
+// Returns the share of the repetitions that failed, in percent, with its interval; the value is null
+// if none came to a verdict.
 Measure share_of(const Runs& runs);
 
 const char* name(Cell::Role role);  // "matrix", "control", "cure", "demonstration"
 
-// What a cell of `controls` is: a control unless it says otherwise.
+// Returns the role of a cell among `controls`: a control unless the cell names another role.
 Cell::Role role_among_controls(const Cell& cell);
 
-// Of a measure of a cell: lost, misdelivered or wrong, and no cause fits. A cell with more than
-// none of it is no PASS, whatever it looks for.
+// Measure of a cell that counts what was lost, misdelivered or wrong without a cause that fits. A
+// cell that has any of it does not pass, whatever it looks for.
 inline constexpr const char* kUnexplained = "unexplained";
 
 // The limit of a cell's figures, a measure in words: "device", "tester", "line rate".

@@ -8,7 +8,7 @@
 
 namespace pathproof::verdict {
 
-// What was seen for one offload under one condition.
+// Observation of one offload under one condition.
 enum class Observed {
     kRight,      // every checksum and header right
     kWrong,      // at least one was not
@@ -23,8 +23,8 @@ struct Observation {
     Observed observed = Observed::kNotTested;
     std::uint64_t frames = 0;  // judged
     std::uint64_t wrong = 0;   // of them
-    // Of the wrong values ("PSEUDO", "UNKNOWN"), most frequent first; of received frames that are
-    // right, what the driver claimed of them.
+    // Names of the wrong values ("PSEUDO", "UNKNOWN"), most frequent first; for received frames
+    // that are right, the driver's claims about them.
     std::vector<std::string> names;
     std::string cell;  // id of the cell that holds the details; empty when there is none
     std::string note;

@@ -10,7 +10,8 @@
 
 namespace pathproof::verdict {
 
-// Nothing (it was not measured), the outcome of a probe, a count, a number or words.
+// A measured value: nothing (it was not measured), the outcome of a probe, a count, a number or
+// words.
 class Value {
   public:
     using Kinds =
@@ -37,9 +38,9 @@ class Value {
     bool is_number() const { return !is_null() && !is_boolean() && !is_string(); }
     bool is_zero() const { return is_number() && number() == 0; }
 
-    // What is_boolean() says that it is; false otherwise.
+    // Returns the outcome if is_boolean(), else false.
     bool outcome() const { return is_boolean() && std::get<bool>(held_); }
-    // What is_number() says that it is, 0 otherwise: as a number, and as a count (cut off).
+    // Returns the value if is_number(), else 0: as a number, and as a count (cut off).
     double number() const { return as<double>(); }
     std::uint64_t count() const { return as<std::uint64_t>(); }
     // As scripts read it: "null", "true", "12", "0.5", or the words.
