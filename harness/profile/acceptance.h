@@ -16,7 +16,7 @@
 
 namespace pathproof::profile {
 
-// When a figure meets its limit (ILAC-G8:09/2019, 4.2.1 and 4.2.2).
+// Rule by which a figure meets its limit (ILAC-G8:09/2019, 4.2.1 and 4.2.2).
 enum class Decision {
     kValue,     // the value alone decides (simple acceptance)
     kInterval,  // the whole 95 % interval is inside (guard band of the interval)

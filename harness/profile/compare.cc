@@ -42,7 +42,7 @@ Holds holds(const VersionRange& range, const std::string& running) {
     return range.contains(*version) ? Holds::kYes : Holds::kNo;
 }
 
-// What was found of one offload, whichever interface it was read from.
+// State of one offload, whichever interface it was read from.
 struct Offer {
     bool there = false;  // on, or can be switched on
     bool active = false;

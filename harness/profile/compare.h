@@ -1,4 +1,4 @@
-// What a profile expects beside what a driver offers.
+// Compares a profile's expectations with a driver's offer.
 #pragma once
 
 #include <map>
@@ -35,8 +35,8 @@ struct Finding {
 
 const char* name(Finding::Kind kind);
 
-// Which versions run; an empty one is not known, and counts as newer than any that a claim begins
-// with.
+// Versions that run. An empty one is not known, and counts as newer than any with which a claim
+// begins.
 struct Running {
     std::string kernel;  // `uname -r`
     std::string dpdk;    // "22.11.11"
@@ -49,8 +49,8 @@ bool offered(const agent::Feature& feature);
 std::vector<Finding> compare(const Profile& profile, const std::vector<agent::Feature>& features,
                              const Running& running = {});
 
-// The same of a DPDK port and the offloads that it can do, by the names that DPDK gives them.
-// Features are called "tx IPV4_CKSUM" and "rx IPV4_CKSUM".
+// Compares the offloads of a DPDK port, by the names that DPDK gives them. Features are called "tx
+// IPV4_CKSUM" and "rx IPV4_CKSUM".
 std::vector<Finding> compare_dpdk(const Profile& profile, const std::vector<std::string>& tx,
                                   const std::vector<std::string>& rx, const Running& running = {});
 
@@ -58,7 +58,7 @@ std::vector<Finding> compare_dpdk(const Profile& profile, const std::vector<std:
 using LiveLimits = std::map<LimitKind, std::uint64_t>;
 std::vector<Finding> compare_limits(const std::vector<Limit>& limits, const LiveLimits& live);
 
-// Whether nothing is missing, unexpected or broken; notes do not count.
+// Returns whether nothing is missing, unexpected or broken; notes do not count.
 bool agrees(const std::vector<Finding>& findings);
 
 enum class QuirkState {

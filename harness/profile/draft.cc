@@ -48,7 +48,8 @@ const char* evidence_of(const DeviceIdentity& identity) {
     return identity.pci.empty() || paravirtual(identity.driver()) ? "virtual" : "physical";
 }
 
-// Those that decide over checksums and segments; the absence of others proves nothing.
+// Returns whether the feature decides over checksums or segments; the absence of others proves
+// nothing.
 bool matters(const std::string& feature) {
     return feature.starts_with("tx-checksum-") || feature == "rx-checksum" ||
            (feature.starts_with("tx-") && feature.ends_with("-segmentation")) ||

@@ -18,7 +18,7 @@ enum class Direction {
     kPath,      // "path": frames vanish or slow down, or a counter lies
 };
 
-// How far a source was read.
+// Depth to which a source was read.
 enum class Evidence {
     kSource,     // code, commit message or manual read in full
     kThread,     // an issue thread or a vendor's article
@@ -28,7 +28,7 @@ enum class Evidence {
 const char* name(Direction direction);
 const char* name(Evidence evidence);
 
-// What the defect looks like. `layer` is depth.protocol as the judge's word() has it ("outer.udp",
+// Appearance of the defect. `layer` is depth.protocol as the judge's word() has it ("outer.udp",
 // "plain.ipv4"); an entry of the catalogue may be broader ("innermost.l4", see layer_covers()).
 // `name` may carry an argument: "STALE(sport)".
 struct Signature {
@@ -38,7 +38,7 @@ struct Signature {
     bool operator==(const Signature&) const = default;
 };
 
-// Who has it. An entry speaks of all that its lists name; "*" is any driver.
+// Devices and programs that have the defect: all that the lists name; "*" is any driver.
 struct Affected {
     std::vector<std::string> kernel_driver;  // "mlx5_core"
     std::vector<std::string> pmd;            // "net_ice"
@@ -64,7 +64,7 @@ struct Erratum {
     std::string file;
     std::vector<Signature> signatures;
     std::vector<Affected> affected;
-    // What must hold for it to show, as key=value words: "nat=outer", "outer_checksum=0".
+    // Conditions under which the defect shows, as key=value words: "nat=outer", "outer_checksum=0".
     std::vector<std::string> conditions;
     std::string seen;                     // how a user meets it
     std::vector<std::string> counters;    // that move, or should and do not
@@ -73,11 +73,12 @@ struct Erratum {
     std::vector<Source> sources;
     std::vector<std::string> faults;  // `dir.layer.field.MECH@predicate!rate` that stand for it
 
-    // Of its sources: read in full beats a thread, a thread beats a subject line.
+    // Returns the best evidence among the sources: read in full beats a thread, a thread beats a
+    // subject line.
     Evidence evidence() const;
 };
 
-// What was found on the wire, with as much of the circumstances as is known.
+// A defect as found on the wire, with as many of its circumstances as are known.
 struct Sighting {
     Signature signature;
     std::string driver;  // of the kernel ("ice") or of DPDK ("net_ice"); empty: not known
@@ -125,7 +126,8 @@ Result<Erratum> find_erratum(const std::string& directory, const std::string& id
 Result<Signature> parse_signature(const std::string& text);
 std::string to_text(const Signature& signature);
 
-// Whether `word` is a condition of the catalogue ("nat=outer"); if not, what is allowed.
+// Accepts `word` if it is a condition of the catalogue ("nat=outer"); the error says what is
+// allowed.
 Status check_condition(const std::string& word);
 
 // Lengths of frames, in bytes without FCS, that a condition speaks of: "length=1500",
@@ -137,16 +139,16 @@ struct Lengths {
     Parity parity = Parity::kAny;
 };
 std::optional<Lengths> lengths_of(const std::string& condition);
-// Whether a length is of both.
+// Returns whether some length fits both.
 bool may_be_both(const Lengths& a, const Lengths& b);
 
-// What is wrong with a set of entries beyond the form of each: an id that is not the file's name, a
-// number (the E01 of E01-...) that stands twice.
+// Lists the errors of a set of entries beyond each entry's form: an id that is not the file's name,
+// a number (the E01 of E01-...) that occurs twice.
 std::vector<std::string> lint(const std::vector<Erratum>& errata);
 
-// Whether a layer of the catalogue is, or includes, one that was seen: "innermost" is inner or
-// plain, "outermost" outer or plain, "any" each of the three; "l4" is udp, tcp, sctp, icmp and
-// icmpv6, "ip" is ipv4 and ipv6.
+// Returns whether a layer of the catalogue is or includes a layer that was seen: "innermost" is
+// inner or plain, "outermost" outer or plain, "any" each of the three; "l4" is udp, tcp, sctp, icmp
+// and icmpv6, "ip" is ipv4 and ipv6.
 bool layer_covers(const std::string& general, const std::string& special);
 // "STALE" covers "STALE(sport)", and the other way round; two arguments must be equal.
 bool same_name(const std::string& a, const std::string& b);

@@ -85,7 +85,7 @@ bool perhaps_mended(const VersionRange& range, const Version& version) {
            });
 }
 
-// Of the versions of one product.
+// Judges by the versions of one product.
 Judgement judge_range(const VersionRange& range, const std::string& running,
                       const std::string& product, const std::string& driver) {
     if (range.everything()) {
@@ -129,7 +129,7 @@ Judgement judge_affected(const Affected& affected, const Sighting& sighting) {
         judgement.why =
             fmt::format("it looks like it, but the entry does not name {}", sighting.driver);
     }
-    // What no version says stays open: which chip, which firmware, which other program.
+    // Versions say nothing about the chip, the firmware or another program: that stays open.
     for (const auto& [what, text] : {std::pair{"only on", affected.hardware},
                                      {"with firmware", affected.firmware},
                                      {"with", affected.software}}) {
@@ -153,7 +153,7 @@ std::optional<Judgement> best_judgement(const Erratum& erratum, const Sighting& 
     return best == all.end() ? std::nullopt : std::optional(std::move(*best));
 }
 
-// What the layer says by itself: its protocol, and whether there is a tunnel.
+// Adds the conditions that the layer implies: its protocol, and whether there is a tunnel.
 std::vector<std::string> with_implied(const Sighting& sighting) {
     std::vector<std::string> held = sighting.conditions;
     const auto imply = [&](const std::string& condition) {

@@ -71,7 +71,7 @@ Result<Profile> find_profile(const std::string& directory, const std::string& id
 
 namespace {
 
-// How well [match] fits: 0 not at all, 2 with the PCI id.
+// Rates how well [match] fits: 0 not at all, 2 with the PCI id.
 unsigned fit(const Match& match, const DeviceIdentity& device) {
     const bool names_driver = !match.kernel_driver.empty() || !match.pmd.empty();
     const bool driver =

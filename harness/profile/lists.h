@@ -1,4 +1,4 @@
-// Whether a list of a profile or erratum names something.
+// Look-up in a profile's or an erratum's lists.
 #pragma once
 
 #include <string>
@@ -8,7 +8,8 @@
 
 namespace pathproof::profile {
 
-// Nothing, which is what stands where a device does not tell, is in no list.
+// Returns whether the list names it. No list names the empty text, which means that the device does
+// not tell.
 inline bool lists(const std::vector<std::string>& all, const std::string& one) {
     return !one.empty() && contains(all, one);
 }

@@ -1,5 +1,5 @@
-// What a live device says of itself, beyond its offload features: who it is, how far it goes, and
-// which versions it runs with.
+// A live device's account of itself beyond its offload features: its identity, its limits, and the
+// versions that it runs with.
 #pragma once
 
 #include <string>

@@ -40,13 +40,13 @@ struct OffloadExpectation {
     std::string source;   // key in Profile::sources
 };
 
-// What is expected of the offload of that name; null: nothing is.
+// Returns the expectation of the offload of that name; null: there is none.
 const OffloadExpectation* claim_on(const std::vector<OffloadExpectation>& claims,
                                    const std::string& name);
 // "required", ...; empty: nothing is expected of it.
 std::string expected(const std::vector<OffloadExpectation>& claims, const std::string& name);
 
-// Which devices it speaks of. Each list may be empty, not all of them.
+// Devices that the profile is about. Each list may be empty, but not all of them.
 struct Match {
     std::vector<std::string> kernel_driver;  // "ice": ETHTOOL_GDRVINFO
     std::vector<std::string> pmd;            // "net_ice": DPDK
@@ -78,8 +78,8 @@ struct Limit {
     std::string source;
 };
 
-// Which UDP ports the device takes for a tunnel's; a frame to another port is segmented and
-// checksummed in software, or goes out unfinished where the driver does not look.
+// UDP ports that the device takes for a tunnel's. A frame to another port is segmented and
+// checksummed in software, or goes out unfinished if the driver does not look.
 struct TunnelPorts {
     std::string protocol;                // "vxlan", "geneve"
     std::optional<std::uint64_t> count;  // that can be set at a time
@@ -100,7 +100,7 @@ struct Quirk {
     std::string source;
 };
 
-// Where the expectations come from.
+// Origin of the expectations.
 struct Provenance {
     std::string source;
     std::string date;
@@ -127,7 +127,7 @@ struct Profile {
     std::vector<std::string> errata;  // ids of the catalogue
     std::vector<AcceptanceLimit>
         acceptance;  // what a run's figures are held against without a file of limits
-    // What was read, by the key that the claims name: file and function, document, probe.
+    // Sources by the key that the claims name: file and function, document, probe.
     std::map<std::string, std::string> sources;
 };
 
@@ -144,13 +144,13 @@ std::string profile_directory();
 
 // All profiles of a folder, by id. One that cannot be read is an error.
 Result<std::vector<Profile>> load_all(const std::string& directory);
-// What is wrong with those that cannot be read goes to `damaged`, and takes nothing from the others.
+// Loads every readable profile; the errors of the others go to `damaged`.
 Result<std::vector<Profile>> load_each(const std::string& directory, std::vector<Error>& damaged);
 
 // The profile of that id; kNotFound names those there are.
 Result<Profile> find_profile(const std::string& directory, const std::string& id);
 
-// What is known of a device that wants a profile.
+// Identity of a device that wants a profile, as far as it is known.
 struct DeviceIdentity {
     std::string kernel_driver;  // empty: no kernel device
     std::string pmd;            // empty: no DPDK port
@@ -164,18 +164,18 @@ struct DeviceIdentity {
 Result<Profile> matching_profile(const std::vector<Profile>& profiles,
                                  const DeviceIdentity& device);
 
-// What is wrong with a set of profiles beyond the form of each: an id that is not the file's name
-// or stands twice, two profiles that match the same device, a verified one without reports, a
-// source that nothing names. Empty: nothing.
+// Lists the errors of a set of profiles beyond each profile's form: an id that is not the file's
+// name or occurs twice, two profiles that match the same device, a verified profile without
+// reports, a source that nothing names. Empty: none.
 std::vector<std::string> lint(const std::vector<Profile>& profiles);
 // Errata that a profile names and `known` (ids) does not have.
 std::vector<std::string> lint_errata(const std::vector<Profile>& profiles,
                                      const std::vector<std::string>& known);
 
-// Whether Linux has, or had, an offload feature of this name (net/ethtool/common.c,
+// Returns whether Linux has, or had, an offload feature of this name (net/ethtool/common.c,
 // netdev_features_strings).
 bool is_feature_name(const std::string& name);
-// Whether DPDK 22.11 has an offload of this name (lib/ethdev/rte_ethdev.c).
+// Return whether DPDK 22.11 has an offload of this name (lib/ethdev/rte_ethdev.c).
 bool is_dpdk_tx_offload(const std::string& name);
 bool is_dpdk_rx_offload(const std::string& name);
 

@@ -52,10 +52,10 @@ class TomlReader {
     std::string text(const toml::node* node, std::string_view key);
     std::string required_text(const toml::table& table, std::string_view key);
     std::string optional_text(const toml::table& table, std::string_view key);
-    // One of a few words; its position among them.
+    // Reads one of the given words; returns its position among them.
     std::size_t word(const toml::table& table, std::string_view key,
                      const std::vector<std::string_view>& words);
-    // One of these, by its name().
+    // Reads one of the given values, by its name().
     template <typename Enum>
     Enum one_of(const toml::table& table, std::string_view key, std::initializer_list<Enum> all) {
         std::vector<std::string_view> names;
