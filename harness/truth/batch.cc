@@ -24,7 +24,7 @@ std::uint16_t type_of(const matrix::FrameBytes& frame) {
                : static_cast<std::uint16_t>(frame[kMacs] << 8 | frame[kMacs + 1]);
 }
 
-// Which probe each frame of the plan is of.
+// Returns, for each frame of the plan, the index of its probe.
 std::vector<std::size_t> owners_of(std::span<const matrix::Probe> probes) {
     std::vector<std::size_t> owners;
     for (std::size_t probe = 0; probe < probes.size(); ++probe) {

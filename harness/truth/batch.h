@@ -66,9 +66,9 @@ Result<std::vector<Carried>> carry(const Path& path, std::span<const matrix::Pro
 enum class TagType : std::uint8_t { kKept, kLost };
 TagType tag_type_at(const port::PortInfo& port);
 
-// Whether the frames of a row do not come at a port as they are sent: net_af_packet joins a fanout
-// group with PACKET_FANOUT_FLAG_DEFRAG, and the kernel puts IPv4 fragments together before the port
-// sees them.
+// Returns whether the receiver's kernel reassembles the row's frames before the port sees them.
+// net_af_packet joins a fanout group with PACKET_FANOUT_FLAG_DEFRAG, so its IPv4 fragments arrive
+// put together.
 bool is_put_together(const matrix::Row& row, const port::PortInfo& receiver);
 
 // The frame without Ethernet's zeros up to 60 bytes, where less was intended, and with the tag that

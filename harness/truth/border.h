@@ -9,7 +9,7 @@
 
 namespace pathproof::truth {
 
-// Whether frames of that number are wrong; nothing: they cannot be made.
+// Returns whether frames of that number are wrong; nothing: they cannot be made.
 using WrongAt = std::function<Result<std::optional<bool>>(std::uint32_t)>;
 
 // Halves the gap until the two numbers stand side by side, `tries` times at most. Errors: those of

@@ -120,7 +120,8 @@ struct TruthValues {
     std::vector<std::string> hidden;  // what could not be judged, each with who hid it
     std::vector<Stall> stalls;
     std::string stall_cure;  // shown in this run; empty: none was
-    // How missing frames lie in time, where chance would not choose so; empty: it may have been.
+    // Pattern of the missing frames in time, if chance would not choose it; empty: it may have been
+    // chance.
     std::string losses_in_time;
 
     // A single stall that ended proves nothing: anything else that stood still may have caused it.

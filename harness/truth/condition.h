@@ -66,7 +66,7 @@ const Columns& columns_by_shape();
 // Sorts by the work that a virtio_net_hdr leaves to a kernel device that sends.
 const Columns& columns_by_request();
 
-// Whether a virtio_net_hdr can ask for the checksum that the row leaves to the device.
+// Returns whether a virtio_net_hdr can ask for the checksum that the row leaves to the device.
 bool asks_for_checksum(const matrix::Row& row);
 
 }  // namespace pathproof::truth

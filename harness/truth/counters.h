@@ -47,7 +47,8 @@ bool counts_bad_checksums(const std::string& counter);
 // uncounted). Nothing is said where somebody, a firewall for example, hid them.
 verdict::Observation observation_of(const KindCount& count, const CountedKind& kind);
 
-// The same of a counter of the driver: right if of each kind it counted all bad frames or none.
+// Judges a driver's counter in the same way: it is right if, of each kind, it counted all bad
+// frames or none.
 verdict::Observation driver_observation(const KindCount& count);
 
 }  // namespace pathproof::truth

@@ -56,7 +56,7 @@ void add_by_place(std::vector<Defect>&& defects, Findings& findings) {
     std::ranges::move(defects, std::back_inserter(findings.defects));
 }
 
-// Whether a wrong checksum's frames fit several names, or none.
+// Returns whether a wrong checksum has no single name: its frames fit several, or none.
 bool is_nameless(const matrix::TxFinding& finding) {
     return finding.kind == FindingKind::kChecksum &&
            finding.checksum == judge::ChecksumName::kUnknown;
@@ -115,8 +115,8 @@ void find_sent(const RowsRun& run, Findings& findings) {
     }
 }
 
-// Whether the receiver reads the tunnel of the row's frames. Of two tunnels at once it knows one at
-// least.
+// Returns whether the receiver reads the tunnel of the row's frames. A row with two tunnels is read
+// if the receiver knows one of them at least.
 bool is_read(const matrix::Row& row, const frame::TunnelPorts& known) {
     const bool over_ip = row.encap == matrix::Encap::kIpInIp || row.encap == matrix::Encap::kGre;
     if (row.encap == matrix::Encap::kNone) {
@@ -129,7 +129,7 @@ bool is_read(const matrix::Row& row, const frame::TunnelPorts& known) {
     return row.tunnel_port != matrix::TunnelPort::k8223;
 }
 
-// Whether a row's frames are bad where the claim is about.
+// Returns whether a row's frames are bad at the place that the claim is about.
 bool is_bad_at(const matrix::Row& row, const std::string& place) {
     using matrix::RxInput;
     const bool outer = place.starts_with("outer.");

@@ -19,7 +19,8 @@ struct Circumstances {
     std::string kernel;  // `uname -r`
     std::string dpdk;    // "22.11.11"
 };
-// Those of a DPDK port. `dpdk_version`: as the tester gives it, "DPDK 22.11.11".
+// Returns the circumstances of a DPDK port. `dpdk_version`: as the tester gives it, "DPDK
+// 22.11.11".
 Circumstances circumstances_of(const port::PortInfo& device, const std::string& dpdk_version);
 
 // The defect as the catalogue is asked for it, whether a port or a kernel device showed it.
@@ -29,7 +30,7 @@ profile::Sighting sighting_of(const Defect& defect, const Circumstances& circums
 void explain_by_errata(std::vector<Defect>& defects, const std::vector<profile::Erratum>& errata,
                        const Circumstances& circumstances);
 
-// Those of all defects, each once, kMostErrata at most.
+// Returns the errata of all defects, each once, kMostErrata at most.
 std::vector<verdict::KnownErratum> errata_of(const std::vector<Defect>& defects);
 
 // A match as reports word it: all commands of the workaround, or the advice where there are none;

@@ -32,8 +32,8 @@ FrameBytes with_checksum(const HandedFrame& handed) {
     return bytes;
 }
 
-// The same request as an mbuf says it. A virtio_net_hdr of a packet socket describes plain frames
-// only, whose IPv4 header checksum follows each segment's length.
+// Returns the virtio_net_hdr's request in an mbuf's terms. A packet socket's header describes plain
+// frames only, whose IPv4 header checksum follows each segment's length.
 frame::OffloadRequest request_of(const matrix::Probe& probe, const HandedFrame& handed) {
     const frame::FrameView view = frame::parse_frame(handed.bytes, probe.tunnels);
     const frame::PacketView& packet = view.outer;

@@ -8,7 +8,7 @@
 
 namespace pathproof::truth {
 
-// Where the device's frames go.
+// Medium that carries the device's frames.
 enum class WireKind {
     kCable,   // they leave the machine: an unfinished checksum is a wrong one
     kMemory,  // a virtual device hands them over in memory, by design with work left to do

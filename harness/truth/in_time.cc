@@ -51,7 +51,8 @@ Beat beat_of(const Positions& at, std::uint64_t period) {
     return {at.size(), *best, (*last - *first) / period + 1};
 }
 
-// Whether the wrong frames lie on the beat: `stretches` of them, each with a phase of its own.
+// Returns whether the wrong frames repeat with the period; each of the `stretches` may have a phase
+// of its own.
 bool has_period(const std::vector<Positions>& stretches, std::uint64_t period) {
     Beat all;
     double by_chance = 1;

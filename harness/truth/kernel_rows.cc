@@ -204,7 +204,7 @@ Status confirm(const Path& path, std::size_t most_frames, const ProbeSet& set, W
             doubtful.emplace(number, row);
         }
     }
-    // Where every frame came right, what the tester lost was none of them.
+    // If every frame came right, none of them is among the frames that the tester lost.
     outcome.tally.lost = doubtful.empty() ? 0 : outcome.tally.lost;
     std::uint64_t lost_beside = 0;  // by the tester, in looks that showed a row again
     for (int look = 1; look < kMostLooks && !doubtful.empty(); ++look) {

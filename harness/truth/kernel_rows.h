@@ -65,13 +65,13 @@ Status send_and_judge(const Path& path, std::size_t most_frames, const ProbeSet&
 Status confirm(const Path& path, std::size_t most_frames, const ProbeSet& set, WireKind wire,
                SettingOutcome& outcome, StallWatch* watch = nullptr);
 
-// Whether the frame came with bytes that nobody handed over: no loss and no copy, and where the wire
-// is memory no frame of another setting that came late and unfinished.
+// Returns whether the frame came with bytes that nobody handed over. Losses and copies are no
+// change; nor, if the wire is memory, is a frame of another setting that came late and unfinished.
 bool is_change(const matrix::TxFinding& finding, WireKind wire);
 
-// Whether the device finishes some frames of a class and leaves others of it unfinished: of one that
-// leaves work to the next by design, all are left. A class are frames that the kernel treats alike:
-// with or without a tag, cut or not.
+// Returns whether the device finishes some frames of a class and leaves others of it unfinished. A
+// device that leaves work to the next one by design leaves all of a class. A class is the frames
+// that the kernel treats alike: with or without a tag, cut or not.
 bool finishes_some(const SettingOutcome& outcome, const ProbeSet& set);
 
 // Several rows taken together.

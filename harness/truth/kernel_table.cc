@@ -103,7 +103,7 @@ void add_sentence(std::string& text, const std::string& sentence) {
     text += (text.empty() || sentence.empty() ? "" : "; ") + sentence;
 }
 
-// Where driver and profile disagree.
+// Reports the first disagreement between driver and profile about the feature; empty: they agree.
 std::string disagreement(const TruthRun& run, const std::string& feature) {
     if (!run.profile) {
         return "";

@@ -1,5 +1,5 @@
-// Where a defect shows: the values of the matrix's dimensions that tell the rows that fail from
-// those that do not.
+// Locates a defect: the values of the matrix's dimensions that tell the rows that fail from those
+// that do not.
 #pragma once
 
 #include <span>

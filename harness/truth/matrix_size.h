@@ -1,4 +1,4 @@
-// How much of the qualification matrix a truth table takes.
+// Share of the qualification matrix that a truth table takes.
 #pragma once
 
 namespace pathproof::truth {

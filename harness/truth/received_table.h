@@ -28,7 +28,7 @@ KernelReceived count_received(const RowsRun& run);
 // "CELL.COLUMN". Only `direction` and `observed` are filled in.
 verdict::TruthRow kernel_claims(const RowsRun& run, const std::string& cell);
 
-// Whether each frame arrived, good or bad, with the bytes that were sent.
+// Reports whether each frame arrived, good or bad, with the bytes that were sent.
 verdict::TruthRow kernel_delivery(const RowsRun& run, const std::string& cell);
 
 // One setting of the features that decide over received frames.

@@ -46,9 +46,9 @@ std::vector<std::string> asked_of(const matrix::Row& row, std::uint64_t flags) {
     return asked;
 }
 
-// How inner checksums are asked of a port that knows no tunnels (DPDK programmer's guide, "Mbuf
-// Library", meta information): all headers before the inner IP header count as l2_len. Whether that
-// fits the seven bits of the field.
+// Asks a port that knows no tunnels for inner checksums (DPDK programmer's guide, "Mbuf Library",
+// meta information): all headers before the inner IP header count as l2_len. Returns whether they
+// fit the seven bits of the field.
 bool ask_without_tunnel(frame::OffloadRequest& request) {
     constexpr std::uint64_t kTunnelFlags =
         RTE_MBUF_F_TX_TUNNEL_MASK | RTE_MBUF_F_TX_OUTER_IPV4 | RTE_MBUF_F_TX_OUTER_IPV6;
@@ -143,7 +143,8 @@ class Rows {
   private:
     Result<std::vector<Probe>> probes_of(const matrix::ProbeMaker& maker, const matrix::Row& row,
                                          std::size_t number) const;
-    // Whether the probes of a row, by its number, go out; it may suit them to the port.
+    // Returns whether the probes of a row, given by its number, go out; it may adapt them to the
+    // port.
     using Wanted = std::function<bool(std::size_t, std::vector<Probe>&)>;
     // Takes each probe and what became of it, by number of its row.
     using Judge = std::function<void(std::size_t, const Probe&, const ProbeOutcome&)>;

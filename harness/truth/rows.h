@@ -59,7 +59,7 @@ struct RowsRun {
     std::uint64_t called_bad = 0;  // received frames of which some layer was called bad
     std::uint64_t seen_bad = 0;    // received frames with a bad checksum where the port looks
     frame::TunnelPorts tunnels{frame::IpTunnels::kIgnored};  // that the port reads on receipt
-    // Why a missing frame may be the tester's own loss; a batch is tried three times.
+    // Reasons why a missing frame may be the tester's own loss; a batch is tried three times.
     std::vector<std::string> objections;
 
     std::uint64_t frames() const;  // judged
@@ -73,10 +73,10 @@ struct RowsRun {
 // Told after each batch: rows done, of how many.
 using RowProgress = std::function<void(std::size_t, std::size_t)>;
 
-// Which tunnels a port reads on receipt: the well-known ones if it has an outer checksum offload,
-// else none, and its claims speak of the outer packet. The kernel's claim is about the first
-// transport checksum of a frame (skbuff.h, CHECKSUM_UNNECESSARY): that is the inner one behind GRE
-// and IP in IP, which have none of their own.
+// Returns the tunnels that a port reads on receipt. A port with an outer checksum offload reads the
+// well-known ones; any other reads none, and its claims are about the outer packet. The kernel's
+// claim is about the first transport checksum of a frame (skbuff.h, CHECKSUM_UNNECESSARY): that is
+// the inner one behind GRE and IP in IP, which have none of their own.
 frame::TunnelPorts tunnels_read_by(const port::PortInfo& port);
 
 // Errors: those of the exchange.

@@ -26,10 +26,11 @@ std::vector<Setting> settings_for(const std::vector<std::string>& varied,
 // The features that decide over what is said of received frames, of those that the kernel knows:
 // rx-checksum, and rx-gro, which checks sums itself before it joins frames.
 std::vector<std::string> receive_features(const std::vector<agent::Feature>& features);
-// Those settings: as found, each that is on alone off, and all on if one is off.
+// Returns the settings of these features: as found, each that is on alone off, and all on if one is
+// off.
 std::vector<Setting> receive_settings_for(const std::vector<agent::Feature>& features);
 
-// How the device took a setting.
+// The device's reaction to a setting.
 struct SettingTaken {
     std::vector<agent::FeatureTrial> trials;
     std::vector<agent::Feature> features;         // as they were then

@@ -57,7 +57,7 @@ class StallWatch {
     void count(std::span<const matrix::Probe> probes);
     bool is_super_frame(const matrix::Probe& probe) const;
     bool leaves_checksum(const matrix::Probe& probe) const;
-    // Whether a plain frame comes.
+    // Returns whether a plain frame arrives.
     Result<bool> beats(const Path& path, Stall& stall);
 
     matrix::Probe plain_;

@@ -44,7 +44,8 @@ FrameBytes super_frame_of(const FrameBytes& first, const std::vector<std::uint8_
     return super;
 }
 
-// The same request as an mbuf says it (rte_mbuf_core.h, "TSO of tunnels").
+// Cuts the super-frame as a NIC must that gets the same request in an mbuf (rte_mbuf_core.h, "TSO
+// of tunnels").
 std::vector<FrameBytes> cut_by_healthy_nic(const FrameBytes& super, std::uint16_t segment_bytes,
                                            OuterSum outer) {
     const frame::FrameView view = frame::parse_frame(super, kTunnels);
@@ -101,7 +102,7 @@ void object(const std::string& name, const FrameBytes& frame, SegmentTally& tall
                                      judge::explain(frame, judge::Evidence{.tunnels = kTunnels}));
 }
 
-// Whether the outer UDP has a checksum where one was asked for, and none where not.
+// Checks that the outer UDP has a checksum if one was asked for, and none if not.
 void check_outer(const FrameBytes& frame, OuterSum outer, SegmentTally& tally) {
     const judge::FrameVerdict verdict = judge::verify(frame, kTunnels);
     const auto* udp = verdict.find({judge::Depth::kOuter, judge::Protocol::kUdp});

@@ -58,9 +58,9 @@ ClaimCount claims_of(const RxRow& row, const Wanted& wanted) {
     return all;
 }
 
-// Whether a finding is about a frame's delivery, and not about a claim.
+// Returns whether a finding is about a frame's delivery, not about a claim.
 bool is_of_delivery(const matrix::RxFinding& finding);
-// Whether each received frame, good or bad, came with the bytes that were sent.
+// Tallies whether each received frame, good or bad, came with the bytes that were sent.
 void tally_delivery(const RxRow& row, Tally& tally);
 
 }  // namespace pathproof::truth

@@ -108,7 +108,8 @@ FrameKey frame_key(const TrailFrame& frame) {
     return {frame.row, frame.probe, frame.part, frame.checksum, frame.segment};
 }
 
-// Whether a tenth of the frames that were ever wrong, and were sent more than once, came right too.
+// Returns whether more than a tenth of the frames that were ever wrong, and were sent more than
+// once, came right too.
 bool varies(const Trail& trail, Fate fate) {
     struct Seen {
         std::uint64_t sent = 0;

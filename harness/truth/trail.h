@@ -60,7 +60,7 @@ struct TimeFinding {
     InTime seen;
     std::uint64_t others = 0;  // frames that are not among them
     std::uint64_t others_wrong = 0;
-    // The same frame of the same row came right at one time and wrong at another.
+    // One frame of a row came right at one time and wrong at another.
     bool varies = false;
 
     // "frames whose checksum is left to it: every 2nd of 2461 wrong; 2999 others: none (below 1 in
