@@ -11,8 +11,8 @@ namespace {
 
 constexpr std::uint32_t kKubeMark = 0x4000;  // kube-proxy's for packets that are to be masqueraded
 
-// Whether all that goes from the endpoint's network to the endpoint leaves with another source,
-// so that answers come back by way of the host.
+// Returns whether every packet from the endpoint's network to the endpoint leaves with another
+// source, so that answers come back by way of the host.
 bool is_masqueraded(const Host& host, const frame::IpAddress& endpoint,
                     const AddressRange& network) {
     const frame::IpAddress neighbour =

@@ -13,7 +13,7 @@
 namespace pathproof::hazards {
 namespace {
 
-// Whether what is INVALID is dropped in the forward hook whatever else it is.
+// Returns whether the forward hook drops INVALID packets without any other condition.
 bool drops_invalid(const Host& host, const std::string& family) {
     const auto rules = host.walker.reachable(host.walker.bases("forward", family, "filter"));
     return std::ranges::any_of(rules, [](const Rule* rule) {
@@ -37,7 +37,7 @@ bool is_local(const Host& host, const frame::IpAddress& address) {
     });
 }
 
-// Whether packets of that rule end in a drop whatever else they are; says where.
+// Returns whether the rule's packets, if untracked, always end in a drop; adds where as evidence.
 bool drops_untracked(const Host& host, const Rule& rule, const char* family, Hazard& hazard) {
     Packet packet = packet_of(rule);
     packet.state = "untracked";

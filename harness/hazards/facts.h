@@ -1,4 +1,5 @@
-// What is read of a host before anything is said of it. Plain values: nothing here touches the host.
+// Facts read of a host before anything is concluded about it. Plain values: nothing here touches
+// the host.
 #pragma once
 
 #include <cstdint>
@@ -28,7 +29,7 @@ struct Device {
     bool promiscuous = false;
     std::optional<bool> hairpin = std::nullopt;  // of a bridge's port
     bool calls_iptables = false;                 // of a bridge, for itself: nf_call_iptables
-    // Of a tunnel.
+    // The fields of a tunnel.
     std::string below = "";
     std::optional<frame::IpAddress> local = std::nullopt;
     std::vector<frame::IpAddress> remotes = {};  // that its packets go to; empty: not known
@@ -113,11 +114,11 @@ struct Facts {
     std::vector<Unread> unread;
 };
 
-// What `ip -d -j link show`, `ip -j address show` and `bridge -j fdb show` printed. kBadInput where it
-// is no such JSON.
+// Parses the output of `ip -d -j link show`, `ip -j address show` and `bridge -j fdb show`.
+// kBadInput: it is no such JSON.
 Result<std::vector<Device>> parse_devices(std::string_view links, std::string_view addresses,
                                           std::string_view fdb);
-// What `ip -j route show table all` printed; routes that lead to no device are left out.
+// Parses the output of `ip -j route show table all`; routes that lead to no device are left out.
 Result<std::vector<Route>> parse_routes(std::string_view text);
 // Read the same text: destinations of routes of type local, and destinations of all routes.
 Result<std::vector<AddressRange>> parse_locals(std::string_view text);
@@ -129,7 +130,7 @@ Result<std::vector<AddressRange>> parse_rule_sources(std::string_view text);
 Result<std::vector<NeighbourEntry>> parse_neighbours(std::string_view text);
 // The services of /proc/net/ip_vs that have an address; other lines are passed over.
 std::vector<IpvsService> parse_ipvs(std::string_view text);
-// How many rules `ip -j rule show` printed beside the three.
+// Returns the number of rules that `ip -j rule show` printed beside the three.
 Result<unsigned> parse_routing_rules(std::string_view text);
 
 // Reads them in a network namespace (empty: the caller's), and changes nothing. What cannot be read is

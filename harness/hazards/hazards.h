@@ -30,7 +30,7 @@ struct Hazard {
 
 struct Findings {
     std::vector<Hazard> hazards;
-    // What could not be read, or not be told for want of it.
+    // Facts that could not be read, and conclusions that could not be drawn without them.
     std::vector<Unread> unread;
 };
 

@@ -1,4 +1,5 @@
-// What hazards are looked for in: the facts of a host, and what several of them ask of these.
+// A host in which hazards are looked for: its facts, and the questions that several hazards ask of
+// them.
 #pragma once
 
 #include <string>
@@ -20,16 +21,16 @@ class Host {
     std::string sysctl(const std::string& name) const;
     // Null: there is none.
     const Device* find_device(const std::string& name) const;
-    // Those of pods.
+    // Returns the bridge's ports that are pods'.
     std::vector<const Device*> ports_of(const Device& bridge) const;
     // Rules that translate what comes in to an address of a network of the bridge.
     std::vector<const Rule*> services_on(const Device& bridge) const;
-    // Whether what goes from port to port passes the rules of iptables.
+    // Returns whether packets from port to port pass the rules of iptables.
     bool filters_bridges(const Device& bridge, frame::Family family) const;
     // The device that carries a tunnel's packets; null: not known.
     const Device* below(const Device& tunnel) const;
 
-    // What cannot be told, and why: each once.
+    // Adds a question that cannot be answered, and the reason, to `unread`, each pair once.
     void doubt(const std::string& what, const std::string& why);
 
     const Facts& facts;
@@ -40,12 +41,12 @@ class Host {
     std::vector<Unread> unread;
 };
 
-// Whether a bridge has the neighbour's entry, and its MAC no more.
+// Returns whether a bridge still has the neighbour's entry, but no longer its MAC.
 bool is_gone(const Facts& facts, const NeighbourEntry& neighbour);
 
 bool is_masquerade(const Rule& rule);
 bool has(const Rule& rule, Field field, const std::string& word);
-// Whether its conditions let packets of the protocol meet it.
+// Returns whether the rule's conditions admit packets of the protocol.
 bool takes(const Rule& rule, const std::string& protocol);
 // The protocol, destination and port that its conditions name, as far as they name one.
 Packet packet_of(const Rule& rule);

@@ -24,7 +24,7 @@ bool is_true(const json& value) {
 Result<json> list_of(std::string_view text, const char* command) {
     // Names need not be UTF-8, and one that is not must not hide all others.
     json list = process::parse_foreign(process::valid_utf8(std::string(text)));
-    // Nothing to show is shown as nothing, or as an empty list.
+    // ip(8) prints an empty result as nothing at all, or as an empty list.
     if (list.is_null() && text.find_first_not_of(" \n") == std::string_view::npos) {
         return json::array();
     }

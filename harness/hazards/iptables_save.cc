@@ -180,7 +180,7 @@ constexpr const char* kSilent[] = {
     "multiport", "statistic", "set",  "iprange", "icmp",      "icmp6", "owner", "connmark"};
 constexpr const char* kMarkOfEntry = "connmark";
 
-// Where a rule is read; each step takes what it knows.
+// A position in the words of a rule; each step adds to the rule what it reads.
 struct Reader {
     const Words& words;
     std::size_t at;

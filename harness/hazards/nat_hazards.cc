@@ -37,8 +37,7 @@ bool is_untracked(const Host& host, const Packet& packet, const std::string& fam
     });
 }
 
-// Whether a packet that matches the conditions of one of the rules that lead to the chain is not
-// tracked.
+// Returns whether packets that match one of the rules that lead to the chain are not tracked.
 bool is_untracked(const Host& host, const Rule& drawing) {
     const auto [first, last] = host.arriving_to.equal_range(drawing.chain);
     for (auto each = first; each != last; ++each) {

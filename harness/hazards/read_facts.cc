@@ -49,7 +49,7 @@ class FactReader {
         facts_.unread.push_back({what, why});
     }
 
-    // What it printed; nothing where that could not be had, which is noted under `what`.
+    // Returns the tool's output. Nothing: it could not be had, which is noted under `what`.
     std::optional<std::string> ask(const std::string& what, const Tool& tool) {
         const auto ran = process::run_program(tool.command, {.netns = netns_});
         if (!ran) {

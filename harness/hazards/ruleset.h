@@ -32,7 +32,7 @@ struct AddressRange {
 Result<AddressRange> parse_range(std::string_view text);
 Result<AddressRange> prefix_range(const frame::IpAddress& address, unsigned length);
 
-// What a condition looks at.
+// Part of a packet, or of its state, that a condition looks at.
 enum class Field : std::uint8_t {
     kSource,
     kDestination,
@@ -124,11 +124,11 @@ struct Rule {
     Action action = Action::kNone;
     std::vector<std::string> targets = {};  // chains of kJump and kGoto: one of them is taken
     bool draws = false;                     // chance takes the target
-    // Of kMasquerade and kSnat: a port by chance, from the first on. Since Linux 5.0 the kernel
-    // treats --random and --random-fully alike.
+    // kMasquerade and kSnat: every port is chosen by chance, the first one tried included. Since
+    // Linux 5.0 the kernel treats --random and --random-fully alike.
     bool random = false;
     std::optional<frame::IpAddress> to = std::nullopt;  // of kDnat and kSnat
-    // Of kSetMark: mark = (mark & ~cleared) ^ flipped.
+    // Operands of kSetMark: mark = (mark & ~cleared) ^ flipped.
     std::uint32_t cleared = 0, flipped = 0;
     std::vector<Effect> effects = {};
     std::vector<NatTarget> nat = {};  // several: by chance
@@ -158,14 +158,14 @@ struct Ruleset {
     std::vector<std::string> tables = {};
 };
 
-// What `iptables-save` or `ip6tables-save` printed. `family`: "ip" or "ip6". kBadInput with the line
-// for what it never prints.
+// Parses the output of `iptables-save` or `ip6tables-save`. `family`: "ip" or "ip6". kBadInput
+// names the line that those programs never print.
 Result<Ruleset> parse_iptables_save(std::string_view text, Origin origin,
                                     const std::string& family);
 
-// What `nft -j list table FAMILY NAME` printed, of one table or of several. `texts` is what the same
-// printed with -a in place of -j: where that has a rule's handle, the rule's text is taken from there,
-// else it is JSON. kBadInput where it is no such JSON.
+// Parses the output of `nft -j list table FAMILY NAME`, of one table or of several. `texts` is the
+// output of the same commands with -a in place of -j. A rule whose handle is in `texts` takes its
+// text from there; any other rule's text is JSON. kBadInput: `json` is no such JSON.
 Result<Ruleset> parse_nft(std::string_view json, std::string_view texts);
 
 // Gives rules that iptables-save showed the handles under which `nft -a list table` shows them, chain
@@ -177,7 +177,7 @@ void take_handles(std::string_view texts, const std::string& family, const std::
 struct Table {
     std::string family, name;
 };
-// What `nft -j list tables` printed.
+// Parses the output of `nft -j list tables`.
 Result<std::vector<Table>> parse_nft_tables(std::string_view json);
 // Cuts one table out of `nft -j list ruleset`, as `nft -j list table` prints it.
 Result<std::string> table_of_ruleset(std::string_view json, const Table& table);

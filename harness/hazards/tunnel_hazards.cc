@@ -11,8 +11,8 @@
 namespace pathproof::hazards {
 namespace {
 
-// What a tunnel adds to a packet, with an outer header of IPv4: RFC 7348 section 5 (vxlan), RFC 2784
-// (gre), RFC 2003 (ipip).
+// Bytes that a tunnel adds to a packet with an outer IPv4 header: RFC 7348 section 5 (vxlan), RFC
+// 2784 (gre), RFC 2003 (ipip).
 struct Overhead {
     const char* kind;
     std::uint32_t bytes;
@@ -21,7 +21,7 @@ constexpr Overhead kOverheads[] = {
     {"vxlan", 50}, {"geneve", 50}, {"gre", 24}, {"ipip", 20}, {"wireguard", 0}};
 constexpr std::uint32_t kMoreOfIpv6 = 20;
 
-// Where packets to this address go by the main table.
+// Returns the main table's route to this address.
 const Route* route_to(const Host& host, const frame::IpAddress& to) {
     const Route* best = nullptr;
     for (const Route& route : host.facts.routes) {

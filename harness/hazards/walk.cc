@@ -99,7 +99,7 @@ Match match(const Condition& condition, const Packet& packet) {
                                                         : Match::kYes;
 }
 
-// What a rule that matched says of a packet of which little was known.
+// Adds to a little-known packet the values that the conditions of a matching rule imply.
 void learn(const Rule& rule, Packet& packet) {
     for (const Condition& condition : rule.conditions) {
         if (condition.negated) {
@@ -249,8 +249,8 @@ class Walk {
                 for (const std::string& target : rule.targets) {
                     const Chain* chain = walker_.find(rule, target);
                     std::vector<State>& onward = rule.action == Action::kGoto ? returned : next;
-                    // None: a target of another kind, that ends nothing we know. The kernel has no
-                    // chain that leads to itself.
+                    // A target that is no chain ends nothing that we know. The kernel has no chain
+                    // that leads to itself.
                     if (chain == nullptr || contains(within_, chain)) {
                         keep(next, state);
                         continue;
