@@ -1,4 +1,4 @@
-// What of a scenario was planned, and what became of it.
+// Coverage of a scenario: the cells that were planned, and their results.
 #pragma once
 
 #include <cstddef>
@@ -20,7 +20,7 @@ enum class Became {
 };
 const char* name(Became became);  // "failed", "no verdict", "not testable here"
 
-// What became so, for one reason.
+// Cells with the same result for the same reason.
 struct Part {
     Became became = Became::kFailed;
     std::string reason;              // of what was skipped or could not be tested
@@ -35,7 +35,7 @@ struct Coverage {
     std::size_t executed() const;  // failed, unstable, without a verdict or passed
 };
 
-// Of its cells and controls.
+// Counts the scenario's cells and controls.
 Coverage coverage_of(const verdict::ScenarioResult& scenario);
 
 // "24 planned, 22 executed: 4 failed, 18 passed; 2 skipped".

@@ -51,12 +51,12 @@ class Writer {
             (*this)(more...);
         }
     }
-    // What follows from other fields, and is not read.
+    // Writes a field that follows from other fields; a Reader skips it.
     template <typename T>
     void derived(const char* key, const T& value) {
         out_[key] = write(value);
     }
-    // Whether the field stands in the document.
+    // Returns whether the document has the field.
     bool has(const char*, bool there) const { return there; }
     template <typename T>
     void optional(const char* key, bool there, const T& value) {

@@ -23,7 +23,7 @@ Result<verdict::PriceTable> price_table(const nlohmann::ordered_json& table);
 
 // As text: indented, valid UTF-8 whatever the strings hold (bytes that are none become U+FFFD).
 std::string json_text(const verdict::RunResult& run);
-// The same on one line.
+// Returns the document on one line.
 std::string json_line(const verdict::RunResult& run);
 
 // Reads a document that the schema allows; anything else is kBadInput with the path of what is
@@ -34,9 +34,9 @@ Result<verdict::RunResult> from_json(const std::string& text);
 Status validate(const std::string& text);
 Status validate_price_table(const nlohmann::ordered_json& table);
 
-// What the document could not hold without loss, or would say wrongly: two toggles, measures or
-// cells of one name, a value outside its own interval, a number that is none. kFailed, with the
-// cell.
+// Checks that the document can hold the run without loss, and says nothing wrong: no two toggles,
+// measures or cells of one name, no value outside its own interval, no number that is none.
+// kFailed, with the cell.
 Status check_consistency(const verdict::RunResult& run);
 Status check_prices(const verdict::PriceTable& table);
 

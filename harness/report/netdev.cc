@@ -40,7 +40,7 @@ const char* word(Outcome outcome) {
     return is_red(outcome) ? "fail" : outcome == Outcome::kSkipped ? "skip" : "pass";
 }
 
-// What another run of a failed cell came to, where there was one.
+// Returns the outcome of another run of a failed cell; nothing if it was run once.
 std::optional<std::string> retry_of(const Case& one) {
     const std::optional<Runs>& runs = one.cell->runs;
     if (!is_red(one.outcome) || !runs || runs->n < 2) {

@@ -1,5 +1,4 @@
-// What CI is to make of a cell: the one reading that junit.xml, KTAP and the Markdown summary are
-// views of.
+// Outcome of a cell for CI: the one reading that junit.xml, KTAP and the Markdown summary show.
 #pragma once
 
 #include <cstddef>
@@ -31,7 +30,7 @@ struct Case {
 // Cells, then controls, of a run that ends with `exit_code`.
 std::vector<Case> cases_of(const verdict::ScenarioResult& scenario, int exit_code);
 
-// Of the run as a whole: one that executed nothing must not look green.
+// Returns the outcome of the run as a whole: a run that executed nothing must not look green.
 Outcome outcome_of_run(int exit_code);
 
 struct Tally {
@@ -49,7 +48,7 @@ std::string message_of(const Case& one);
 
 // The conditions of a scenario's accepted failures; empty: it has none.
 std::string condition_of(const std::vector<Case>& cases);
-// Nothing of the scenario was executed.
+// Returns whether nothing of the scenario was executed.
 bool nothing_executed(const std::vector<Case>& cases);
 
 }  // namespace pathproof::report

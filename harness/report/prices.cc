@@ -57,7 +57,8 @@ std::string measure_text(const Measure& measure) {
                                                  format_number(measure.interval->high));
 }
 
-// Of one load: what it costs and saves, then what is within noise, then what was not measured.
+// Tells a cure's costs for one load: first the costs and savings, then what is within noise, then
+// what was not measured.
 std::string costs_text(const PriceTable& table, const std::string& cure, const std::string& load) {
     std::vector<std::string> told, noise;
     std::map<std::string, std::vector<std::string>> lacking;  // by their reason

@@ -31,7 +31,8 @@ fs::file_type type_of(const fs::path& path) {
     return fs::symlink_status(path, none).type();
 }
 
-// Nothing, or what this program puts under such a name: never a link that leads elsewhere.
+// Accepts a path that is missing or of the wanted kind, as this program makes it; refuses links,
+// which may lead elsewhere.
 Status check_kind(const fs::path& path, fs::file_type wanted) {
     const fs::file_type type = type_of(path);
     if (type == fs::file_type::not_found || type == wanted) {
@@ -62,7 +63,7 @@ void remove_tree(const fs::path& path) {
     fs::remove_all(path, ignored);
 }
 
-// What killed runs left.
+// Removes the unfinished folders of runs that were killed.
 void remove_orphans(const fs::path& out_dir) {
     std::error_code none;
     for (const fs::directory_entry& entry : fs::directory_iterator(out_dir, none)) {
@@ -118,7 +119,7 @@ Status hash_evidence(verdict::RunResult& run, const fs::path& folder) {
     return done;
 }
 
-// Whether there is a report of a run that came to its end.
+// Returns whether the folder has a report of a run that came to its end.
 bool has_complete_report(const fs::path& folder) {
     const auto text = read_file(folder / kFiles.front());
     const auto read = process::json_or_null(text.value_or(""));

@@ -10,8 +10,8 @@
 
 namespace pathproof::report {
 
-// Where a run into `out_dir` writes its evidence (in evidence/) until its report takes the place
-// of the one there: a folder of this process in `out_dir`.
+// Returns this process's folder in `out_dir`: a run writes its evidence (in evidence/) there until
+// its report replaces the one in `out_dir`.
 std::string unfinished_folder(const std::string& out_dir);
 
 // Creates `out_dir` and the folder above with its evidence/. To be called before anything else of
@@ -36,8 +36,8 @@ Result<Written> write_report(const verdict::RunResult& run, const std::string& o
 
 enum class Colour { kNone, kAnsi };
 
-// What a person wants to know at the end of a run: verdict, reasons, and per scenario the finding,
-// the cause and the cure. Lines of at most 100 columns, ends with a line end.
+// Summarizes the run for a person: verdict, reasons, and per scenario the finding, the cause and
+// the cure. Lines of at most 100 columns, ends with a line end.
 std::string summary(const verdict::RunResult& run, Colour colour = Colour::kNone);
 
 }  // namespace pathproof::report
