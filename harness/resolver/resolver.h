@@ -42,7 +42,8 @@ struct Outcome {
     std::uint64_t unlisted = 0;          // further ones
     std::uint64_t address_count() const { return addresses.size() + unlisted; }
     bool ok() const { return word == "ok"; }
-    // As far as the resolver could find out, there is no such name, or no address of it.
+    // Returns whether, as far as the resolver could find out, the name does not exist or has no
+    // address.
     bool no_name() const {
         return word == "EAI_NONAME" || word == "EAI_NODATA" || word == "no-such-host";
     }
@@ -66,7 +67,7 @@ struct Redirected {
 };
 Redirected redirect(const std::string& resolv_conf, const std::string& instead);
 
-// What the program (lookups.c) reads and says.
+// Input and output of the program (lookups.c).
 std::string requests_text(const std::vector<Lookup>& lookups);
 Result<std::vector<Outcome>> read_outcomes(const std::string& said, std::size_t lookups);
 

@@ -53,7 +53,7 @@ std::vector<std::string> command_of(const std::string& program, const std::strin
             server)};
 }
 
-// What it wrote to standard error so far, on one line.
+// Returns, on one line, the text that it wrote to standard error so far.
 std::string words_of(int errors) {
     std::string text;
     char chunk[1024];
