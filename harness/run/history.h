@@ -18,7 +18,7 @@ struct HistoryChoice {
 
 // Adds a run to the history. A run never fails because of it: what went wrong is said on standard error.
 void remember_run(const verdict::RunResult& run, int exit_code, const HistoryChoice& choice);
-// The same for an interrupted run, which has no time for a database: it is kept for the next one to add.
+// Keeps an interrupted run, which has no time for a database, for the next run to add.
 void keep_for_history(const verdict::RunResult& run, int exit_code, const HistoryChoice& choice);
 
 }  // namespace pathproof::run

@@ -170,7 +170,7 @@ Result<SessionOptions> session_of(const verdict::RunOptions& asked, std::uint64_
         return asked.scenarios.empty() && each->when == scenario::Scenario::When::kOnItsLab &&
                !session.place->lacks(each->needs).empty();
     });
-    // Of another lab's device the one that its driver says.
+    // Another lab's device gets the profile that its driver names, not veth's.
     const bool own = asked.command == "qualify" && !session.device && session.place->duts().empty();
     const std::string named = asked.profile.empty() && own ? "veth" : asked.profile;
     if (!named.empty()) {

@@ -261,7 +261,8 @@ class Session {
     std::map<std::string, verdict::ScenarioVerdict> earlier_;  // by scenario
 };
 
-// Whether the tester's calibration is as young as was asked for. kBadInput: it is not, or there is none.
+// Checks that the tester's calibration is as young as the user requires. kBadInput: it is not, or
+// there is none.
 Status check_calibration(const SessionOptions& options) {
     if (!options.calibrated_within_s) {
         return {};
