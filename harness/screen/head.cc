@@ -70,7 +70,7 @@ Line totals(const Snapshot& snapshot) {
     return line;
 }
 
-// What the counts of this screen are worth.
+// Tells how complete the counts of this screen are.
 Line completeness(const Snapshot& snapshot) {
     Line line{label("events")};
     if (!snapshot.failure.empty()) {

@@ -1,4 +1,4 @@
-// What the user has chosen to see, and what keys do to it.
+// The user's choice of view, and the effect of keys on it.
 #pragma once
 
 #include <optional>

@@ -33,7 +33,7 @@ void put_back_and_die(int signal_number) {
     raise(signal_number);
 }
 
-// Of the terminal that newterm() has just looked up.
+// Stores the terminal's own sequences to leave the screen; newterm() has just looked them up.
 void remember_how_to_leave() {
     std::string text;
     for (std::string capability : {"cnorm", "sgr0", "rmcup", "rmkx"}) {
@@ -187,7 +187,8 @@ Result<std::unique_ptr<Terminal>> Terminal::open() {
     TRY(available());
     const char* kind = std::getenv("TERM");
     tcgetattr(STDIN_FILENO, &terminal_before);
-    // Of our own, as curses asks for its descriptor: stdout may be no file (process/streams.h).
+    // Opens a stream of our own, because curses asks for its descriptor and stdout may be no file
+    // (process/streams.h).
     Curses::Output output(fdopen(fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3), "w"), &std::fclose);
     // Not initscr(), which ends the process when $TERM is not known.
     SCREEN* const screen = newterm(nullptr, output.get(), stdin);
