@@ -39,7 +39,7 @@ struct TesterOptions {
     std::optional<SoftwareNic> software_nic;
 };
 
-// What the tester says of itself once its ports are open.
+// The tester's account of itself once its ports are open.
 struct Opened {
     std::string dpdk_version;
     std::vector<port::PortInfo> ports;
@@ -68,8 +68,8 @@ class Client {
     Result<judge::PairReport> run_pairs(const pairs::PairPlan& plan,
                                         const std::optional<traffic::ResponderPlan>& responder,
                                         const std::string& evidence_path = "");
-    // The same run, of which only the outcome of the whole comes back, as a search takes it
-    // (measure/pair_trial.h).
+    // Runs the plan like run_pairs(), but returns only the outcome of the whole, as a search takes
+    // it (measure/pair_trial.h).
     Result<search::TrialOutput> try_pairs(const pairs::PairPlan& plan,
                                           const std::optional<traffic::ResponderPlan>& responder,
                                           double offered_tolerance);
@@ -123,8 +123,8 @@ class RemoteMeasurer final : public search::Measurer {
     Client& tester_;
 };
 
-// Whether a file can be made at `path` (empty: none is wanted, fine): asked before a run, for a
-// report whose evidence cannot be written would have been made for nothing.
+// Checks before a run that a file can be made at `path` (empty: none is wanted, which is fine),
+// since a run whose evidence cannot be written would be in vain.
 Status check_evidence_path(const std::string& path);
 
 }  // namespace pathproof::tester

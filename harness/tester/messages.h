@@ -1,5 +1,4 @@
-// What the controller and the tester process say to each other: the fields of options, plans and
-// reports.
+// Messages between the controller and the tester process: the fields of options, plans and reports.
 #pragma once
 
 #include "dataplane/judge/pair_report.h"
