@@ -1,5 +1,5 @@
-// Measurement of the latency that the tester's own code adds to every frame, in a loop without driver and
-// DUT.
+// Measurement of the latency that the tester's own code adds to every frame, in a loop without
+// driver and DUT.
 #pragma once
 
 #include "dataplane/load/load_run.h"

@@ -65,7 +65,8 @@ class PreparedFrame {
     std::uint16_t size() const noexcept { return frame_.layout.end; }
     FieldWork work() const noexcept { return work_; }
     FieldWork outer_work() const noexcept { return outer_work_; }
-    // Returns the sum of all that a run has in common, for the transport's and the outer UDP checksum.
+    // Returns the sum of all that a run has in common, for the transport's and the outer UDP
+    // checksum.
     std::uint32_t run_sum() const noexcept {
         return fixed_sum_ + time_sum_ + upper_sum_ + row_sum_;
     }

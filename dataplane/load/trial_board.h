@@ -1,5 +1,5 @@
-// Hands a trial to the workers and takes it back. The trial is one snapshot, written before the workers are
-// woken and left alone until all of them are done. Between trials they sleep.
+// Hands a trial to the workers and takes it back. The trial is one snapshot, written before the
+// workers are woken and left alone until all of them are done. Between trials they sleep.
 #pragma once
 
 #include <atomic>
