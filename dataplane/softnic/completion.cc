@@ -6,14 +6,14 @@
 namespace pathproof::softnic {
 namespace {
 
-// Of these the kernel leaves the pseudo-header's sum in the field.
+// Returns whether the kernel leaves the pseudo-header's sum in this protocol's field.
 bool can_be_partial(judge::Protocol protocol) {
     return protocol == judge::Protocol::kUdp || protocol == judge::Protocol::kTcp ||
            protocol == judge::Protocol::kIcmpv6;
 }
 
-// What csum_tcpudp_magic() of an empty payload leaves in the field, not inverted (RFC 1071; RFC
-// 8200 8.1).
+// Returns the partial checksum, not inverted, that csum_tcpudp_magic() leaves in the field for an
+// empty payload (RFC 1071; RFC 8200 8.1).
 std::uint16_t pseudo_header_sum(const frame::PacketView& packet) {
     return frame::folded(frame::pseudo_header_sum(packet.source, packet.final_destination,
                                                   packet.protocol, packet.transport_length));

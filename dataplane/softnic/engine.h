@@ -21,7 +21,7 @@ using WireFrameBytes = std::vector<std::uint8_t>;
 
 inline constexpr const char* kSoftwareNicName = "software NIC";
 
-// What this NIC can do, as a data sheet would list it.
+// Abilities of this NIC, as a data sheet would list them.
 struct NicLimits {
     // UDP destination ports (host order) that its parser takes for a tunnel.
     std::vector<std::uint16_t> vxlan_ports = {4789, 8472};
@@ -34,8 +34,8 @@ struct NicLimits {
     bool operator==(const NicLimits&) const = default;
 };
 
-// What is asked of the NIC, in the terms of rte_mbuf. The lengths describe the frame as handed
-// over; offload.segment_bytes is looked at with RTE_MBUF_F_TX_{TCP,UDP}_SEG only.
+// A request to the NIC, in the terms of rte_mbuf. The lengths describe the frame as handed over;
+// offload.segment_bytes is looked at with RTE_MBUF_F_TX_{TCP,UDP}_SEG only.
 struct TxRequest {
     frame::OffloadRequest offload;
     std::uint16_t vlan_tci = 0;        // RTE_MBUF_F_TX_VLAN and _QINQ: the (inner) tag to insert
@@ -54,7 +54,7 @@ struct TxFrame {
     std::optional<frame::Endpoint> source_before_nat;
 };
 
-// Why a frame is not sent; what a driver's tx_prepare would refuse.
+// Reason why a frame is not sent: a driver's tx_prepare would refuse it.
 enum class Refusal : std::uint8_t {
     kNone,
     kNoFrame,               // shorter than an Ethernet header, or buffers that do not sum to it
@@ -75,14 +75,14 @@ enum class Refusal : std::uint8_t {
 inline constexpr std::size_t kRefusals = 14;
 const char* sentence(Refusal refusal);  // says what to do; empty for kNone
 
-// What a transmit call gave; reused from call to call without allocating anew.
+// Result of a transmit call; reused from call to call without allocating anew.
 struct TxResult {
     Refusal refusal = Refusal::kNone;
     // Fresh bytes, nothing else: the wire knows no metadata. Empty if refused or dropped.
     std::vector<WireFrameBytes> frames;
 };
 
-// What a receiver says of one checksum, as RTE_MBUF_F_RX_*_CKSUM_* words it.
+// A receiver's claim about one checksum, as RTE_MBUF_F_RX_*_CKSUM_* words it.
 enum class RxClaim : std::uint8_t {
     kUnknown,  // nothing was checked
     kBad,

@@ -1,4 +1,4 @@
-// What a predicate may ask of a frame: numbers, known from its bytes and its request alone.
+// The numbers that a predicate may test, known from a frame's bytes and its request alone.
 #pragma once
 
 #include <array>
@@ -82,7 +82,7 @@ struct Facts {
     std::int64_t& operator[](Fact fact) { return values[static_cast<std::size_t>(fact)]; }
 };
 
-// Where a frame on the wire comes from.
+// Origin of a frame on the wire.
 struct Origin {
     const TxFrame* given = nullptr;  // null: only the bytes are known (the receiving side)
     std::uint32_t segment = 0;       // of `segments` cut from one super-frame
@@ -90,7 +90,7 @@ struct Origin {
     std::uint16_t queue = 0;
 };
 
-// Of one frame on the wire.
+// Returns the facts of one frame on the wire.
 Facts facts_of(Bytes wire, const Places& places, const Origin& origin) noexcept;
 
 }  // namespace pathproof::softnic

@@ -53,7 +53,7 @@ std::string_view text_of(const Words& words, Value value) {
     return std::ranges::find(words, value, &Word<Value>::value)->text;
 }
 
-// One of the dotted words; `what` is what it says of the fault.
+// Reads one of the dotted words; `what` names the part of the fault that it stands for.
 template <typename Words, typename Value>
 Status read_word(const Words& words, std::string_view text, std::string_view what,
                  std::string_view fault, Value& value) {

@@ -73,15 +73,15 @@ Fault fault_of(const FaultModel& model);          // the models' texts are all v
 // On each frame that it could hit.
 Fault at_full_rate(const Fault& fault);
 
-// What a fault at rate 1 does to one frame.
+// Effect of a fault at rate 1 on one frame.
 enum class FaultEffect : std::uint8_t {
     kNotHit,      // its predicate or its mechanism does not apply
     kEquivalent,  // it applies, and bytes, metadata and counters are those of a healthy NIC
     kDifferent,
 };
-// Of a frame handed over for sending: tx and wire faults.
+// Returns the effect of a tx or wire fault on a frame handed over for sending.
 FaultEffect effect_on(const Fault& fault, const TxFrame& frame, const NicLimits& limits = {});
-// Of bytes on the wire: rx faults.
+// Returns the effect of an rx fault on bytes from the wire.
 FaultEffect effect_on(const Fault& fault, Bytes wire, const NicLimits& limits = {});
 
 }  // namespace pathproof::softnic

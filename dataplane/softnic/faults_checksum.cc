@@ -89,7 +89,7 @@ constexpr FieldSet kAnySum = kTransports | kIpOnly;
 constexpr Mechanism kMechanisms[] = {
     // The field holds the pseudo-header's sum: nobody summed the data.
     {.name = "PSEUDO", .value = pseudo},
-    // The same without the length: the preset of TSO.
+    // The field holds the pseudo-header's sum without the length: the preset of TSO.
     {.name = "PSEUDO_NOLEN", .value = pseudo_without_length},
     // The pseudo-header's sum, inverted.
     {.name = "PSEUDO_INV", .value = pseudo_inverted},

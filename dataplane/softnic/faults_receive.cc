@@ -1,4 +1,4 @@
-// What a receiver says that is not so.
+// Mechanisms of receivers: their false claims.
 #include <utility>
 
 #include "dataplane/softnic/mechanisms.h"
@@ -87,11 +87,11 @@ constexpr FieldSet kClaims = kTransports | kIpOnly;
 constexpr Mechanism kReceiveMechanisms[] = {
     // A bad checksum is reported good.
     on_receipt("GOOD_ON_BAD", kClaims, claims<RxClaim::kBad>, say<RxClaim::kGood>),
-    // What is good, or cannot be checked, is reported bad.
+    // A checksum that is good, or cannot be checked, is reported bad.
     on_receipt("BAD_ON_GOOD", kClaims, not_bad, say<RxClaim::kBad>),
-    // Nothing is ever reported.
+    // No verdict is ever reported.
     on_receipt("UNKNOWN_ALWAYS", kClaims, claims_anything, say<RxClaim::kUnknown>),
-    // What was not checked is reported good.
+    // A checksum that was not checked is reported good.
     on_receipt("DEFAULT_GOOD", kClaims, claims<RxClaim::kUnknown>, say<RxClaim::kGood>),
     // The outer verdict is reported for the inner packet and the other way round.
     on_receipt("LAYER_SWAP", field_bit(FaultField::kL4) | kIpOnly, in_tunnel, swap_layers),

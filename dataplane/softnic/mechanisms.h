@@ -1,4 +1,4 @@
-// What fault models are made of: a mechanism says what goes wrong with one packet of one frame. The
+// The mechanisms of fault models: each defines what goes wrong with one packet of one frame. The
 // families stand in faults_*.cc, one a file.
 #pragma once
 
@@ -49,7 +49,7 @@ struct RxCase {
     const RxVerdict& truth;  // of a healthy NIC
 };
 
-// Which frames' fields a mechanism can spoil at all.
+// The target that a mechanism must find in order to spoil it.
 enum class Needs : std::uint8_t {
     kAsked,    // a checksum that the NIC was asked for
     kUnasked,  // one that software has filled in, or left out
@@ -58,7 +58,8 @@ enum class Needs : std::uint8_t {
     kFrame,    // any frame
 };
 
-// What is computed anew after `act`, as the NIC's later stages would, where it was asked for.
+// The checksums that are computed anew after `act`, as the NIC's later stages would, where they
+// were requested.
 enum class Redo : std::uint8_t {
     kOuter,  // the tunnel's outer checksums, if the inner packet was spoilt
     kIp,     // the packet's IP header checksum, and those
@@ -82,7 +83,7 @@ inline constexpr FieldSet kCounterOnly = field_bit(FaultField::kCounter);
 
 using Span = std::span<std::uint8_t>;
 
-// What becomes of the frame as a whole, on the wire.
+// Change to the frame as a whole, on the wire.
 enum class FrameMove : std::uint8_t { kNone, kLose, kDuplicate, kSwapWithNext };
 
 // Exactly one of value, act, move, act_on_verdict is given.
@@ -105,7 +106,7 @@ struct Mechanism {
     void (*act_on_verdict)(RxCase&, const Target&) = nullptr;
 };
 
-// What a receiver says or does.
+// Makes a mechanism of the receiver: a false claim, or a change to what it delivers or counts.
 constexpr Mechanism on_receipt(std::string_view name, FieldSet fields,
                                bool (*applies)(const RxCase&, const Target&),
                                void (*act)(RxCase&, const Target&)) {
@@ -126,7 +127,7 @@ std::span<const Mechanism> receive_mechanisms();  // verdicts
 std::span<const Mechanism> path_mechanisms();     // bytes and frames lost or changed, counters
 std::span<const Mechanism> open_world_mechanisms();
 
-// Nothing if there is none of that name for that direction.
+// Returns the direction's mechanism of that name; null: there is none.
 const Mechanism* mechanism_named(std::string_view name, FaultDirection direction);
 std::string mechanism_names(FaultDirection direction);
 
@@ -138,10 +139,11 @@ struct Targets {
 };
 Targets targets_of(const Fault& fault, const Places& places) noexcept;
 
-// Whether the fault's mechanism, its predicate aside, has anything to spoil here.
+// Returns whether the fault's mechanism, its predicate aside, has anything to spoil here.
 bool applies(const Fault& fault, const TxCase& at, Bytes frame, const Target& target) noexcept;
 
-// What a field would hold if these words were summed as well; `~word`: if that word was not.
+// Returns the value of a field as if these words were summed as well; `~word`: as if that word were
+// not.
 std::uint32_t value_with(Bytes frame, const Target& target,
                          std::initializer_list<std::uint32_t> words) noexcept;
 

@@ -18,8 +18,8 @@
 namespace pathproof::softnic {
 
 struct NicLinkPlan {
-    // Of the NIC at the first port: tx and wire faults act on what it sends, rx faults on what it
-    // receives; the NIC at the second port is healthy.
+    // Faults of the NIC at the first port: tx and wire faults act on what it sends, rx faults on
+    // what it receives. The NIC at the second port is healthy.
     std::vector<Fault> faults;
     std::uint64_t seed = 1;
 };

@@ -18,7 +18,8 @@ struct NicStand {
     // Errors: a worker that is busy; no memory for the rings (the EAL's is too small).
     static Result<NicStand> start(port::Eal& eal, unsigned worker, const NicLinkPlan& plan);
 
-    // What the NIC under test sent comes first in the report, then what it received. Once only.
+    // Ends the link and reports, first on what the NIC under test sent, then on what it received.
+    // To be called once only.
     NicLinkReport stop() { return link->stop(); }
 
     std::vector<port::Port> inside;  // the link's; closed after it

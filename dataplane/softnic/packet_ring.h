@@ -12,18 +12,18 @@ namespace pathproof::softnic {
 
 class PacketRing {
   public:
-    // Of a port with one queue whose frames nobody receives meanwhile; nothing for a port of
-    // another kind, which cannot tell.
+    // Makes the ring of a port with one queue, whose frames nobody else receives meanwhile. Returns
+    // nothing for ports of another kind, which cannot tell of partial checksums.
     static std::optional<PacketRing> of(const port::Port& port);
 
     PacketRing(PacketRing&& other) noexcept;
     PacketRing& operator=(PacketRing&&) = delete;
     ~PacketRing();
 
-    // How many frames wait, at most 64. Bit n of `partial`: the sender of frame n left a checksum
-    // to its NIC (TP_STATUS_CSUMNOTREADY, which is the packet's CHECKSUM_PARTIAL).
+    // Returns how many frames wait, at most 64. Bit n of `partial`: the sender of frame n left a
+    // checksum to its NIC (TP_STATUS_CSUMNOTREADY, which is the packet's CHECKSUM_PARTIAL).
     std::uint16_t waiting(std::uint64_t& partial) const noexcept;
-    // So many of them have been received through the port.
+    // Steps over frames that have been received through the port.
     void took(std::uint16_t frames) noexcept { next_ = (next_ + frames) % slots_; }
 
   private:

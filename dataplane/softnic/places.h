@@ -36,7 +36,7 @@ struct PacketPlace {
     std::uint32_t payload_length() const { return l4 + l4_length - payload; }
     std::uint32_t trailer() const { return carrier_end - end; }
     std::uint32_t extension() const { return l4 - l3 - l3_base; }
-    // Where the length of the IP packet and its hop limit stand.
+    // Offsets of the IP packet's length field and of its hop limit.
     std::uint32_t length_at() const { return l3 + (family == 4 ? 2 : 4); }
     std::uint32_t hop_limit_at() const { return l3 + (family == 4 ? 8 : 7); }
 };
@@ -52,15 +52,16 @@ struct Places {
     const PacketPlace& innermost() const { return tunnel == TunnelKind::kNone ? outer : inner; }
 };
 
-// What the parser goes by to find a tunnel: nothing told, the UDP port and the IP protocol; else
-// exactly what it was told, kNone included.
+// The parser's instruction for finding a tunnel. Nothing: it goes by the UDP port and the IP
+// protocol; else by exactly what it was told, kNone included.
 using ToldTunnel = std::optional<TunnelKind>;
 
 Places find_places(Bytes frame, const NicLimits& limits, ToldTunnel told = {}) noexcept;
 
 // The tunnel that a request names; nothing if it names none that this NIC knows.
 std::optional<TunnelKind> tunnel_of(const TxRequest& request) noexcept;
-// What the transmitting side tells its parser: by port if nothing is asked of it.
+// Returns the transmitting side's instruction to its parser: by port if the request asks for
+// nothing.
 ToldTunnel told_by(const TxRequest& request) noexcept;
 
 }  // namespace pathproof::softnic

@@ -1,4 +1,4 @@
-// What the loops that carry frames from port to port share.
+// Parts that the loops share which carry frames from port to port.
 #pragma once
 
 #include <cstdint>

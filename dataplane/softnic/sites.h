@@ -32,7 +32,7 @@ void add_pseudo_header(WordSum& sum, Bytes frame, const PacketPlace& packet,
                        std::uint32_t length) noexcept;
 // The covered bytes but the field, and the pseudo-header if the site has one. Not for SCTP.
 WordSum sum_of(Bytes frame, const PacketPlace& packet, const Site& site) noexcept;
-// What goes into the field for a sum: UDP never sends a computed 0 (RFC 768).
+// Returns the value that goes into the field for a sum: UDP never sends a computed 0 (RFC 768).
 std::uint16_t mangled(const Site& site, std::uint16_t value) noexcept;
 std::uint16_t field_value(const Site& site, const WordSum& sum) noexcept;
 

@@ -29,13 +29,13 @@ class SoftNic {
     // Rx stage, Rx faults. `result` is overwritten. `queue` is where the frame is received.
     void receive(Bytes wire, RxResult& result, std::uint16_t queue = 0);
 
-    // What the NIC reports: a counter fault falsifies it.
+    // Returns the counters as the NIC reports them: a counter fault falsifies them.
     const NicCounters& counters() const { return counters_; }
-    // How often each fault acted, in the order given.
+    // Returns how often each fault acted, in the order given.
     std::vector<std::uint64_t> fault_hits() const;
 
   private:
-    // What one fault remembers between frames.
+    // Memory of one fault between frames.
     struct State {
         std::uint64_t salt = 0;
         std::uint64_t candidates = 0;
@@ -43,7 +43,7 @@ class SoftNic {
         std::uint32_t memory = 0;
     };
 
-    // What is known of a frame on the wire before any fault acted.
+    // Knowledge of a frame on the wire from before any fault acted.
     struct Note {
         Places places;
         Facts facts;

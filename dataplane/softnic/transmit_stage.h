@@ -25,7 +25,8 @@ bool is_segmented(const TxRequest& request) noexcept;
 // IPPROTO_UDP, _TCP or _SCTP: whose checksum is asked for, by itself or with segmentation; 0: none.
 std::uint8_t asked_transport(const TxRequest& request) noexcept;
 
-// What leaves: one frame, or the segments of a super-frame. Reuses what `frames` holds.
+// Fills `frames` with what leaves: one frame, or the segments of a super-frame. Reuses what it
+// holds.
 void emit(const HandedOver& handed, const TxRequest& request, const NicLimits& limits,
           std::vector<WireFrameBytes>& frames);
 

@@ -168,7 +168,7 @@ int RunningWire::run() noexcept {
             wait.idle();
         }
     }
-    // What had come in when the end was asked for is still carried.
+    // Frames that had come in before the end was requested are still carried.
     for (int burst = 0; burst < 64 && pass(sides_[0]) + pass(sides_[1]) != 0; ++burst) {
     }
     push_out();

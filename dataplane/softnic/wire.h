@@ -50,9 +50,9 @@ struct WireTally {
     // The far port would not take it: received = forwarded + not_forwarded.
     std::uint64_t not_forwarded = 0;
     std::uint64_t malformed = 0;  // of the forwarded ones
-    // Of the not forwarded ones: super-frames of TSO or GSO, which a NIC would segment and this
-    // wire does not.
-    // Longer than the receiving port's frame buffer: only their beginning came.
+    // Super-frames of TSO or GSO among the not forwarded ones: a NIC would segment them, this wire
+    // does not. Those counted here were longer than the receiving port's frame buffer, so that only
+    // their beginning came.
     std::uint64_t truncated = 0;
     std::uint64_t too_long = 0;        // came whole, but longer than the far port's MTU allows
     std::uint64_t handed_partial = 0;  // of the received: the port said that a checksum was left
