@@ -1,4 +1,4 @@
-// Which findings of a row are causes; the others follow from them.
+// Tells the causes among a row's findings from those that follow from them.
 #pragma once
 
 #include <span>

@@ -47,7 +47,7 @@ class Draft {
         return true;
     }
 
-    // Whether some feasible row has all values set so far.
+    // Returns whether some feasible row has all values set so far.
     bool can_be_completed() const {
         std::size_t narrowest = dimensions_;
         for (std::size_t d = 0; d < dimensions_; ++d) {
@@ -83,7 +83,7 @@ struct Tuple {
     std::size_t count = 0;
 };
 
-// Which tuples exist, and which of them no row has yet.
+// Account of the tuples that exist, and of those that no row has yet.
 class Tally {
   public:
     Tally(const Space& space, std::size_t strength) : space_(space), strength_(strength) {
@@ -108,8 +108,8 @@ class Tally {
     }
     std::size_t tuples() const { return tuples_.size(); }
 
-    // How many missing tuples `row` would have more if `dimension` took `value`. Open dimensions do
-    // not count.
+    // Returns how many more missing tuples `row` would have if `dimension` took `value`. Open
+    // dimensions do not count.
     std::uint32_t gain(std::span<const std::uint8_t> row, std::size_t dimension,
                        std::uint8_t value) const {
         std::uint32_t gained = 0;

@@ -28,7 +28,7 @@ class Space {
 
     // `dimension` may take only values of `allowed`.
     void restrict(std::size_t dimension, ValueSet allowed);
-    // Where `dimension` has one of `values`, `other` must have one of `allowed`.
+    // Restricts `other` to `allowed` in rows whose `dimension` has one of `values`.
     void require(std::size_t dimension, ValueSet values, std::size_t other, ValueSet allowed);
 
     ValueSet domain(std::size_t dimension) const { return domains_[dimension]; }

@@ -21,14 +21,14 @@ enum class Encap : std::uint8_t {
     kVxlanGpe,  // around bare IP
 };
 
-// Of the outer UDP.
+// Checksum of the outer UDP header.
 enum class OuterChecksum : std::uint8_t {
     kNone,      // no outer UDP
     kDisabled,  // 0; over IPv6 by agreement (RFC 6935)
     kComputed,
 };
 
-// Where tunnels listen, and where plain UDP goes all the same.
+// UDP port on which tunnels listen; kPlainTo...: plain UDP goes there all the same.
 enum class TunnelPort : std::uint8_t {
     kNone,
     k4789,
@@ -42,7 +42,7 @@ enum class TunnelPort : std::uint8_t {
     kPlainTo6081,
 };
 
-// Of the outer header, behind the encapsulation.
+// NAT of the outer header, behind the encapsulation.
 enum class Nat : std::uint8_t { kNone, kSourcePort, kSource };
 
 enum class Vlan : std::uint8_t { kNone, kOne, kOneInserted, kTwo, kInner };  // inserted: by the NIC
@@ -67,7 +67,7 @@ enum class InnerTransport : std::uint8_t {
     kUnknown,
 };
 
-// Of the innermost packet; of a super-frame: of each segment.
+// Payload length of the innermost packet; in a super-frame, of each segment.
 enum class Length : std::uint8_t {
     k0,
     k1,
@@ -109,10 +109,10 @@ enum class Segmentation : std::uint8_t {
 // The buffers in which a frame is handed over.
 enum class Buffers : std::uint8_t { kOne, kHeaderSplit, kOddBoundary, kMany };
 
-// Whose work the checksums are. A super-frame's are always the NIC's.
+// Checksums that are left to the NIC. A super-frame's are always the NIC's.
 enum class Handover : std::uint8_t { kSoftware, kInner, kOuter, kBoth };
 
-// What arrives at a receiver: which checksums of the frame are wrong.
+// Wrong checksums of the frame that arrives at a receiver.
 enum class RxInput : std::uint8_t {
     kGood,
     kBadInnerTransport,  // of the only packet, if there is no tunnel
@@ -172,7 +172,7 @@ struct Row {
     bool operator==(const Row&) const = default;
 };
 
-// Of the innermost packet.
+// Returns whether the innermost packet is IPv4.
 constexpr bool is_ipv4(const Row& row) {
     return row.network == InnerNetwork::kIpv4 || row.network == InnerNetwork::kIpv4Options;
 }

@@ -12,7 +12,7 @@ constexpr ValueSet all_but(Enums... values) {
     return ~set_of(values...);
 }
 
-// Where `dimension` has one of `values`, `other` has one of `allowed`.
+// A constraint: if `dimension` has one of `values`, `other` has one of `allowed`.
 struct Rule {
     Dimension dimension;
     ValueSet values;

@@ -1,4 +1,5 @@
-// Which points of the matrix make sense at all, and which of them a device under test can take.
+// The points of the matrix that make sense at all, and those of them that a device under test can
+// take.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +19,7 @@ enum class DutKind : std::uint8_t {
     kKernelDevice,  // frames with a virtio_net_hdr through AF_PACKET
 };
 
-// What a device under test can take; a plain value.
+// Limits of a device under test; a plain value.
 struct DutLimits {
     DutKind kind = DutKind::kSoftwareNic;
     std::uint32_t mtu = 9216;         // bytes of the outermost IP packet

@@ -18,15 +18,15 @@ namespace pathproof::matrix {
 
 using FrameBytes = std::vector<std::uint8_t>;
 
-// Which frame of a run: the row, counted from 0, and the frame's number within the row.
+// Identity of a frame within a run: its row, counted from 0, and its number within the row.
 struct Label {
     std::uint32_t row = 0;
     std::uint32_t index = 0;
     bool operator==(const Label&) const = default;
 };
 
-// Who sends to whom. The innermost addresses are these plus the row (source) and the frame's number
-// (destination): that is how a frame is recognised whatever became of its payload.
+// Addresses of both ends. The innermost ones are these plus the row (source) and the frame's number
+// (destination): they identify a frame whatever became of its payload.
 struct Addresses {
     frame::MacAddress source_mac{{2, 0, 0, 0, 0, 1}};
     frame::MacAddress destination_mac{{2, 0, 0, 0, 0, 2}};
@@ -59,14 +59,14 @@ struct Probe {
     frame::TunnelPorts tunnels{frame::IpTunnels::kIgnored};  // how these frames are to be read
     // The outermost source before NAT; the frames are those behind it.
     std::optional<frame::Endpoint> source_before_nat;
-    // Of a fragmented datagram: the frame that was cut.
+    // The frame that was cut into fragments; empty where there are none.
     FrameBytes whole;
 };
 
 class ProbeMaker {
   public:
-    // The same arguments give the same frames. `direction` kReceive: what is handed over is what
-    // shall arrive, with the row's mistakes in it.
+    // The same arguments give the same frames. With `direction` kReceive the handed frames are
+    // those that shall arrive, with the row's mistakes in them.
     ProbeMaker(const DutLimits& limits, Direction direction, const Addresses& addresses,
                std::uint64_t seed)
         : limits_(limits), direction_(direction), addresses_(addresses), seed_(seed) {}
@@ -80,7 +80,8 @@ class ProbeMaker {
     const DutLimits& limits() const { return limits_; }
     const Addresses& addresses() const { return addresses_; }
 
-    // Which row and number the innermost addresses of a frame tell; nothing if they are not ours.
+    // Returns the row and number that a frame's innermost addresses stand for; nothing if they are
+    // not ours.
     std::optional<Label> label_of(const frame::PacketView& innermost) const;
 
   private:
@@ -90,7 +91,7 @@ class ProbeMaker {
     std::uint64_t seed_;
 };
 
-// What a perfect sender would put on the wire, handed over as it is, with nothing asked.
+// Returns a probe that hands over a perfect sender's frames as they are, with no offload requested.
 Probe as_plain(Probe probe);
 
 // The frame with a tag of this control information in front of its type, as a NIC inserts it (IEEE

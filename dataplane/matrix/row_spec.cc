@@ -99,8 +99,8 @@ PacketSpec inner_packet(const Row& row, const Label& label, const Addresses& add
     return packet;
 }
 
-// The same outer ports and addresses for a row's frames to one port, but for the source port, which
-// carries entropy as real tunnels' do (RFC 7348 section 5).
+// Makes the tunnel of a row's frame. Outer ports and addresses are the same for all frames to one
+// port, but for the source port, which carries entropy as real tunnels' do (RFC 7348 section 5).
 TunnelSpec tunnel_around(const Row& row, const Label& label, const Addresses& addresses,
                          Random& random) {
     const bool v6 = row.encap == Encap::kVxlanOverIpv6;
@@ -241,13 +241,14 @@ void look_like_tunnel(FrameSpec& spec, const Row& row, const Label& label,
     }
 }
 
-// What the innermost transport's sum over all folds to.
+// Target for the folded sum over all that the innermost transport's checksum covers.
 enum class SumTo : std::uint8_t {
     kAllOnes,  // the checksum computes to 0: the word takes the value that it has without the word
     kOne,      // adding the carries in carries once more
 };
 
-// Of a payload of at least two bytes, whose last word is chosen.
+// Chooses the payload's last word so that the sum becomes `target`. The payload has at least two
+// bytes.
 void tune(FrameSpec& spec, SumTo target) {
     FrameSpec alone{.packet = spec.packet, .payload = spec.payload};
     alone.packet.trailer.clear();

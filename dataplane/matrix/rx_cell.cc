@@ -37,7 +37,7 @@ bool calls_anything_bad(const judge::RxClaims& claims) {
     return contains(by_layer(claims), RxClaim::kBad);
 }
 
-// Whether the receiver says anything of a layer that is bad.
+// Returns whether the receiver makes any claim about a layer that is bad.
 bool checks_what_is_bad(const judge::FrameVerdict& truth, const judge::RxClaims& claims) {
     const auto claimed = by_layer(claims);
     const judge::RxTruth layers = judge::rx_truth(truth, claims.sees_tunnel);
@@ -97,8 +97,8 @@ bool cuts_into(const FrameBytes& merged, std::span<const FrameBytes> wire,
     return audit && audit->clean();
 }
 
-// Whether a claim that `layer` is good can be true: something there was checked and is right, or is
-// switched off, or is an IP header that has no checksum of its own.
+// Returns whether a claim that `layer` is good can be true: something there was checked and is
+// right, or is switched off, or is an IP header that has no checksum of its own.
 bool may_be_called_good(const judge::RxTruth& truth, RxLayer layer) {
     const RxClaim there = truth[static_cast<std::size_t>(layer)];
     const bool header = layer == RxLayer::kIp || layer == RxLayer::kOuterIp;
@@ -149,7 +149,7 @@ void RxCell::judge_claims(const Label& label, const FrameBytes& wire,
     const judge::RxTruth layers = judge::rx_truth(truth, claims.sees_tunnel);
     for (const judge::RxFinding& found : judge::judge_claims(truth, claims)) {
         std::string title = name(found.fault);
-        // What is true of the other layer may have been said of this one.
+        // The receiver may have reported the other layer's verdict for this one.
         const std::size_t other = (static_cast<std::size_t>(found.layer) + 2) % judge::kRxLayers;
         if (found.fault == judge::RxFault::kGoodOnBad && layers[other] == RxClaim::kGood &&
             claimed[other] == RxClaim::kUnknown) {

@@ -15,11 +15,11 @@
 
 namespace pathproof::matrix {
 
-// What a software NIC's receiver says of a frame, in the judge's terms. The two rooms know nothing
-// of each other: each judges the other.
+// Translates a software NIC's claims about a frame into the judge's terms. The two rooms know
+// nothing of each other: each judges the other.
 judge::RxClaims claims_of(const softnic::RxVerdict& verdict);
 
-// What became of one frame that was on the wire.
+// Arrival at the receiver of one frame that was on the wire.
 struct Arrival {
     std::optional<FrameBytes> bytes;  // nothing: it was not delivered
     judge::RxClaims claims;
@@ -48,8 +48,8 @@ struct RxFinding {
 struct Deliveries {
     std::uint64_t good = 0;
     std::uint64_t good_lost = 0;
-    // Of frames whose wrong checksum the receiver says something about; of those that it does not
-    // check, it cannot be the checksum for which they are dropped.
+    // Frames with a wrong checksum about which the receiver makes a claim. Frames that it does not
+    // check cannot be dropped for their checksum.
     std::uint64_t bad = 0;
     std::uint64_t bad_lost = 0;
 
@@ -74,8 +74,9 @@ class RxCell {
     // cut into them again, and claims are held against all of them.
     void add_merged(const Label& label, std::span<const FrameBytes> wire,
                     const frame::TunnelPorts& tunnels, const Arrival& arrival);
-    // How far a counter of frames with bad checksums went up. Right is what the wire says and also
-    // what the receiver itself said frame by frame: a wrong claim is a finding of its own.
+    // Judges by how much a counter of frames with bad checksums rose. It is right if it agrees with
+    // the wire, and also if it agrees with the receiver's own claims frame by frame: a wrong claim
+    // is a finding of its own.
     void counter(const std::string& name, std::uint64_t delta);
 
     RxCellResult result() const;

@@ -26,7 +26,8 @@ FindingKind kind_of(judge::DifferenceKind kind) {
 constexpr std::uint32_t kTagBytes = 4;
 constexpr std::uint32_t kAddressBytes = 12;  // of Ethernet, before a tag
 
-// Where on the wire the buffers begin: behind a tag that the NIC inserts.
+// Returns the places in the wire frame where the buffers after the first begin. A tag that the NIC
+// inserts moves them.
 std::vector<std::uint32_t> starts_of(const HandedFrame& handed) {
     std::vector<std::uint32_t> starts;
     std::uint32_t at = handed.vlan_tci != 0 ? kTagBytes : 0;
@@ -115,8 +116,9 @@ std::string title_of(const judge::FieldDifference& field) {
                                       : join_each(field.misplaced_as, name_of, " or ");
 }
 
-// Which intended frame each frame on the wire is: the one with its bytes, whatever was lost or came
-// in another order; the others in order. What is none of them gets a place behind the last.
+// Finds the intended frame that each frame on the wire is: the one with its bytes, even if others
+// were lost or came in another order; the rest are matched in order. A frame that is none of them
+// gets a place behind the last.
 std::vector<std::size_t> places_of(std::span<const FrameBytes> wire,
                                    const std::vector<FrameBytes>& intended) {
     std::vector<std::size_t> places(wire.size(), intended.size());
@@ -294,8 +296,9 @@ void TxCell::judge_segments(const Probe& probe, std::span<const FrameBytes> wire
         counts_.exact += wire.size();
         return;
     }
-    // Whether a segment is wrong, and whether that is explained: then what else the audit says of
-    // it follows. One that was not recognised is missing as well.
+    // Wrong segments, and those of them that are explained: whatever else the audit finds in an
+    // explained segment follows from its cause. A segment that was not recognised is missing as
+    // well.
     std::vector<bool> wrong(std::max(wire.size(), probe.intended.size()));
     std::vector<bool> explained(wrong.size());
     for (const judge::SegmentFinding& found : audit->findings) {
@@ -346,7 +349,7 @@ void TxCell::judge_datagram(const Probe& probe, std::span<const FrameBytes> wire
     }
     count_healthy(verdict);
     for (const judge::ChecksumFinding& finding : verdict.all()) {
-        // What was put together has no tunnel around it any more.
+        // The reassembled frame has no tunnel around it any more.
         judge::ChecksumFinding in_place = finding;
         in_place.layer.depth = meant.all().back().layer.depth;
         const bool transport = finding.layer.protocol != judge::Protocol::kIpv4;

@@ -71,13 +71,13 @@ class TxCell {
     explicit TxCell(Row row, FreeFields free_fields = {})
         : row_(row), free_fields_(std::move(free_fields)) {}
 
-    // What came on the wire of one probe, in the order in which it came.
+    // Judges the frames of one probe that came on the wire, in the order in which they came.
     void add(const Probe& probe, std::span<const FrameBytes> wire);
     // The device said no, with a reason.
     void refused(const Probe& probe, std::string reason);
 
     TxCellResult result() const;
-    // So far, without the findings.
+    // Returns the counts so far, without the findings.
     const TxCellResult& counts() const { return counts_; }
 
   private:
