@@ -26,7 +26,7 @@ PartialSum pseudo_header_sum(const IpAddress& source, const IpAddress& destinati
 constexpr PartialSum sum_word(std::uint16_t word) noexcept {
     return __builtin_bswap16(word);
 }
-// What to add so that a word of the data is no longer in the sum (RFC 1624: ~m).
+// Returns the addend that takes a word of the data out of the sum (RFC 1624: ~m).
 constexpr PartialSum without_word(std::uint16_t word) noexcept {
     return __builtin_bswap16(static_cast<std::uint16_t>(~word));
 }
@@ -40,11 +40,11 @@ constexpr std::uint16_t folded(PartialSum sum) noexcept {
     return __builtin_bswap16(static_cast<std::uint16_t>(sum));
 }
 
-// What goes into the field.
+// Returns the checksum that goes into the field.
 constexpr std::uint16_t checksum_of(PartialSum sum) noexcept {
     return static_cast<std::uint16_t>(~folded(sum));
 }
-// The same for UDP, which sends a computed 0 as 0xffff (RFC 768).
+// Returns the checksum for UDP, which sends a computed 0 as 0xffff (RFC 768).
 constexpr std::uint16_t udp_checksum_of(PartialSum sum) noexcept {
     const std::uint16_t checksum = checksum_of(sum);
     return checksum == 0 ? 0xffff : checksum;

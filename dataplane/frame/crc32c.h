@@ -13,8 +13,8 @@ struct Crc32c {
     std::uint32_t remainder = 0xffffffff;
 
     void add(Bytes bytes) noexcept;
-    // What goes into SCTP's field, its bytes read in the order in which they are sent (the least
-    // significant byte of the CRC is sent first).
+    // Returns the value of SCTP's field, its bytes read in the order in which they are sent (the
+    // least significant byte of the CRC is sent first).
     std::uint32_t sctp_checksum() const noexcept { return __builtin_bswap32(~remainder); }
 };
 

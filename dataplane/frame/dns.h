@@ -110,7 +110,7 @@ struct DnsRecord {
     std::optional<IpAddress> address() const noexcept;
 };
 
-// Why a message could not be read on.
+// Reason why a message could not be read further.
 enum class DnsDefect : std::uint8_t {
     kNone,
     kShort,     // header, name, question or record goes beyond the message
@@ -128,7 +128,8 @@ class DnsReader {
     DnsDefect defect() const noexcept { return defect_; }
     // The next one, or nothing at the end or at a defect.
     std::optional<DnsQuestion> next_question() noexcept;
-    // The same for records of all sections; questions not read yet are passed over.
+    // Returns the next record of any section, or nothing at the end or at a defect; questions not
+    // read yet are passed over.
     std::optional<DnsRecord> next_record() noexcept;
     // A name within the message, as in the data of a CNAME record.
     std::optional<DnsName> name_at(std::size_t offset) noexcept;

@@ -28,7 +28,7 @@ struct DnsQuestionTail {
     Be16 query_class;
 };
 
-// Of digits in either case (RFC 4343); nothing if a byte is none.
+// Reads hexadecimal digits in either case (RFC 4343); nothing if a byte is none.
 inline std::optional<std::uint64_t> hexadecimal(std::span<const std::uint8_t> digits) {
     return whole_number<std::uint64_t>(
         {reinterpret_cast<const char*>(digits.data()), digits.size()}, 16);

@@ -1,4 +1,4 @@
-// What a generated frame shall be: plain values, from which template.h makes bytes.
+// Specification of a generated frame: plain values, from which template.h makes bytes.
 #pragma once
 
 #include <array>
@@ -14,7 +14,7 @@
 
 namespace pathproof::frame {
 
-// How one checksum field is filled.
+// Content of one checksum field.
 enum class ChecksumMode : std::uint8_t {
     kSoftware,         // the right value
     kOffload,          // what a NIC wants to find there, and a request for it to finish the work
@@ -116,7 +116,7 @@ struct FrameSpec {
     bool operator==(const FrameSpec&) const = default;
 };
 
-// Where the headers of one packet lie in the frame; all offsets but `end` are even.
+// Places of one packet's headers in the frame; all offsets but `end` are even.
 struct PacketLayout {
     std::uint16_t ethernet = 0;  // without Ethernet header: where the IP header starts
     std::uint16_t network = 0;

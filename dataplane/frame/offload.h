@@ -1,5 +1,4 @@
-// What a NIC is asked to do with a frame whose checksum modes say kOffload, in the terms of
-// rte_mbuf.
+// The request to a NIC, in the terms of rte_mbuf, for a frame whose checksum modes say kOffload.
 #pragma once
 
 #include <cstdint>

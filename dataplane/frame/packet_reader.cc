@@ -15,8 +15,8 @@
 namespace pathproof::frame {
 namespace {
 
-// As many as a sane sender writes (RFC 8200 section 4.1 lists seven); more are not followed, so
-// that offsets of headers always fit 16 bits.
+// Number of extension headers that are followed: as many as a sane sender writes (RFC 8200 section
+// 4.1 lists seven). More are not followed, so that offsets of headers always fit 16 bits.
 constexpr int kMostExtensionHeaders = 8;
 
 std::uint16_t host(rte_be16_t value) {
@@ -26,7 +26,8 @@ std::uint32_t host(rte_be32_t value) {
     return __builtin_bswap32(value);
 }
 
-// Of 16 bytes: in `rte_ipv6_hdr` an address is an array up to DPDK 24.07 and a struct since.
+// Reads an address of 16 bytes. In `rte_ipv6_hdr` it is an array up to DPDK 24.07 and a struct
+// since.
 IpAddress ipv6_address(const void* bytes) {
     IpAddress address{.family = Family::kIpv6, .bytes = {}};
     std::memcpy(address.bytes.data(), bytes, 16);

@@ -19,7 +19,7 @@ constexpr std::uint32_t gre_length(std::uint16_t flags) noexcept {
 
 // Reads the Ethernet frame that starts at `offset`; `frame` ends where the packet's carrier ends.
 void read_packet(Bytes frame, std::uint32_t offset, PacketView& packet) noexcept;
-// The same for an IP packet without Ethernet header, of the family that `ethertype` says.
+// Reads an IP packet without Ethernet header, of the family that `ethertype` gives.
 void read_ip_packet(Bytes frame, std::uint32_t offset, std::uint16_t ethertype,
                     PacketView& packet) noexcept;
 

@@ -1,5 +1,5 @@
-// What a tracked frame carries to be followed by: which stream it belongs to, its number in it, and
-// when it left. It lies in what a DUT hands through or a server gives back, so that no record of
+// The stamp by which a tracked frame is followed: its stream, its number in the stream, and its
+// time of departure. It lies in bytes that a DUT forwards or a server returns, so that no record of
 // single frames has to be kept.
 //
 // - DNS: the first two labels of the question's name, qSSSSSSSS.xTTTTTTTTTTTT
@@ -35,7 +35,7 @@ inline constexpr std::uint64_t kStampTimeMask = (std::uint64_t{1} << 48) - 1;
 // TSval counts units of 1024 ns.
 inline constexpr unsigned kTcpTimeShift = 10;
 
-// What kind of traffic a frame is; each is accounted for on its own.
+// Traffic class of a frame; each is accounted for on its own.
 enum class TrafficClass : std::uint8_t { kDnsA, kDnsAaaa, kTcpSyn, kIcmpEcho, kUdp, kReplay };
 inline constexpr std::size_t kTrafficClasses = 6;
 const char* name(
@@ -67,8 +67,9 @@ std::optional<Stamp> read_dns_stamp(std::span<const std::uint8_t> message) noexc
 std::optional<Stamp> read_binary_stamp(std::span<const std::uint8_t> payload) noexcept;
 // A TCP segment that starts with its header. Its time is the 42 bits of TSval, in nanoseconds.
 std::optional<Stamp> read_syn_stamp(std::span<const std::uint8_t> segment) noexcept;
-// What answers a SYN (SYN-ACK or RST): the acknowledgement number is one more than the SYN's
-// sequence number. A RST, or a server without timestamps, brings no time back: sent_ns is nothing.
+// Stamp in the answer to a SYN (SYN-ACK or RST): the acknowledgement number is one more than the
+// SYN's sequence number. A RST, or a server without timestamps, brings no time back: sent_ns is
+// nothing.
 struct SynAnswer {
     std::uint8_t stream = 0;
     std::uint32_t sequence = 0;

@@ -76,13 +76,13 @@ std::uint16_t random_but_wrong(const FieldValues& values) {
     }
 }
 
-// Whose address the pseudo-header has (RFC 8200 section 8.1).
+// Returns the destination address that the pseudo-header has (RFC 8200 section 8.1).
 const IpAddress& final_destination(const PacketSpec& packet) {
     const bool routed = contains(packet.extensions, Extension::kRouting);
     return routed ? packet.final_destination : packet.destination.address;
 }
 
-// What check() lets SCTP have in its field.
+// Returns the value of SCTP's field in a mode that check() allows for SCTP.
 std::uint32_t sctp_field_value(ChecksumMode mode, std::uint32_t right) {
     switch (mode) {
         case ChecksumMode::kOffload:

@@ -14,7 +14,7 @@
 
 namespace pathproof::frame {
 
-// What differs from frame to frame; what is not given stays as in the template.
+// Fields that differ from frame to frame; a field that is not given stays as in the template.
 struct FramePatch {
     std::optional<IpAddress> source;  // of the template's family
     // ICMP echo: the identifier. Ignored without a transport header.
@@ -58,7 +58,7 @@ class FrameTemplate {
         PartialSum preset = 0;     // the pseudo-header as a NIC wants it: without length if it cuts
         PartialSum transport = 0;  // without the pseudo-header
     };
-    // What a patch adds to the sums of the packet it changes.
+    // Change that a patch makes to the sums of its packet.
     struct Change {
         PartialSum address = 0;
         PartialSum transport = 0;
@@ -83,7 +83,7 @@ class FrameTemplate {
     bool dns_ = false;
 };
 
-// What a field in some mode may hold.
+// Values that a checksum field may hold, depending on its mode.
 struct FieldValues {
     std::uint16_t right = 0;
     std::uint16_t offload = 0;  // what a NIC wants: the pseudo-header's sum, or 0 in an IPv4 header

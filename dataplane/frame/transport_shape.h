@@ -1,4 +1,5 @@
-// What the code that writes frames must know of each transport protocol; one table for all of it.
+// Properties of each transport protocol that the code which writes frames needs; one table for all
+// of it.
 #pragma once
 
 #include <cstdint>
@@ -17,10 +18,11 @@ struct TransportShape {
     PseudoHeader pseudo_header = PseudoHeader::kNone;
 };
 
-// Of the transport that `packet` is written with: protocol number as the IP header has it.
+// Returns the shape of the transport that `packet` is written with; `protocol` is the number in the
+// IP header.
 TransportShape shape_of(const PacketSpec& packet) noexcept;
 
-// Where SCTP keeps its CRC32c (RFC 9260 section 3.1), which is no Internet checksum.
+// Offset of SCTP's CRC32c (RFC 9260 section 3.1), which is no Internet checksum.
 inline constexpr std::uint16_t kSctpChecksumOffset = 8;
 
 // The protocol number in the outer IP header of a tunnel.

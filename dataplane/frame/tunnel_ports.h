@@ -1,5 +1,5 @@
-// Which packets are read as tunnels, and of what kind: UDP by its destination port, GRE and IP in
-// IP by their protocol numbers.
+// Choice of the packets that are read as tunnels, and of their kind: UDP by its destination port,
+// GRE and IP in IP by their protocol numbers.
 #pragma once
 
 #include <array>
@@ -19,7 +19,7 @@ enum class Tunnel : std::uint8_t {
 inline constexpr std::size_t kTunnels = 6;
 const char* name(Tunnel tunnel);  // "none", "VXLAN", "VXLAN-GPE", "GENEVE", "GRE", "IP in IP"
 
-// Whether GRE and IP in IP are followed; they need no port.
+// Treatment of GRE and IP in IP, which need no port.
 enum class IpTunnels : std::uint8_t { kIgnored, kFollowed };
 
 // A plain value: a small table of UDP ports (host order).

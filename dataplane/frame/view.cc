@@ -11,7 +11,7 @@
 namespace pathproof::frame {
 namespace {
 
-// What a tunnel header says of what follows it.
+// A tunnel header's description of what follows it.
 struct Envelope {
     std::uint32_t length = 0;
     std::uint32_t vni = 0;

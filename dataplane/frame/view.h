@@ -52,7 +52,8 @@ enum class Transport : std::uint8_t {
 };
 enum class Fragment : std::uint8_t { kWhole, kFirst, kLater };
 
-// Why a frame could not be read to its end; what was read before that is valid all the same.
+// Reason why a frame could not be read to its end; the fields read before that are valid all the
+// same.
 enum class Malformed : std::uint8_t {
     kNone,
     kShortEthernet,
@@ -67,7 +68,7 @@ struct PacketView {
     std::uint32_t ethernet_offset = 0;  // without Ethernet header: where the IP packet starts
     std::uint32_t network_offset = 0;
     std::uint32_t network_length = 0;  // header with IPv4 options or IPv6 extension headers
-    // Where the IP packet ends by its own length, or the frame if earlier.
+    // End of the IP packet by its own length, or of the frame if earlier.
     std::uint32_t network_end = 0;
     std::uint32_t transport_offset = 0;
     // Header and data: UDP by its length field, others up to network_end.
@@ -85,8 +86,8 @@ struct PacketView {
     Fragment fragment = Fragment::kWhole;
     std::uint8_t protocol = 0;  // IPv4 protocol or the last IPv6 next header
     Malformed malformed = Malformed::kNone;
-    // What the pseudo-header holds is known. False behind an IPv6 routing header of an unknown
-    // type.
+    // False behind an IPv6 routing header of an unknown type: then the pseudo-header's destination
+    // is not known.
     bool final_destination_known = false;
     std::uint16_t source_port = 0;  // not of GRE; ICMP echo: the identifier in both
     std::uint16_t destination_port = 0;
@@ -119,8 +120,7 @@ struct FrameView {
 
 // Tunnels are followed one level deep, and not out of fragments.
 FrameView parse_frame(Bytes frame, const TunnelPorts& tunnels) noexcept;
-// The same with UDP to a port in `vxlan_ports` (host order) read as VXLAN (RFC 7348), and no other
-// tunnel.
+// Reads UDP to a port in `vxlan_ports` (host order) as VXLAN (RFC 7348), and no other tunnel.
 FrameView parse_frame(Bytes frame, std::span<const std::uint16_t> vxlan_ports) noexcept;
 // The outer packet, with no tunnel in it.
 inline PacketView parse_packet(Bytes frame) noexcept {

@@ -1,5 +1,5 @@
-// What a NIC is asked to do with a frame, in the terms of struct virtio_net_hdr: as a packet socket
-// with PACKET_VNET_HDR takes it (packet(7), linux/virtio_net.h).
+// The request to a NIC for a frame, in the terms of struct virtio_net_hdr: as a packet socket with
+// PACKET_VNET_HDR takes it (packet(7), linux/virtio_net.h).
 #pragma once
 
 #include <array>
@@ -33,9 +33,10 @@ constexpr VirtioRequest virtio_from_bytes(const VirtioHeader& bytes) noexcept {
     return std::bit_cast<VirtioRequest>(bytes);
 }
 
-// Of the one transport checksum that the frame leaves to the NIC: the inner one, if both are left.
-// Its mode is kOffload, or kPseudo in a super-frame (Linux wants the length in the pseudo-header's
-// sum). IP header checksums and SCTP's are not of this world. Empty if nothing is asked for.
+// Makes the request for the one transport checksum that the frame leaves to the NIC: the inner one,
+// if both are left. Its mode is kOffload, or kPseudo in a super-frame (Linux wants the length in
+// the pseudo-header's sum). IP header checksums and SCTP's cannot be requested this way. Empty if
+// nothing is requested.
 VirtioRequest virtio_request(const FrameSpec& spec) noexcept;
 
 }  // namespace pathproof::frame
