@@ -20,7 +20,8 @@ constexpr milliseconds kCopyTime{300'000};
 
 const process::ChildOptions kOverSsh{.netns = "", .at_our_death = SIGTERM, .keep_errors = true};
 
-// Nothing for what is no agent of ours. One of another version may say less.
+// Reads an agent's greeting; nothing: it is no agent of ours. An agent of another version may give
+// less.
 std::optional<Hello> hello_from_json(const json& said) {
     try {
         if (said.at("agent") != "pathproof") {

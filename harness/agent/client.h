@@ -122,7 +122,8 @@ class Client {
     Status request_features(const std::string& device,
                             const std::vector<std::pair<std::string, bool>>& wanted);
     Result<DeviceInfo> device(const std::string& device);
-    // How it is set (fingerprint/nic.h), and what its host is (fingerprint/host.h).
+    // Reads a device's settings (fingerprint/nic.h), and the facts of its host
+    // (fingerprint/host.h).
     Result<std::vector<verdict::Fact>> nic_facts(const std::string& device);
     Result<std::vector<verdict::FactGroup>> host_facts();
     // A device as a certificate names it, and its readings alone (fingerprint/item.h).
@@ -131,7 +132,7 @@ class Client {
     // The host now, and what it did since (fingerprint/kernel_log.h).
     Result<fingerprint::HostMoment> moment();
     Result<verdict::HostWatch> watch_since(const fingerprint::HostMoment& moment);
-    // Of the host and these devices of it.
+    // Reads the serial numbers of the host and of these devices.
     Result<std::vector<verdict::Fact>> serials(const std::vector<std::string>& devices);
     // "prog 12 (xdp_drop)"; empty: no XDP program is attached.
     Result<std::string> xdp_program(const std::string& device);
@@ -144,7 +145,7 @@ class Client {
     // Listens to what a device receives until stop_capture; one device at a time.
     Status start_capture(const CaptureOptions& options);
     Result<Capture> stop_capture();
-    // The same through an ordinary UDP socket.
+    // Sends UDP payloads through an ordinary socket (offload_frames.h).
     Result<SendReport> send_datagrams(const DatagramOptions& options);
 
     // CPU time, cycles, interrupts and memory of the host, with the interrupts of one device.
@@ -161,7 +162,7 @@ class Client {
     // stopped, or when nothing was asked of it for 20 s. kUnavailable: another controller has the
     // host (named), or it was put back meanwhile.
     Status apply(const std::vector<HostChange>& changes);
-    // Why the host lacks it, a sentence; empty: it is there.
+    // Returns why the host lacks it, a sentence; empty: it is there.
     Result<std::string> lacks(const Needs& needs);
     // Undoes all of apply() and reads it back. Gives what was left, for others changed it since.
     Result<std::vector<std::string>> put_back();
@@ -171,7 +172,8 @@ class Client {
     // input. Errors: it could not be started.
     Result<RanProgram> run_program(const std::vector<std::string>& words,
                                    const std::string& input = "");
-    // The same, and gives its output; a status other than 0 is an error too, with the program's own words.
+    // Runs a program like run_program(), and gives its output. A status other than 0 is an error too, with
+    // the program's own words.
     Result<std::string> output_of(const std::vector<std::string>& words,
                                   const std::string& input = "");
     // Says that the controller is there.

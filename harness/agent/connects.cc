@@ -72,7 +72,7 @@ class Connects {
             if (open.connected && !open.asked &&
                 ConnectClock::now() - open.began >= options_.asks_after) {
                 open.asked = true;
-                // One that was reset meanwhile says so to recv(2).
+                // recv(2) reports a connection that was reset meanwhile.
                 (void)!send(descriptor, kQuestion, sizeof kQuestion - 1, MSG_NOSIGNAL);
             }
         }

@@ -14,7 +14,7 @@ namespace pathproof::agent {
 
 using std::chrono::milliseconds;
 
-// Which side of a connection sends its FIN first: the TIME_WAIT is that side's.
+// Side of a connection that sends its FIN first: the TIME_WAIT is that side's.
 enum class Closer : std::uint8_t {
     kServer,       // at once
     kClient,       // at once

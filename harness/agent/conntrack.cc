@@ -41,7 +41,7 @@ Status fill(const ConntrackFill& what) {
     return {};
 }
 
-// When the table was about to be emptied.
+// Empties the table, and gives the time just before.
 Result<std::int64_t> flush() {
     const std::int64_t before = realtime_ns();
     TRY(netfilter::flush(kOwnNamespace));

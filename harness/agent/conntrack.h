@@ -16,8 +16,8 @@ struct ConntrackFilter {
     std::optional<std::uint8_t> protocol;
     std::optional<std::uint16_t> original_destination_port;
     bool births_only = false;  // of events: NEW alone
-    // Of events, at high rates: no UPDATE is asked for, and DESTROY of an ordinary entry that our own
-    // flush took is left out.
+    // Limits a listener's events, for high rates: no UPDATE is asked for, and DESTROY of an ordinary
+    // entry that our own flush took is left out.
     bool brief = false;
     std::uint64_t buffer_bytes = 0;  // of the listener's socket; 0: netfilter::ListenOptions'
 };

@@ -127,7 +127,7 @@ int dump_links(process::NetlinkSocket& socket, CounterSet& counters) {
     });
 }
 
-// Of all devices at once: by files it takes three system calls a counter.
+// Adds the counters of all devices at once: read from files, each counter takes three system calls.
 Status add_links(CounterSet& counters) {
     constexpr int kMostTries = 20;
     int problem = EINTR;

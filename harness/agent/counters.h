@@ -33,9 +33,9 @@ CounterSet parse_socket_counts(std::string_view text);
 // but for `entries`, which each line has for all CPUs.
 CounterSet parse_neighbour_table(std::string_view text);
 
-// What fills up or refuses besides conntrack's table: "TcpExt.PAWSTimewait", "TCP.tw" (sockstat),
-// "Ip.ReasmFails", and "arp.table_fulls", "ndisc.table_fulls" of the neighbour tables, which all
-// namespaces share and only the first one can read.
+// Reads the counters of tables and limits besides conntrack's table: "TcpExt.PAWSTimewait",
+// "TCP.tw" (sockstat), "Ip.ReasmFails", and "arp.table_fulls", "ndisc.table_fulls" of the neighbour
+// tables, which all namespaces share and only the first one can read.
 Result<CounterSet> read_limits(const std::string& proc_net = kProcNet);
 
 // Packets that all CPUs of this machine dropped from full backlogs until now.

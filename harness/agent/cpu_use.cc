@@ -46,7 +46,8 @@ std::uint64_t sum_of_counts(const std::vector<std::string>& words) {
     return sum;
 }
 
-// Those columns of the line of all CPUs: user nice system idle iowait irq softirq steal; guest time is in user's.
+// Sums these columns of the line of all CPUs: user nice system idle iowait irq softirq steal; guest time is in
+// user's.
 double sum_of_times(std::string_view stat, double ticks,
                     std::initializer_list<std::size_t> columns) {
     double sum = 0;

@@ -13,7 +13,7 @@
 
 namespace pathproof::agent {
 
-// Where a device sits on the PCI bus, as sysfs has it: "0x8086".
+// PCI ids of a device, as sysfs has them: "0x8086".
 struct PciIds {
     std::string vendor;
     std::string device;

@@ -28,7 +28,7 @@ struct Answer {
     std::size_t addresses = 0;
 };
 
-// One of the two queries of a lookup.
+// A query of a lookup, which has two.
 struct Question {
     const char* type_name;
     frame::DnsQuery query;

@@ -12,7 +12,7 @@ namespace pathproof::agent {
 // begun in twice the time that the rate says, or before a stop (process::stopping), is left out.
 Result<DnsLoadReport> dns_load(const DnsLoadOptions& options);
 
-// Whether it is a message with all the questions and records that it promises.
+// Returns whether the message has all the questions and records that it promises.
 bool is_whole_dns(std::span<const std::uint8_t> message);
 
 }  // namespace pathproof::agent

@@ -103,7 +103,8 @@ void send_answer(int socket, Datagram& question, Bytes& answer) {
     sendmsg(socket, &header, 0);
 }
 
-// What becomes of a query: neither an answer nor withheld where it is no query.
+// Reply to a query: a message, or nothing where a rule or a loss withholds it. Neither: it was no
+// query.
 struct Reply {
     Bytes message;
     bool withheld = false;

@@ -11,10 +11,10 @@
 
 namespace pathproof::agent {
 
-// Of no real domain (RFC 6761 section 6.2), and one that a resolver in between asks for as for any other.
+// Name of no real domain (RFC 6761 section 6.2), for which a resolver in between asks as for any other.
 inline constexpr const char* kCnameTarget = "elsewhere.test";
 
-// What a DNS server says to queries for a name and all below it. An address left 0.0.0.0 is none.
+// Answers of a DNS server to queries for a name and all below it. An address left 0.0.0.0 is none.
 struct DnsRule {
     std::string name;        // ".": every name
     std::uint16_t type = 0;  // 0: every type
@@ -80,7 +80,7 @@ class DnsServer {
     virtual ~DnsServer() = default;
 
     virtual const frame::Endpoint& endpoint() const = 0;
-    // What it took since the last time, where `rules.keep_log`.
+    // Returns the queries since the last call, with `rules.keep_log`.
     virtual std::vector<DnsQueryRecord> take_log() = 0;
 };
 

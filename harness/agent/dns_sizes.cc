@@ -30,7 +30,7 @@ Result<Message> query_of(const SizeQuestion& question, std::uint16_t udp_size) {
     return message;
 }
 
-// Whether that message answers the query; what came is counted.
+// Returns whether that message answers the query, and counts what came.
 bool take(const Message& query, std::span<const std::uint8_t> message, SizeTrial& trial) {
     const frame::DnsHeader header = frame::DnsReader(message).header();
     if (message.size() < frame::kDnsHeaderBytes || !header.response ||

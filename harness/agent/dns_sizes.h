@@ -34,7 +34,7 @@ struct SizeQuestion {
 // Asks with that EDNS size over UDP, each time from a socket of its own. An error: the name is none, or no socket
 // could be made.
 Result<SizeTrial> ask_with_size(const SizeQuestion& question, std::uint16_t udp_size);
-// The same over TCP, once.
+// Asks over TCP, once.
 Result<SizeTrial> ask_over_tcp(const SizeQuestion& question);
 
 }  // namespace pathproof::agent

@@ -32,7 +32,7 @@ struct Process {
     pid_t parent = 0;
 };
 
-// Of one process group (setpgid(2) of the one that was started).
+// Lists the processes of one process group (setpgid(2) of the one that was started).
 std::vector<Process> processes_of(pid_t group) {
     std::vector<Process> found;
     std::error_code gone;

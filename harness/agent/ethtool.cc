@@ -134,7 +134,7 @@ struct FeatureTable {
     bool available(std::size_t index) const {
         return bit(&ethtool_get_features_block::available, index);
     }
-    // What `ethtool -k` marks "[fixed]".
+    // Returns whether `ethtool -k` marks the feature "[fixed]".
     bool fixed(std::size_t index) const {
         return !available(index) || bit(&ethtool_get_features_block::never_changed, index);
     }

@@ -5,7 +5,7 @@
 
 namespace pathproof::agent {
 
-// What an agent says of itself and its host first.
+// An agent's greeting: itself and its host.
 struct Hello {
     std::string version;
     std::string build;   // build_id()

@@ -1,4 +1,4 @@
-// What a lab has a host change of itself, as plain data: the agent of the host carries it out, with a
+// A change that a lab has a host make to itself, as plain data: the host's agent makes it, with a
 // journal (harness/host).
 #pragma once
 
@@ -28,7 +28,7 @@ struct HostChange {
         kIpvs,  // IPVS has the services and endpoints of `value` (ipvsadm --save -n) and no others;
                 // connections of those that stay are left alone
     };
-    // What is not an error.
+    // Outcome that is no error.
     enum class Allowed { kNothing, kIsThere, kIsMissing };
     Kind kind = Kind::kIp;
     std::string device;

@@ -11,7 +11,7 @@ constexpr int kBacklog = 1024;
 constexpr int kUdpBufferBytes = 4 << 20;
 constexpr std::chrono::milliseconds kPause{50};
 
-// Why a socket does not get this address, by the errno of bind(2) or listen(2).
+// Explains why a socket does not get this address, by the errno of bind(2) or listen(2).
 Failure cannot_listen(const char* protocol, const frame::Endpoint& at, int reason) {
     if (reason == EADDRNOTAVAIL) {
         return fail(ErrorCode::kNotFound,

@@ -34,7 +34,7 @@ struct DnsmasqOptions {
 };
 FIELDS(DnsmasqOptions, addresses, upstream, cache_size, max_tcp_connections, dns_forward_max)
 
-// Of its processes for TCP.
+// Counts of its processes for TCP.
 struct DnsmasqWorkers {
     std::uint32_t in_use = 0;
     std::uint32_t highest = 0;

@@ -1,4 +1,4 @@
-// What a host must have before something can be set on it.
+// Requirements of a host before something can be set on it.
 #pragma once
 
 #include <string>
@@ -18,7 +18,7 @@ struct Needs {
 };
 FIELDS(Needs, probe, package, kernel)
 
-// Why the calling thread's namespace lacks it, a sentence; empty: it is there.
+// Returns why the calling thread's namespace lacks it, a sentence; empty: it is there.
 std::string lacks(const Needs& needs);
 
 }  // namespace pathproof::agent

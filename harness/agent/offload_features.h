@@ -17,13 +17,13 @@ struct Feature {
     bool active = false;
     bool requested = false;
     bool available = false;  // may be changed by the user (hw_features)
-    // What `ethtool -k` marks "[fixed]": not available, or the same on any device.
+    // State that `ethtool -k` marks "[fixed]": not available, or the same on any device.
     bool never_changed = false;
     bool operator==(const Feature&) const = default;
 };
 FIELDS(Feature, name, active, requested, available, never_changed)
 
-// What a request to change features really did: the kernel may refuse, or change others with it.
+// Actual effect of a request to change features: the kernel may refuse, or change others with it.
 struct FeatureChange {
     std::string name;
     bool before = false;
@@ -32,7 +32,7 @@ struct FeatureChange {
 };
 FIELDS(FeatureChange, name, before, after, asked)
 
-// What came of asking a device for one feature.
+// Outcome of a request for one feature of a device.
 enum class TrialOutcome : std::uint8_t {
     kTaken,    // it is so now
     kAlready,  // it was so before

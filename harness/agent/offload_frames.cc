@@ -26,7 +26,7 @@ constexpr int kQueueTime = 200;
 constexpr std::chrono::milliseconds kBetweenTries{1};
 constexpr int kSendBufferBytes = 4 << 20;
 
-// What the kernel shall take the frame for.
+// Returns the EtherType that the kernel shall take the frame for.
 std::uint16_t protocol_of(const std::vector<std::uint8_t>& bytes, bool ethernet) {
     if (!ethernet) {
         return !bytes.empty() && bytes[0] >> 4 == 6 ? kIpv6 : kIpv4;

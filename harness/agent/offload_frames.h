@@ -48,7 +48,7 @@ FIELDS(SendReport, sent, refusals)
 // and the others go on. Errors: no such device, no permission.
 Result<SendReport> send_frames(const std::string& device, const std::vector<OffloadFrame>& frames);
 
-// What the kernel says of a received frame's transport checksum (PACKET_AUXDATA).
+// Verdict of the kernel on a received frame's transport checksum (PACKET_AUXDATA).
 enum class ChecksumStatus : std::uint8_t {
     kUnknown,  // nothing was checked
     kValid,    // TP_STATUS_CSUM_VALID

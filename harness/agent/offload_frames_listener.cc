@@ -46,7 +46,8 @@ void read_auxdata(const msghdr& message, CapturedFrame& frame) {
     }
 }
 
-// Of what the socket gets, from the Ethernet header on.
+// Lets only TCP over IPv4 with one of these flags reach the socket, which gets frames from the
+// Ethernet header on.
 Status keep_tcp_flags(int socket, std::uint8_t flags) {
     std::array<sock_filter, 10> program{{
         BPF_STMT(BPF_LD | BPF_H | BPF_ABS, 12),

@@ -41,7 +41,7 @@ struct Client::Impl {
     std::function<Result<std::unique_ptr<Client>>(const std::string& netns)> beside;
 };
 
-// One of a kind at a time, from its start to its stop.
+// Holds one part of a kind at a time, from its start to its stop.
 template <typename Part>
 class One {
     template <typename T>
@@ -100,7 +100,7 @@ class Operations {
   public:
     explicit Operations(process::RpcServer& rpc);
 
-    // What it does: a function of what is asked with it (message/calls.h).
+    // Adds an operation that runs a function of the request's arguments (message/calls.h).
     template <typename Run>
     void add(const std::string& name, Run run) {
         rpc_.on(name, message::operation(std::move(run)));

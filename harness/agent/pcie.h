@@ -1,4 +1,4 @@
-// How a PCI device is linked, and on which NUMA node it is, as sysfs tells it.
+// Reads the link and the NUMA node of a PCI device from sysfs.
 #pragma once
 
 #include <optional>
@@ -27,8 +27,8 @@ struct PcieLink {
 };
 FIELDS(PcieLink, linked, device, slot)
 
-// Of a device's folder ("/sys/bus/pci/devices/0000:3b:00.0"). Nothing: it has no PCI Express link,
-// as emulated devices.
+// Reads a device's folder ("/sys/bus/pci/devices/0000:3b:00.0"). Nothing: it has no PCI Express
+// link, as emulated devices.
 std::optional<PcieLink> read_pcie_link(const std::string& folder);
 // -1: it has none, or none is told.
 int read_numa_node(const std::string& folder);

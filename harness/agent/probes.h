@@ -56,7 +56,7 @@ struct ProbeResult {
     // digest of what arrived is right, none when it is wrong, and what its kernel acknowledged when
     // it came to no end.
     std::uint64_t received = 0;
-    // Of a transfer, as the sender's kernel counted (TCP_INFO).
+    // Figures of a transfer, as the sender's kernel counted (TCP_INFO).
     std::uint64_t retransmitted = 0;  // segments
     std::uint32_t segment_bytes = 0;  // of payload in a full one
 };

@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::size_t kRecord = 10'240;  // bytes; tar fills its last one
 
-// Of the notes in one segment.
+// Returns the build id from the notes of one segment; empty: they have none.
 std::string build_id_in(const char* notes, std::size_t size) {
     const auto padded = [](std::size_t bytes) { return (bytes + 3) & ~std::size_t{3}; };
     while (size >= sizeof(ElfW(Nhdr))) {

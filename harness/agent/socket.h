@@ -67,7 +67,7 @@ void allow_descriptors();
 void put_message(std::vector<std::uint8_t>& stream, std::span<const std::uint8_t> message);
 std::optional<std::vector<std::uint8_t>> take_message(std::vector<std::uint8_t>& stream);
 
-// What a user reads for an errno of a connection or a send: "connection refused".
+// Describes the errno of a connection or a send for the user: "connection refused".
 std::string describe_errno(int number);
 
 // Turns the errno of a failed system call into an error: EPERM and EACCES say to run as root.

@@ -94,7 +94,7 @@ void UploadServer::serve(int descriptor) {
     if (progress == Progress::kComplete) {
         const auto verdict =
             write_transfer_verdict({.bytes = upload.received, .digest = upload.digest.value()});
-        // Nothing was sent on this connection before: sixteen bytes always fit its buffer.
+        // Sixteen bytes always fit the buffer of a connection on which nothing was sent before.
         (void)!send(descriptor, verdict.data(), verdict.size(), MSG_NOSIGNAL);
     }
     finish(descriptor);
