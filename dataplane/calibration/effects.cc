@@ -19,7 +19,7 @@ void put_back(FrameBytes& frame, const FrameBytes& healthy, std::size_t at, std:
                 frame.begin() + static_cast<std::ptrdiff_t>(at));
 }
 
-// Whether nothing but identifications of IPv4 headers differs, their checksums being right.
+// Returns whether nothing but identifications of IPv4 headers differs, their checksums being right.
 bool differs_in_identification(const FrameBytes& spoilt, const FrameBytes& healthy,
                                const frame::TunnelPorts& tunnels) {
     if (spoilt.size() != healthy.size() || judge::verify_slowly(spoilt, tunnels).any_bad()) {

@@ -1,5 +1,5 @@
-// What a fault must do to a row, computed from both engines and never from what the judge says of
-// it.
+// The effect that a fault must have on a row, computed from both engines and never from the judge's
+// verdict on it.
 #pragma once
 
 #include <cstdint>
@@ -12,9 +12,9 @@ namespace pathproof::calibration {
 struct Effect {
     std::uint64_t hit = 0;         // frames to which the fault applied
     std::uint64_t equivalent = 0;  // of them: bytes, metadata and counters are a healthy NIC's
-    // Of them: what differs is in order all the same. A claim that is true although a healthy NIC
-    // makes none; a counter that is right; an identification that stands still where the row allows
-    // it (B20).
+    // Frames of those hit that differ and are in order all the same: a claim that is true although
+    // a healthy NIC makes none; a counter that is right; an identification that stands still where
+    // the row allows it (B20).
     std::uint64_t harmless = 0;
     std::uint64_t wrong = 0;  // the others
 
@@ -24,12 +24,12 @@ struct Effect {
 
 Effect effect_on_row(const softnic::Fault& fault, const SendRow& row);
 Effect effect_on_row(const softnic::Fault& fault, const ReceiveRow& row);
-// Of a receiver's fault on one frame.
+// Returns the effect of a receiver's fault on one frame.
 Effect effect_on_wire(const softnic::Fault& fault, const FrameBytes& wire,
                       const softnic::NicLimits& limits, const frame::TunnelPorts& tunnels);
 
-// Whether two faults put the same bytes on the wire for every frame of the row: then nobody who
-// sees the wire can tell them apart there.
+// Returns whether two faults put the same bytes on the wire for every frame of the row: then nobody
+// who sees the wire can tell them apart there.
 bool same_on_wire(const softnic::Fault& one, const softnic::Fault& other, const SendRow& row);
 
 }  // namespace pathproof::calibration

@@ -23,7 +23,7 @@ constexpr const char* kBadWire[] = {"wire.any.frame.LOSE!0.02", "wire.any.frame.
                                     "wire.any.frame.REORDER!0.05",
                                     "rx.any.l4.UNKNOWN_ALWAYS!0.5"};  // B14 as well
 
-// What a pass is run with that is no fault of the frames.
+// Disturbance of a pass that is no fault of the frames.
 enum class Setup { kSound, kLossy, kMiscounted };
 
 Setup setup_of(std::uint32_t pass) {
@@ -48,7 +48,8 @@ std::vector<softnic::Fault> faults_of(Setup setup) {
     return faults;
 }
 
-// What may be said: of a wire that loses, repeats and reorders (B19); of a counter (B13).
+// Returns whether a finding may be reported under the setup: losses, copies and changes of order on
+// a lossy wire (B19); a lie of a miscounting counter (B13).
 bool may_say(Setup setup, const std::string& title) {
     static const std::set<std::string> kLoss = {"MISSING", "SURPLUS", "DUPLICATE", "MISORDERED"};
     switch (setup) {

@@ -42,7 +42,8 @@ struct Run {
     matrix::TxCellResult cell;
 };
 
-// Whether the fault must, or must not, change a frame; of a rate nothing can be said of one frame.
+// Returns whether the fault must change a frame (false: it must not). A fault with a rate need not
+// change any single frame.
 bool must_change(const Fault& fault, const softnic::TxFrame& frame, std::uint64_t number) {
     return number >= fault.after &&
            softnic::effect_on(fault, frame) == softnic::FaultEffect::kDifferent;

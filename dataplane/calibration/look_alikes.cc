@@ -97,7 +97,8 @@ std::optional<FrameBytes> data_behind_udp(FrameBytes frame, const frame::FrameVi
     return frame;
 }
 
-// Of an IPv4 datagram, as a router quotes it (RFC 792), its UDP or TCP checksum turned wrong.
+// Makes an ICMP error that quotes an IPv4 datagram as a router does (RFC 792), its UDP checksum
+// turned wrong.
 std::optional<FrameBytes> icmp_error(const FrameBytes& frame, const frame::FrameView& view) {
     const PacketView& packet = view.outer;
     const bool fits = packet.network == Network::kIpv4 && whole(packet) && !view.has_inner &&
@@ -212,7 +213,7 @@ std::optional<FrameBytes> group_policy(FrameBytes frame, const frame::FrameView&
     return frame;
 }
 
-// Where the innermost data would begin, or in the middle of it.
+// Cuts the frame in the middle of the innermost data.
 std::optional<FrameBytes> cut(FrameBytes frame, const frame::FrameView& view) {
     const PacketView& packet = view.innermost();
     const bool data = packet.network != Network::kNone && packet.payload_length >= 2;

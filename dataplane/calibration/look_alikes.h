@@ -22,7 +22,8 @@ enum class LookAlike : std::uint8_t {
     kVniZero,        // B21
     kGroupPolicy,    // B21: VXLAN-GBP
     kCut,            // B22: by a snap length
-    // Of more than a frame: what a receiver makes of several, and what it counts meanwhile.
+    // Look-alikes of more than one frame: several frames that a receiver made one of, and its
+    // counters.
     kMerged,      // B9: segments merged into one packet with a partial checksum
     kMiscounted,  // B13: a counter of bad checksums that counts good ones
 };
@@ -30,7 +31,8 @@ inline constexpr std::size_t kFrameLookAlikes = 10;
 inline constexpr std::size_t kLookAlikes = 12;
 const char* name(LookAlike kind);  // "B5 TCP 0xffff", ...
 
-// Nothing if the frame cannot be made to look so, and for kinds that are of more than a frame.
+// Makes the look-alike of a frame; nothing if the frame cannot be made to look so, and for kinds of
+// more than one frame.
 std::optional<FrameBytes> look_alike(LookAlike kind, const FrameBytes& healthy,
                                      const frame::TunnelPorts& tunnels);
 

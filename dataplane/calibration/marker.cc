@@ -35,7 +35,8 @@ FrameBytes without_inserted_tag(const matrix::HandedFrame& handed, const FrameBy
     return handed.vlan_tci != 0 ? matrix::without_tag(intended) : intended;
 }
 
-// Of a super-frame, which is the only one handed over, all segments.
+// Returns the intended frames of one handed frame, with their headers at its places: all segments
+// if it is a super-frame, which is then the only one handed over.
 std::vector<FrameBytes> intended_for(const matrix::Probe& probe, std::size_t number) {
     std::vector<FrameBytes> intended;
     const std::size_t end = probe.segment_bytes > 0 ? probe.intended.size() : number + 1;
@@ -45,8 +46,8 @@ std::vector<FrameBytes> intended_for(const matrix::Probe& probe, std::size_t num
     return intended;
 }
 
-// Those of software are as intended in every frame; one that the NIC fills in can be so by chance,
-// but not in all segments.
+// Finds the fields that are left to the NIC. Those that software filled in are as intended in every
+// frame; one that the NIC fills in can be so by chance, but not in all segments.
 std::vector<Field> fields_of_the_nic(const FrameBytes& handed, std::span<const FrameBytes> intended,
                                      const frame::TunnelPorts& tunnels) {
     std::vector<Field> fields;
@@ -70,7 +71,8 @@ void write(FrameBytes& frame, const std::vector<Field>& fields, std::uint8_t mar
     }
 }
 
-// Whether the marker, left in the field, is nothing else: the right value, or a partial sum.
+// Returns whether the marker, left in the field, can be told from the right value and from a
+// partial sum.
 bool tells(const FrameBytes& intended, const Field& field, const FrameBytes& marked,
            const frame::TunnelPorts& tunnels) {
     if (same_bytes(intended, marked, field)) {

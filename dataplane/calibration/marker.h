@@ -1,5 +1,5 @@
-// What stands in the checksum fields that a probe leaves to the NIC: a marker in place of the
-// partial sum, for only so are a field that nobody filled in and a partial sum told apart.
+// Puts a marker in place of the partial sum into the checksum fields that a probe leaves to the
+// NIC: only so can a field that nobody filled in be told from one that holds a partial sum.
 #pragma once
 
 #include "dataplane/matrix/probe.h"

@@ -1,5 +1,5 @@
-// What a calibration runs on: the rows of the qualification matrix with their frames, made once,
-// and what a healthy software NIC puts on the wire for them.
+// Material of a calibration: the rows of the qualification matrix with their frames, made once, and
+// the frames that a healthy software NIC puts on the wire for them.
 #pragma once
 
 #include <cstdint>
@@ -21,7 +21,7 @@ struct CalibrationOptions {
     std::uint32_t probes = 8;  // of each row, with different payloads
     std::uint64_t healthy_frames = 3'000'000;
     std::uint64_t most_intermittent = 2'000'000;  // frames for one fault of F48
-    std::size_t pair_step = 1;                    // every so-manieth sender's fault in pairs
+    std::size_t pair_step = 1;                    // every Nth sender's fault in pairs
     unsigned workers = 1;
     // For the calibration's own proof that it can fail: header fields that the judge shall not look
     // at, and a mistake of the byte-wise judge in the healthy run.

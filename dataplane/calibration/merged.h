@@ -1,4 +1,4 @@
-// What a host sees where its receive path merges segments (GRO, LRO): look-alike B9.
+// A host's view where its receive path merges segments (GRO, LRO): look-alike B9.
 #pragma once
 
 #include <optional>

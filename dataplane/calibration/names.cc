@@ -124,8 +124,8 @@ bool is_open(const Verdict& verdict) {
     return verdict.title == "UNKNOWN" || verdict.title.find(" or ") != std::string::npos;
 }
 
-// Whether the fault makes frames that are copies of one another, which nobody can tell from a frame
-// that came twice while another was lost.
+// Returns whether the fault makes frames that are copies of one another: nobody can tell a copy
+// from a frame that came twice while another was lost.
 bool makes_copies(const Fault& fault, const SendRow& row) {
     softnic::SoftNic nic(row.nic, {fault});
     softnic::TxResult sent;

@@ -1,4 +1,4 @@
-// What the judge has to call each mechanism: the words of the signature algebra for it.
+// The names that the judge has to give each mechanism: the words of the signature algebra for it.
 #pragma once
 
 #include <optional>
@@ -16,7 +16,7 @@ namespace pathproof::calibration {
 // judge must say UNKNOWN.
 std::vector<std::string> right_titles(const softnic::Fault& fault);
 
-// How a row that failed was called.
+// Quality of the name that a failed row was given.
 enum class Naming : std::uint8_t {
     kExact,    // the right name at the right place
     kOpen,     // UNKNOWN, or several names: the right one is among those that fit
@@ -25,7 +25,7 @@ enum class Naming : std::uint8_t {
     kWrong,    // another name
 };
 
-// Of all verdicts on a row, the worst.
+// Returns the worst naming among all verdicts on a row.
 Naming naming_of(const softnic::Fault& fault, const std::vector<Verdict>& verdicts,
                  const SendRow* row);
 

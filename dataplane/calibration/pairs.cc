@@ -78,8 +78,8 @@ bool same_as(const std::vector<RowResult>& both, const Alone& alone,
                               [&](std::size_t row) { return alone.results[row].digest; });
 }
 
-// Whether the receiver's fault, on what the sender's puts on the wire, does nothing that could be
-// held against it.
+// Returns whether the receiver's fault is harmless in the frames that the sender's fault puts on
+// the wire: then the judge cannot hold it against the receiver.
 bool does_nothing(const Alone& receiver, const Alone& sender, const Material& material,
                   const std::vector<std::size_t>& rows, std::uint64_t seed) {
     softnic::TxResult sent;

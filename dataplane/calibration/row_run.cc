@@ -165,7 +165,8 @@ void settle_drops(std::vector<RowResult>& rows) {
         all.drops_bad() ? judge::RxFault::kDropBad : judge::RxFault::kDropGood;
     for (RowResult& row : rows) {
         for (Verdict& verdict : row.verdicts) {
-            // Where wrong frames arrive elsewhere, it was not for that that they did not here.
+            // If wrong frames arrive in other rows, their checksum was not the reason why they did
+            // not here.
             const bool dropped = verdict.title == "NOT_DELIVERED" ||
                                  verdict.title == judge::name(judge::RxFault::kDropBad);
             verdict.title = dropped ? judge::name(fault) : verdict.title;

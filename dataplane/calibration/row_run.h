@@ -12,11 +12,12 @@
 
 namespace pathproof::calibration {
 
-// What a row was found guilty of.
+// A fault that was found in a row.
 struct Verdict {
     std::string title;  // "PSEUDO", "SEG_HDR", "RX_GOOD_ON_BAD", "UNKNOWN", "MISSING", ...
     std::string place;  // "inner.tcp", "outer.udp.length", "l4", ...
-    // Of an UNKNOWN checksum: names that fit all frames alike, or one that too few frames showed.
+    // Candidates for the name of an UNKNOWN checksum: names that fit all frames alike, or one that
+    // too few frames showed.
     std::vector<std::string> candidates;
     std::uint64_t frames = 0;
 };
@@ -38,8 +39,8 @@ std::vector<Verdict> causes_of(const matrix::RxCellResult& result);
 RowResult run_row(const SendRow& row, softnic::SoftNic& nic, const matrix::FreeFields& free_fields);
 RowResult run_row(const ReceiveRow& row, softnic::SoftNic& nic);
 
-// What rows cannot tell alone: whether frames were dropped for their wrong checksums, or with all
-// of their class. Renames NOT_DELIVERED where all rows together say it.
+// Decides what rows cannot decide alone: whether frames were dropped for their wrong checksums, or
+// with all of their class. Renames NOT_DELIVERED where all rows together show it.
 void settle_drops(std::vector<RowResult>& rows);
 
 }  // namespace pathproof::calibration
