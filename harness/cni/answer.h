@@ -1,5 +1,5 @@
-// What a CNI plug-in prints: results, error objects and versions, as plain values. Plug-ins are other
-// people's programs: whatever they print is read, or refused with a sentence.
+// The output of a CNI plug-in: results, error objects and versions, as plain values. Plug-ins are
+// other people's programs: whatever they print is read, or refused with a sentence.
 #pragma once
 
 #include <optional>
@@ -19,7 +19,7 @@ struct PodAddress {
     bool operator==(const PodAddress&) const = default;
 };
 
-// One that the plug-in made or used; without a sandbox it is in the node's own namespace.
+// An interface that the plug-in made or used. One without a sandbox is in the node's own namespace.
 struct Interface {
     std::string name;
     std::string mac;
@@ -45,9 +45,9 @@ struct ErrorObject {
 // "code 7, \"failed to ...\" (details)"
 std::string to_string(const ErrorObject& error);
 
-// Of CNI 0.3.0 and later. kBadInput says what is wrong with it.
+// Parses an ADD result of CNI 0.3.0 or later. kBadInput says what is wrong with it.
 Result<Added> parse_added(std::string_view text);
-// Nothing: it is no error object.
+// Parses an error object. Nothing: the text is none.
 std::optional<ErrorObject> parse_error(std::string_view text);
 // The supportedVersions that VERSION gave.
 Result<std::vector<std::string>> parse_versions(std::string_view text);

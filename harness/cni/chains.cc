@@ -5,7 +5,7 @@
 namespace pathproof::cni {
 namespace {
 
-// Of both families, and the default routes of both.
+// IPAM for both families, with both default routes.
 #define PATHPROOF_DUAL_IPAM                                                         \
     R"("ipam":{"type":"host-local","ranges":[[{"subnet":"10.244.{{node}}.0/24"}],)" \
     R"([{"subnet":"fd00:10:244:{{node}}::/64"}]],"routes":[{"dst":"0.0.0.0/0"},{"dst":"::/0"}]})"
@@ -16,8 +16,8 @@ namespace {
     R"("rangeStart":"198.18.0.{{node}}0","rangeEnd":"198.18.0.{{node}}9"}],)"  \
     R"([{"subnet":"2001:db8:18::/64","rangeStart":"2001:db8:18::{{node}}:1",)" \
     R"("rangeEnd":"2001:db8:18::{{node}}:ff"}]]})"
-// What flannel's CNI plug-in delegates to: its /run/flannel/subnet.env and bridge, with the MTU that
-// the tunnel leaves.
+// The plug-in to which flannel's CNI plug-in delegates: its /run/flannel/subnet.env and bridge,
+// with the MTU that the tunnel leaves.
 #define PATHPROOF_OVERLAY_BRIDGE                                                              \
     R"({"type":"bridge","mtu":1450,"hairpinMode":true,"ipMasq":false,"isGateway":true,)"      \
     R"("isDefaultGateway":true,"ipam":{"type":"host-local","subnet":"10.244.{{node}}.0/24",)" \

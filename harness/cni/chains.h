@@ -9,7 +9,7 @@
 
 namespace pathproof::cni {
 
-// Who carries pods' packets from node to node.
+// Carrier of pods' packets from node to node.
 enum class Overlay {
     kRoutes,   // the nodes' routes to each other's pods
     kFlannel,  // vxlan and rules as flanneld makes them (flannel pkg/backend/vxlan, pkg/trafficmngr)
@@ -29,8 +29,9 @@ struct Chain {
 const std::vector<Chain>& built_in_chains();
 const Chain* find_chain(const std::string& name);  // null: there is none
 
-// Of a node by its number, 1 or 2, and its twin. `tunnel` is for `ip -batch`, `forwarding` a command
-// of bridge(8) (empty: none), `rules` for iptables-restore --noflush.
+// The overlay's devices and rules on one of two nodes, for packets to the other. `tunnel` is for
+// `ip -batch`, `forwarding` a command of bridge(8) (empty: none), `rules` for iptables-restore
+// --noflush.
 struct OverlaySetup {
     std::string device;
     unsigned vni = 0;
@@ -39,7 +40,8 @@ struct OverlaySetup {
     std::vector<std::string> forwarding;
     std::string rules;
 };
-// Of kFlannel and kCalico. Both programs leave the outer UDP checksum on.
+// Returns the setup of node 1 or 2, of kFlannel or kCalico. Both programs leave the outer UDP
+// checksum on.
 OverlaySetup overlay_setup(Overlay overlay, unsigned node, bool udp_checksum = true);
 
 }  // namespace pathproof::cni

@@ -32,7 +32,7 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 13> kDaemons
 constexpr std::array kPlan = {"10.0.0.0/8",    "172.16.0.0/12", "192.168.0.0/16",  "100.64.0.0/10",
                               "198.18.0.0/15", "192.0.2.0/24",  "198.51.100.0/24", "203.0.113.0/24",
                               "fc00::/7",      "2001:db8::/32", "2001:2::/48"};
-// Those of the lab's services.
+// Networks of the lab's services.
 constexpr std::array kTaken = {"10.96.0.0/16", "fd00:10:96::/48"};
 
 bool is_in(const frame::IpAddress& address, const char* network) {
@@ -54,7 +54,7 @@ bool is_on(const json& list, const char* key) {
     return value == json(true) || value == json("true");
 }
 
-// Of a plug-in that takes a daemon beside it, which one: "cilium-agent". Empty: it takes none.
+// Returns the daemon that the plug-in needs beside it: "cilium-agent". Empty: it needs none.
 std::string daemon_of(std::string_view type) {
     const auto found =
         std::ranges::find(kDaemons, type, [](const auto& each) { return each.first; });

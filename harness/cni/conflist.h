@@ -29,9 +29,9 @@ struct Conflist {
     bool has(std::string_view type) const;
 };
 
-// Where "{{node}}" stands in the text is the node's number, so that each node gives out addresses of
-// its own. host-local is given `data_dir` in place of its own. kBadInput names the file and the key,
-// kNotSupported a plug-in that needs a daemon of its own.
+// Parses a network's configuration. "{{node}}" in the text becomes the node's number, so that each
+// node gives out addresses of its own. `data_dir` replaces host-local's own. kBadInput names the
+// file and the key, kNotSupported a plug-in that needs a daemon of its own.
 Result<Conflist> parse_conflist(std::string_view text, const std::string& source, unsigned node,
                                 const std::string& data_dir);
 

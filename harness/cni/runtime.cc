@@ -43,7 +43,7 @@ json arguments_of(const std::string& args) {
     return pairs;
 }
 
-// What it wrote, in one line.
+// Returns the last output in one line.
 std::string words(const std::string& text) {
     std::string line = process::last_words(text);
     std::ranges::replace(line, '\n', ' ');

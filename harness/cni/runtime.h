@@ -60,16 +60,17 @@ class Runtime {
     Result<Added> add(const Attachment& what);
     Status check(const Attachment& what);
     Status del(const Attachment& what);
-    // Of CNI 1.1.0. kNotSupported: the list is of an earlier version, or wants no GC (disableGC).
-    // Whether the plug-ins could attach a pod now; an error has the first one's error object.
+    // Returns whether the plug-ins could attach a pod now; an error has the first plug-in's error
+    // object. Since CNI 1.1.0. kNotSupported: the list is of an earlier version.
     Status status();
-    // Has all plug-ins clear up after each attachment that is none of these.
+    // Has all plug-ins clear up after each attachment that is none of these. Since CNI 1.1.0.
+    // kNotSupported: the list is of an earlier version, or wants no GC (disableGC).
     Status gc(const std::vector<Attachment>& valid);
     // An ADD whose plug-in is killed after so long, and nothing else: no DEL follows. Gives the name
     // of the plug-in that was killed; empty: all had ended before.
     Result<std::string> add_killed_after(const Attachment& what, std::chrono::microseconds life);
 
-    // What was called so far.
+    // Calls to plug-ins so far.
     const std::vector<Call>& calls() const { return calls_; }
 
   private:
