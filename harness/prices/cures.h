@@ -10,7 +10,7 @@
 
 namespace pathproof::prices {
 
-// What a path has that a cure changes. On one without it the cure has nothing to change.
+// A part of a path that a cure changes. On a path without it the cure has nothing to change.
 enum class Part {
     kMasquerade,  // a MASQUERADE that may keep a flow's port
     kTunnel,      // vxlan devices
@@ -31,7 +31,7 @@ enum class Part {
 // "no bridge has both ends of its flows": of a path without it.
 const char* lack_of(Part part);
 
-// One of setting/cures.h, with what is known of it here.
+// A cure of setting/cures.h, with the scenarios that show it and the part that it changes.
 struct Cure : setting::Cure {
     Cure() = default;
     Cure(const setting::Cure& cure, std::vector<std::string> scenarios, Part part)
@@ -40,7 +40,7 @@ struct Cure : setting::Cure {
     std::vector<std::string> shown_by;  // scenarios
     Part needs = Part::kMasquerade;
 
-    // What a resolver with it has in its resolv.conf, and is asked for.
+    // resolv.conf's options and the name to look up, for a resolver with this cure.
     std::string options(const std::string& others) const {
         return others + (resolver.empty() ? "" : " " + resolver);
     }
@@ -51,7 +51,7 @@ struct Cure : setting::Cure {
     bool in_resolver() const { return dot || !resolver.empty(); }
 };
 
-// Of a run without any.
+// The cure of a run without any.
 inline const Cure kNoCure{};
 
 using Cures = std::vector<const Cure*>;

@@ -46,7 +46,7 @@ std::string kept_text(const std::vector<verdict::PriceTable>& tables) {
 
 namespace {
 
-// None where there is no file.
+// Reads the tables in a file; a file that is not there has none.
 Result<std::vector<verdict::PriceTable>> read_file_of(const std::string& file) {
     const auto text = read_file(file);
     if (!text) {

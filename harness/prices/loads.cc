@@ -102,7 +102,7 @@ LoadRun alternate(scenario::Context& context, const Load& load, const Cures& cur
     return run;
 }
 
-// Of a name that is asked for as it is, or by way of a search list.
+// Looks up a name as it stands, or by way of a search list.
 Result<LoadRun> look_up(scenario::Context& context, const Load& load, const Cures& cures,
                         const std::string& rest) {
     auto hosts = TRY(scenario::ResolverHosts::open(context));
@@ -285,7 +285,7 @@ Result<double> pour(Stream& stream, std::uint64_t bytes) {
     });
     Status received;
     for (std::uint64_t taken = 0; taken < bytes && received;) {
-        // What is truncated is never copied (tcp(7)).
+        // TCP discards the bytes received with MSG_TRUNC instead of copying them (tcp(7)).
         const ssize_t more = ::recv(stream.to.get(), nullptr, 1 << 20, MSG_TRUNC);
         if (more == 0 || (more < 0 && (errno != EAGAIN ||
                                        !agent::wait_for(stream.to.get(), POLLIN, deadline)))) {

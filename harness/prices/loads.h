@@ -1,4 +1,4 @@
-// What a cure costs: loads that are run with it and without it in turn, and the figures of each.
+// The cost of a cure: loads that are run with it and without it in turn, and the figures of each.
 #pragma once
 
 #include <algorithm>
@@ -37,7 +37,8 @@ struct Load {
 
 const std::vector<Load>& all_loads();
 
-// Of a load: each figure with each cure. `lacks`: why it was not run; empty: it was.
+// Returns a load's costs: each figure with each cure. `lacks`: the reason why it was not run;
+// empty: it was.
 std::vector<verdict::Cost> costs_of(const Load& load, const Cures& cures, const LoadRun& run,
                                     const std::string& lacks);
 

@@ -120,7 +120,7 @@ std::string Probe::leaves_out(const Cure& cure) const {
     if (own_cell(cure.id) != nullptr) {
         return "";
     }
-    // Those that are set on top are of a resolver on a probe of lookups, else of the NAT path.
+    // A probe of lookups sets its cures in the resolver, any other probe sets them on the NAT path.
     const bool sets =
         run != nullptr && cure.needs == Part::kResolver ? cure.in_resolver() : cure.on_path();
     const bool refuses =

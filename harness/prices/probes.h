@@ -1,5 +1,5 @@
-// What each cure is tried on: the smallest cell of each scenario that shows its failure, and one probe for
-// each side effect that is known.
+// The probes on which each cure is tried: the smallest cell of each scenario that shows its
+// failure, and one probe for each side effect that is known.
 #pragma once
 
 #include <algorithm>
@@ -13,7 +13,7 @@
 
 namespace pathproof::prices {
 
-// What came of a probe without any cure, in all runs of it, and with each that was tried.
+// Outcomes of a probe: all runs without any cure, and one with each cure that was tried.
 struct Tried {
     std::vector<verdict::ProbeOutcome> without;
     std::map<std::string, verdict::ProbeOutcome> with;  // by the cure's id
@@ -23,11 +23,11 @@ struct Tried {
 struct OwnCell {
     std::string cure;
     std::string cell;
-    // Of a cell that demonstrates what the cure breaks: what its PASS means for the probe.
+    // Meaning of the cell's PASS for the probe, if the cell demonstrates what the cure breaks.
     std::string breaks = {};
 };
 
-// Of a cell whose verdict does not tell of its harm: the measures that do.
+// Measures of harm, for a cell whose verdict does not tell of it.
 struct Harm {
     std::string count, all;
     std::string text;  // "connections broke"
@@ -51,7 +51,7 @@ struct Probe {
 
     bool has_part(Part part) const { return std::ranges::count(has, part) != 0; }
     const OwnCell* own_cell(const std::string& cure) const;
-    // Why that cure is not tried on it; empty: it is.
+    // Returns the reason why that cure is not tried on the probe; empty: it is tried.
     std::string leaves_out(const Cure& cure) const;
     // And whether that is because the path has nothing of what the cure changes.
     bool does_not_apply(const Cure& cure) const { return !has_part(cure.needs); }
@@ -62,7 +62,7 @@ const std::vector<Probe>& all_probes();
 // Runs it without a cure and with each that it does not leave out. An error: nothing could be run.
 Result<Tried> run_probe(scenario::Context& context, const Probe& probe, const Cures& cures);
 
-// Of probes.cc's table.
+// Probes of probes.cc's table that run no scenario.
 Result<Tried> run_long_lived(scenario::Context& context, const Cures& cures);
 Result<Tried> run_ipv6_only(scenario::Context& context, const Cures& cures);
 Result<Tried> run_short_name(scenario::Context& context, const Cures& cures);

@@ -9,10 +9,10 @@
 
 namespace pathproof::prices {
 
-// How patterns of cells name it: "prices/bridge-nf/*", "prices/*/asymmetric-route".
+// Name of the prices in patterns of cells: "prices/bridge-nf/*", "prices/*/asymmetric-route".
 inline constexpr const char* kPrices = "prices";
 
-// Of this machine as it is.
+// Returns the key of this machine as it is.
 verdict::PriceKey key_here(const std::string& version);
 
 // Patterns (fnmatch) of "CURE/PROBE" and "CURE/LOAD" among those of a run.
@@ -20,7 +20,8 @@ std::vector<std::string> price_patterns(const std::vector<std::string>& cells);
 // kBadInput unless each of them names a cell of the table.
 Status check_price_patterns(const std::vector<std::string>& patterns);
 
-// What could not be measured is in the table, with the reason. `patterns`: empty: all of it.
+// Measures prices. The table names also what could not be measured, with the reason. `patterns`:
+// empty: all of it.
 verdict::PriceTable measure_prices(scenario::Context& context, const verdict::PriceKey& key,
                                    const std::string& now,
                                    const std::vector<std::string>& patterns);
