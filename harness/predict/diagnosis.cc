@@ -363,8 +363,8 @@ Diagnosis by_state(const FlowSeen& seen, std::int64_t now_ns) {
         }
         return diagnosis;
     }
-    // Who sends through a device of this host below its rules (macvlan, ipvlan, a packet socket) is seen
-    // to leave, and its answers to come.
+    // Packets sent through a device of this host below its rules (macvlan, ipvlan, a packet socket)
+    // are seen to leave, and their answers to come.
     const bool below = passes_below(seen);
     const bool sent_here = seen.sent_here || below;
     const std::uint64_t asked = sent_here ? seen.forth_out : seen.forth_in;

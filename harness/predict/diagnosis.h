@@ -1,5 +1,5 @@
-// Why a flow is sick: what was seen of it, held against what the rules, routes, neighbours and sockets
-// of this host do with it. Values in, a conclusion out.
+// Diagnoses a sick flow: compares what was seen of it with what the rules, routes, neighbours and
+// sockets of this host do with it. Values in, a conclusion out.
 #pragma once
 
 #include <cstdint>
@@ -33,10 +33,10 @@ struct LocalSocket {
 };
 // Lines that are of another form are passed over.
 std::vector<LocalSocket> parse_sockets(std::string_view text);
-// Whether one of them takes a packet to that address and port: bound to it or to any address.
+// Returns whether a socket takes a packet to that address and port: bound to it or to any address.
 bool takes(const std::vector<LocalSocket>& sockets, const netfilter::Tuple& tuple,
            const frame::Endpoint& destination);
-// Who owns the socket that sends from that end.
+// Returns the user who owns the socket that sends from that end.
 std::optional<std::uint32_t> owner_of(const std::vector<LocalSocket>& sockets,
                                       const frame::Endpoint& source);
 

@@ -18,7 +18,7 @@ class PacketWalk {
 
     // The ends that it may come to; never empty.
     std::vector<Outcome> run();
-    // The same up to conntrack's lookup.
+    // Walks up to conntrack's lookup only.
     std::vector<Outcome> before_tracking();
 
     // Sources for which the answer is the same.

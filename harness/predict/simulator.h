@@ -48,13 +48,14 @@ class Simulator {
     // Never empty; one outcome without doubts is a decision. At most kMostOutcomes.
     std::vector<Outcome> simulate(const Question& question) const;
     static constexpr std::size_t kMostOutcomes = 1024;
-    // The same, with the other sources to which the same destination, port and protocol answer alike.
+    // Simulates likewise, and returns in `region` the other sources whose packets to the same
+    // destination, port and protocol have the same outcomes.
     std::vector<Outcome> simulate(const Question& question, Region& region) const;
 
     // Simulates a packet of an answer up to conntrack's lookup: zone and NOTRACK. `in` as above.
     std::vector<Outcome> simulate_before_tracking(const Question& question) const;
 
-    // Whether any rule sets zones, or takes packets out of conntrack, before it sees them.
+    // Returns whether any rule sets zones, or takes packets out of conntrack, before it sees them.
     bool before_tracking() const;
     bool is_local(const frame::IpAddress& address) const;
     const hazards::Facts& facts() const;

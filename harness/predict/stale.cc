@@ -28,7 +28,7 @@ bool is_in(const std::pair<std::uint16_t, std::uint16_t>& range, std::uint16_t p
     return range.first <= port && port <= range.second;
 }
 
-// Whether the outcome sends the entry's flow where the entry does.
+// Returns whether the outcome sends the flow to the entry's destination.
 bool same_destination(const Entry& entry, const Outcome& outcome) {
     const frame::Endpoint& goes = entry.reply.source;
     const frame::Endpoint& asked = entry.original.destination;
@@ -183,7 +183,8 @@ StaleFinder::Way StaleFinder::way_towards(const frame::IpAddress& source) {
     } else if (answer.kind == RouteAnswer::Kind::kOnward) {
         way.device = number_of(answer.out);
     }
-    // As far around the address as no route begins or ends.
+    // The way holds for all addresses around this one up to the next at which a route begins or
+    // ends.
     way.first = {.family = source.family};
     way.last = {.family = source.family};
     std::fill_n(way.last.bytes.begin(), source.size(), std::uint8_t{0xff});
@@ -214,7 +215,8 @@ std::optional<std::string> StaleFinder::device_towards(const frame::IpAddress& s
     return way.device ? std::optional(devices_[*way.device]) : std::nullopt;
 }
 
-// Whether answers are taken to another zone, or out of conntrack, before their entry is looked for.
+// Returns whether answers are taken to another zone, or out of conntrack, before their entry is
+// looked for.
 bool StaleFinder::answers_elsewhere(const Entry& entry) {
     if (entry.zone_direction != netfilter::ZoneDirection::kBoth) {
         return false;

@@ -89,13 +89,15 @@ class StaleFinder {
     std::uint16_t number_of(const std::string& device);
     const std::vector<Outcome>& outcomes_of(const netfilter::Tuple& tuple, std::uint16_t device,
                                             bool any_device);
-    // Nothing: an outcome agrees with the entry, or `why` says why that is not decided.
+    // Returns how the rules now differ from the entry. Nothing: an outcome agrees with the entry,
+    // or `why` says why that is not decided.
     std::optional<Difference> difference(const netfilter::Entry& entry, std::uint16_t device,
                                          std::string& why);
     std::optional<Difference> difference_for(const netfilter::Entry& entry, std::uint32_t user);
     bool answers_elsewhere(const netfilter::Entry& entry);
-    // Whether this host sent it from another address than the routes choose: its socket names the source,
-    // and maybe the device (SO_BINDTODEVICE, IP_MULTICAST_IF), which the routes then do not decide.
+    // Returns whether this host sent the flow from another address than the routes choose. Its
+    // socket then names the source, and maybe the device (SO_BINDTODEVICE, IP_MULTICAST_IF), so
+    // that the routes do not decide it.
     bool is_bound(const netfilter::Entry& entry);
     StaleVerdict verdict_of_answers(const netfilter::Entry& entry);
     StaleVerdict verdict_of(const netfilter::Entry& entry, const Difference& difference) const;
