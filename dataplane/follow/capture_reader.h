@@ -17,7 +17,7 @@ namespace pathproof::follow {
 // A piece of a file in memory, kept for as long as a frame in it is.
 using Piece = std::shared_ptr<const std::uint8_t[]>;
 
-// Whether a frame went into the device or came out of it, where that is known.
+// Direction of a captured frame at the device: into it or out of it, where that is known.
 enum class Heading : std::uint8_t { kUnknown, kIn, kOut };
 
 struct CapturedFrame {
@@ -55,7 +55,7 @@ class CaptureReader {
     Result<bool> next(CapturedFrame& frame);
 
     const std::string& path() const { return path_; }
-    // Those that were described so far.
+    // Interfaces that the file has described so far.
     const std::vector<CaptureInterface>& interfaces() const { return interfaces_; }
     std::uint64_t frames() const { return frames_; }
     // The end of the file was reached.

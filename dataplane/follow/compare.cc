@@ -212,7 +212,8 @@ class Comparing {
                                        judge::name(finding.layer), finding.wire, why));
     }
 
-    // Whether the value was right for the packet before its addresses or ports changed.
+    // Returns a sentence if the checksum was right for the packet before its addresses or ports
+    // changed; else nothing.
     std::string right_for_before(const judge::ChecksumFinding& finding) const {
         const std::uint32_t at = out_.checksum_at();
         if (at == kNowhere || at != finding.field_offset || in_.ip != out_.ip || in_.cut ||
@@ -323,7 +324,7 @@ class Comparing {
         number("ipv4.tos", in[1], out[1], 2);
         if (extent_ == Extent::kWhole) {
             number("ipv4.total_length", be16({in, 20}, 2), be16({out, 20}, 2), 4);
-            // Who cuts a super-frame counts its segments anew.
+            // A device that cuts a super-frame numbers its segments anew.
             const bool counted_anew =
                 in_.protocol == IPPROTO_TCP && (allowed_.test(bit(Transformation::kGso)) ||
                                                 allowed_.test(bit(Transformation::kGro)));

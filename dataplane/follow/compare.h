@@ -51,8 +51,8 @@ struct Comparison {
 
 Comparison compare(const Packet& in, const Packet& out, Extent extent, Transformations allowed);
 
-// How a payload differs from the one that was sent: "cut by 20 bytes at the end", "1 byte changed at
-// payload offset 20: 0x00 became 0x01". Empty: it does not.
+// Describes how a payload differs from the one that was sent: "cut by 20 bytes at the end", "1 byte
+// changed at payload offset 20: 0x00 became 0x01". Empty: it does not.
 std::string payload_difference(frame::Bytes in, frame::Bytes out);
 
 // Places where an Egress differs from the usual one of its flow, in words. `usual` and `other` are

@@ -23,8 +23,8 @@ struct Condition {
         kOthers,   // none of `values`
     } kind = Kind::kRange;
     Trait trait = Trait::kFrameBytes;
-    // Of a range: the numbers of right frames that are nearest to those of wrong ones; nothing: it has no
-    // end on that side.
+    // Ends of a range: the right frames' numbers next to those of the wrong ones. Nothing: the
+    // range is open on that side.
     std::optional<std::uint32_t> right_below;
     std::optional<std::uint32_t> right_above;
     std::uint32_t low = 0;  // of wrong frames

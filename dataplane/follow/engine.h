@@ -180,14 +180,14 @@ class Follower::Engine {
     void retire_sent(Record& record, Direction direction);
     void retire_received(Record& record, Direction direction);
     enum class Coverage : std::uint8_t { kCovered, kBefore, kBehind };
-    // Whether the other capture ran when this frame was to be seen there.
+    // Returns whether the other capture ran when this frame should have been seen there.
     Coverage coverage_of(const Record& record) const;
     void leave_outside(Record& record, Coverage coverage);
 
     // engine_own.cc
     bool stays_on_links() const;
     bool is_local(const Record& record, bool sent);
-    // Whether the device answered the frame with an ICMP error that is due.
+    // Returns whether the device answered the frame with an ICMP error that is due.
     bool is_refused(const Record& record) const;
     void learn_own(Record& record);
 
@@ -221,8 +221,8 @@ class Follower::Engine {
 inline constexpr std::uint64_t kRecordBytes = sizeof(Record) + 200;
 
 std::uint64_t digest_of_address(frame::Bytes address);
-// Whether a frame is of its link: discovery, spanning tree, ARP, neighbour discovery, groups of the
-// link. A router does not forward it.
+// Returns whether a frame belongs to its link: discovery, spanning tree, ARP, neighbour discovery,
+// groups of the link. A router does not forward it.
 bool is_of_the_link(const Packet& packet);
 
 }  // namespace pathproof::follow

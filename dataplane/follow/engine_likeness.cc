@@ -21,7 +21,7 @@ frame::Bytes body_of(const Packet& packet) {
     return packet.bytes.subspan(start);
 }
 
-// Whether bytes tell anything: not one value over and over.
+// Returns whether bytes identify anything: they are not one value over and over.
 bool is_telling(frame::Bytes bytes) {
     return std::ranges::any_of(bytes, [&](std::uint8_t byte) { return byte != bytes.front(); });
 }

@@ -39,7 +39,7 @@ bool is_of_the_link(const Packet& packet) {
     return (type >= 130 && type <= 137) || type == 143;
 }
 
-// Whether the path is one that ends links: a router, or an end of a tunnel.
+// Returns whether a link's own frames stay on it: the path is a router, or an end of a tunnel.
 bool Follower::Engine::stays_on_links() const {
     Transformations ends = options_.allowed;
     for (const Transformation one :

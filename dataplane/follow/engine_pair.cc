@@ -87,7 +87,7 @@ bool Follower::Engine::join_by_content(Record& record) {
 
 namespace {
 
-// Nothing: the capture does not say.
+// Returns the frame's direction as its capture recorded it. Nothing: the capture does not say.
 std::optional<Direction> direction_told(const Record& record) {
     if (record.heading == Heading::kUnknown) {
         return std::nullopt;

@@ -50,8 +50,8 @@ std::string ordinal(std::uint64_t number) {
     return fmt::format("{}{}", number, ending);
 }
 
-// Whether a frame has the headers in which faults of this key are: that right frames of other kinds do
-// not have the fault says nothing.
+// Returns whether a frame has the headers in which the key's faults are. Right frames of other
+// kinds cannot have the fault, so they prove nothing.
 bool can_have(const std::string& key, const Traits& traits) {
     const auto names = [&](const char* header) { return key.find(header) != std::string::npos; };
     const std::uint32_t family = traits[bit(Trait::kFamily)];

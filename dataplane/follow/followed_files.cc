@@ -212,9 +212,9 @@ std::int64_t median(std::vector<std::int64_t>& values) {
     return *middle;
 }
 
-// How far the out side's clock is ahead, as frames that are on both sides once tell. One clock (0) is
-// the likelier where that explains them: frames come out behind the time at which they went in, those
-// whose hop limit was lowered above all.
+// Estimates how far the out side's clock is ahead, from the frames that each side has once. One
+// clock (0) is the likelier if it explains them: frames come out after the time at which they went
+// in, those whose hop limit was lowered above all.
 std::int64_t offset_of_clocks(const std::deque<CapturedFrame>& in,
                               const std::deque<CapturedFrame>& out, const FollowOptions& options) {
     const auto went_in = contents(in, options.limits);
@@ -444,7 +444,7 @@ std::string head_text(const Outcome& outcome) {
         frames == 1 ? "" : fmt::format(", within {:.3f} s", static_cast<double>(longest) / 1e9));
 }
 
-// Whether one side's captures end before the other's begin.
+// Returns whether one side's captures end before the other's begin.
 bool are_apart(const Followed& followed) {
     const auto first = [](const std::vector<FileFacts>& files) {
         return std::ranges::min(files, {}, &FileFacts::first_ns).first_ns;

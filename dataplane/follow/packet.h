@@ -62,7 +62,8 @@ struct Packet {
     // Headers, addresses, ports and payload, without what routers change: hop limit, header
     // checksum, and the transport checksum, which is compared by itself.
     std::uint64_t strict = 0;
-    // The same without addresses, ports and traffic class: what address translation leaves.
+    // Digest of the same fields without addresses, ports and traffic class: what address
+    // translation leaves.
     std::uint64_t loose = 0;
     // Payload and the sequence number it lies at, whatever header is in front.
     std::uint64_t content = 0;
@@ -100,8 +101,8 @@ struct ReadLimits {
     std::uint32_t payload_bytes = kNowhere;
 };
 
-// Whether the checksum of a TCP segment or UDP datagram is still to be finished, by a NIC: it is that of
-// the pseudo-header (CHECKSUM_PARTIAL).
+// Returns whether a NIC is still to finish the checksum of a TCP segment or UDP datagram: it is
+// that of the pseudo-header (CHECKSUM_PARTIAL).
 bool is_left_to_nic(const Packet& packet);
 
 // Reads a frame. What cannot be read is followed as bytes.
