@@ -8,7 +8,7 @@
 namespace pathproof::setting {
 namespace {
 
-// One whose setting's command says all.
+// Makes a cure that is one setting, with the setting's own command.
 Cure set_by(Setting setting, const char* where) {
     Cure cure{.id = setting.id, .command = setting.command, .where = where};
     cure.settings.push_back(std::move(setting));
@@ -32,7 +32,7 @@ Setting random_fully() {
             .amends = Amendment{kMasquerade, kMasqueradeRandomFully}};
 }
 
-// What counted INVALID packets and let them pass drops them, too.
+// Drops INVALID packets. A rule that counts them and lets them pass is amended to drop them, too.
 Setting drop_invalid() {
     const std::string state = "-m conntrack --ctstate INVALID ";
     Setting setting = rules(HostRole::kDut, "drop-invalid", "filter", invalid_rules("DROP"),

@@ -37,7 +37,8 @@ struct Cure {
     std::string text(const Names& names = {{"$TUNNEL", "vx"}}) const;
     // The command alone, in backquotes.
     std::string quoted(const Names& names = {{"$TUNNEL", "vx"}}) const;
-    // How a scenario calls it: "`modprobe br_netfilter; sysctl -w ...`", or its name.
+    // Returns the cure as scenarios write it: "`modprobe br_netfilter; sysctl -w ...`", or its
+    // name.
     std::string told() const;
 };
 

@@ -48,7 +48,7 @@ std::string policy_line(const std::string& chain, const std::vector<std::string>
     return fmt::format(":{} ACCEPT [0:0]", chain);
 }
 
-// Those that the host has: of one id the last one.
+// Returns the settings of a host with these roles; the last one wins among those with the same id.
 Settings settings_of(const Settings& settings, const std::vector<HostRole>& roles) {
     Settings own;
     for (const Setting& setting : settings) {

@@ -25,7 +25,8 @@ enum class HostRole {
     kServer,      // is connected to and asked
     kNeighbour,   // a second host on the client's network
     kTunnelEnds,  // has a vxlan device
-    // One of two nodes, and one of their pods, beside what they are to others: a node is a DUT, a pod a client.
+    // Roles of two nodes and of a pod on each, besides their usual ones: a node is also a DUT, a
+    // pod also a client.
     kNodeA,
     kNodeB,
     kPodA,
@@ -86,14 +87,14 @@ std::string table_name(const std::string& table, frame::Family family);
 std::string bare_table(const std::string& name);
 frame::Family family_of(const std::string& name);
 
-// How a lab calls what "$TO_SERVER" stands for.
+// A lab's name for each placeholder, such as "$TO_SERVER".
 using Names = std::map<std::string, std::string>;
 // The text with the lab's names. One that the lab has not stays as it is.
 std::string with_names(std::string text, const Names& names);
 
-// What a host of these roles is to have of these settings, with the lab's names: of one id the last
-// setting, of each thing one change, the last one; of each table one text, in which amended rules are as
-// they end up.
+// Returns the changes to a host of these roles, with the lab's names. The last setting with an id
+// holds, and the last change of a thing. Each table is one text, in which amended rules are as they
+// end up.
 std::vector<agent::HostChange> merged(const Settings& settings, const std::vector<HostRole>& roles,
                                       const Names& names);
 
@@ -105,7 +106,7 @@ std::string table_head(const std::string& table);
 
 // The change that takes one back, so that the thing is as it was found.
 agent::HostChange taken_back(const agent::HostChange& change);
-// Whether both are of one thing, of which a host has one.
+// Returns whether both change the same thing; a host has one of it.
 bool same_thing(const agent::HostChange& one, const agent::HostChange& other);
 
 }  // namespace pathproof::setting
