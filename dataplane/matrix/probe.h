@@ -65,7 +65,7 @@ struct Probe {
 
 class ProbeMaker {
   public:
-    // The same arguments give the same frames. With `direction` kReceive the handed frames are
+    // Equal arguments give equal frames. With `direction` kReceive the handed frames are
     // those that shall arrive, with the row's mistakes in them.
     ProbeMaker(const DutLimits& limits, Direction direction, const Addresses& addresses,
                std::uint64_t seed)
