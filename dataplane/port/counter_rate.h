@@ -1,4 +1,4 @@
-// How fast the time-stamp counter runs, by CLOCK_MONOTONIC.
+// Rate of the time-stamp counter, by CLOCK_MONOTONIC.
 #pragma once
 
 #include <cstdint>
@@ -12,8 +12,8 @@ struct ClockReading {
     std::uint64_t window = 0;  // cycles that the reading took: the two may be half of it apart
 };
 
-// Of several readings the one that the least time passed in: good to some 20 ns where the clock is read
-// without a system call.
+// Returns the shortest of several readings: good to some 20 ns where the clock is read without a
+// system call.
 ClockReading read_clocks() noexcept;
 
 // Cycles per second, measured over a tenth of a second when it is first asked for. EAL rounds its

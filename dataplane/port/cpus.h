@@ -12,8 +12,8 @@ namespace pathproof::port {
 // not say.
 std::vector<int> usable_cpus(std::size_t most = std::numeric_limits<std::size_t>::max());
 
-// Whether a thread of this process may be pinned to the CPU: one that is isolated (isolcpus=) is none
-// of those above, and may be named all the same.
+// Returns whether a thread of this process may be pinned to the CPU. An isolated CPU (isolcpus=) is
+// none of those above, and may be named all the same.
 bool may_pin_to(int cpu);
 
 struct PlacedCpu {

@@ -1,4 +1,4 @@
-// What a DPDK device says of itself, and whether it can do what a port is asked to do.
+// A DPDK device's abilities, and the check that it can do what a port requests.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,8 @@ namespace pathproof::port {
 std::vector<std::string> tx_names(std::uint64_t offloads);
 std::vector<std::string> rx_names(std::uint64_t offloads);
 
-// What a device of the EAL could be opened with, RTE_ETH_TX_OFFLOAD_* and RTE_ETH_RX_OFFLOAD_*.
+// Offloads that a device of the EAL could be opened with, RTE_ETH_TX_OFFLOAD_* and
+// RTE_ETH_RX_OFFLOAD_*.
 struct OffloadCapabilities {
     std::uint64_t tx = 0;
     std::uint64_t rx = 0;

@@ -26,15 +26,15 @@ struct KernelPort {
 // For a vdev with its arguments, "net_af_xdp,iface=u0"; nothing for any other device.
 std::optional<KernelPort> kernel_port(const std::string& device);
 
-// Whether both names would open one device.
+// Returns whether both names would open one device.
 bool is_same_device(const std::string& a, const std::string& b);
 
 // The af_packet device of a kernel interface. Its ring slots take whole frames of up to 2238 bytes,
 // 4480 of them; the driver's own 512 slots of 2048 bytes lose a burst when the CPU is shared and
 // cut frames above 1982 bytes.
 std::string af_packet_device(const std::string& interface);
-// The same with slots that take whole frames and super-frames of up to 65,278 bytes: 1024 of them.
-// Goes with kLongFrameMbufs as PortRequest::pool_mbufs, for each is as long.
+// Returns an af_packet device whose slots take whole frames and super-frames of up to 65,278 bytes:
+// 1024 of them. Goes with kLongFrameMbufs as PortRequest::pool_mbufs, for each mbuf is as long.
 std::string af_packet_device_for_long_frames(const std::string& interface);
 inline constexpr std::uint32_t kLongFrameMbufs = 2048;
 // A port as a person names it, taken apart.

@@ -46,7 +46,7 @@ Status check_memory(const EalOptions& options) {
                 options.memory_mib, *available);
 }
 
-// What stands before a device's arguments.
+// Returns the device's name without its arguments.
 std::string name_of(const std::string& device) {
     return device.substr(0, device.find(','));
 }

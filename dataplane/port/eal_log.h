@@ -1,4 +1,4 @@
-// Where EAL's and the drivers' log lines go instead of the user's terminal.
+// Collects the log lines of the EAL and its drivers, in place of the user's terminal.
 #pragma once
 
 #include <functional>
@@ -16,7 +16,7 @@ std::string eal_log_text();
 // The lines of level error or worse since `from` (a size that eal_log_text() had), joined by "; ".
 std::string eal_log_errors(std::size_t from);
 
-// Whether one of these lines gives want of memory as the reason.
+// Returns whether one of these lines gives want of memory as the reason.
 bool says_out_of_memory(const std::string& lines);
 
 // Runs `work` with standard output and error turned away from the terminal (and from the socket on

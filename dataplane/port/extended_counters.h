@@ -21,7 +21,7 @@ struct NamedCounter {
 // drivers ask the NIC's firmware.
 std::vector<NamedCounter> extended_counters(const Port& port);
 
-// What grew between two readings of one port; counters that stood still are left out.
+// Returns the growth between two readings of one port; counters that stood still are left out.
 std::vector<NamedCounter> growth(std::span<const NamedCounter> before,
                                  std::span<const NamedCounter> after);
 

@@ -18,7 +18,7 @@ std::uint32_t frame_buffers_for(const PortConfig& config, std::size_t lcores);
 // MiB of an EAL whose ports have so many mbufs in all, for EalOptions::memory_mib.
 std::uint32_t memory_mib_for(std::uint64_t frame_buffers);
 
-// Those below make a pool of `count` mbufs on the NUMA node (SOCKET_ID_ANY: any), freed by
+// The functions below make a pool of `count` mbufs on the NUMA node (SOCKET_ID_ANY: any), freed by
 // rte_mempool_free(). nullptr: no memory; rte_errno says more.
 
 // mbufs with a data room of `room` bytes, headroom included.

@@ -125,7 +125,7 @@ Result<InterfaceState> KernelInterface::state() const {
 }
 
 Result<Promiscuous> Promiscuous::on(unsigned index) {
-    // Of no protocol: it hears nothing itself.
+    // The socket is of no protocol: it hears nothing itself.
     Promiscuous asked(Fd(socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC, 0)));
     packet_mreq request{};
     request.mr_ifindex = static_cast<int>(index);

@@ -45,7 +45,7 @@ class KernelInterface {
 // when its process is killed.
 class Promiscuous {
   public:
-    // Of an interface of the caller's network namespace.
+    // Switches the mode on for an interface of the caller's network namespace.
     static Result<Promiscuous> on(unsigned index);
 
   private:
@@ -85,7 +85,7 @@ class PacketSockets {
 class XdpSockets {
   public:
     XdpSockets() = default;
-    // Those of this process that are open now and were not when `before` was made.
+    // Returns the sockets of this process that are open now and were not when `before` was made.
     static XdpSockets opened_since(const XdpSockets& before);
     static XdpSockets all();
 

@@ -1,4 +1,4 @@
-// Which lcores are far from a port's memory and bus.
+// Finds CPUs that are far from a port's memory and bus.
 #pragma once
 
 #include <span>

@@ -13,8 +13,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Nothing is bound any more: the first three work beside their DPDK drivers (DPDK Linux guide,
-// "Bifurcated Driver"), the others hand a device to whoever asks.
+// Drivers under which a device needs no binding any more: the first three work beside their DPDK
+// drivers (DPDK Linux guide, "Bifurcated Driver"), the others hand a device to whoever opens it.
 constexpr std::array<std::string_view, 5> kReady = {"mlx4_core", "mlx5_core", "mana",
                                                     "uio_pci_generic", "igb_uio"};
 

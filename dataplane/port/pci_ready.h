@@ -1,5 +1,5 @@
-// Whether this machine would hand a PCI device to DPDK, asked before the EAL is: its own words for
-// a device that is not bound, or for want of hugepages, tell nobody what to do.
+// Checks whether this machine would hand a PCI device to DPDK, before the EAL is started: the EAL's
+// own errors for a device that is not bound, or for want of hugepages, suggest no cure.
 #pragma once
 
 #include <string>
@@ -8,7 +8,7 @@
 
 namespace pathproof::port {
 
-// Where the kernel shows devices and pages.
+// Folders in which the kernel shows devices and pages.
 struct SystemFolders {
     std::string sys = "/sys";
     std::string dev = "/dev";

@@ -83,7 +83,8 @@ int memory_node(std::uint16_t id) {
     return node < 0 ? SOCKET_ID_ANY : node;
 }
 
-// What came of a call of DPDK's; of one that failed with what was logged since `log_from`.
+// Turns the outcome of a DPDK call into a status; a failure carries what was logged since
+// `log_from`.
 Status done(const PortConfig& config, int outcome, std::string_view doing, std::size_t log_from) {
     if (outcome == 0) {
         return {};
@@ -328,8 +329,9 @@ Status Port::start() {
         auto asked = TRY(of_port(config_, Promiscuous::on(kernel_->index)));
         kernel_->promiscuous.emplace(std::move(asked));
     }
-    // What the drivers of kernel interfaces start with they write to the flag that is for all:
-    // it stays as it is. A ring has no such thing: not an error.
+    // Drivers of kernel interfaces write their own mode to the flag that all users share when they
+    // start: give them the flag's mode, so that it stays as it is. A ring has no such mode: not an
+    // error.
     if (shares_flag && (kernel_->at_open.flags & IFF_PROMISC) != 0) {
         rte_eth_promiscuous_enable(id_);
     }

@@ -18,7 +18,7 @@ struct rte_mempool;
 
 namespace pathproof::port {
 
-// What stands behind a port; a report says it wherever the port's results appear.
+// Kind of device behind a port; a report says it wherever the port's results appear.
 enum class Evidence {
     kPhysical,   // a NIC on a bus
     kVirtual,    // frames enter a real kernel or hypervisor (af_packet, af_xdp, tap, virtio)
@@ -83,8 +83,8 @@ struct PortCounters {
     std::uint64_t rx_no_mbuf = 0;  // dropped for want of a buffer: the tester's own loss
     std::uint64_t rx_errors = 0;
     std::uint64_t tx_errors = 0;
-    // What the port's interface says it sent, the kernel's own frames included, and those that the
-    // far end had no room for: af_packet and af_xdp ports on a veth. Else tx_packets.
+    // Frames that the port's interface counts as sent, the kernel's own frames included, and those
+    // that the far end had no room for: af_packet and af_xdp ports on a veth. Else tx_packets.
     std::uint64_t tx_by_interface = 0;
 
     bool operator==(const PortCounters&) const = default;

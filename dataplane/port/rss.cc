@@ -49,7 +49,7 @@ Result<RssSetup> choose_rss(const PortConfig& config, const rte_eth_dev_info& de
                     "offers no RSS. Open one queue, and more ports or a faster core instead",
                     config.name, config.device, device.driver_name, config.rx_queues);
     }
-    // Of a tunnelled frame the outer headers, where that is a choice at all.
+    // Hash the outer headers of a tunnelled frame, where the device offers that choice.
     return RssSetup{.hash_functions = functions | (offered & RTE_ETH_RSS_LEVEL_OUTERMOST),
                     .key = symmetric_key(device.hash_key_size)};
 }

@@ -1,4 +1,4 @@
-// How a device shares received frames out among several queues (receive-side scaling).
+// Distribution of received frames among a device's queues (receive-side scaling).
 #pragma once
 
 #include <cstdint>
@@ -11,9 +11,9 @@ struct rte_eth_dev_info;
 
 namespace pathproof::port {
 
-// What the driver is asked for. The key is the same 16 bits over and over, with which both
-// directions of a flow fall on one queue (Woo and Park, Scalable TCP Session Monitoring with
-// Symmetric Receive-side Scaling, 2012).
+// The request to the driver. The key repeats the same 16 bits, so that both directions of a flow
+// fall on one queue (Woo and Park, Scalable TCP Session Monitoring with Symmetric Receive-side
+// Scaling, 2012).
 struct RssSetup {
     std::uint64_t hash_functions = 0;  // RTE_ETH_RSS_*; 0: the device is not asked
     std::vector<std::uint8_t> key;     // of the length that the device wants; empty: its own
