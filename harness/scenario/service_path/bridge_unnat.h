@@ -16,8 +16,8 @@ struct BridgeCell {
     std::string id;
     std::string label;  // in charts
     verdict::Cell::Role role = verdict::Cell::Role::kMatrix;
-    // What the client asks: a service whose backend is a port of its own bridge, or one whose backend
-    // is on another host, or that backend of the bridge by its own address.
+    // Target of the client's query: a service whose backend is a port of the client's own bridge, a
+    // service whose backend is on another host, or the bridge's backend by its own address.
     enum class Asks : std::uint8_t { kNeighbour, kOtherHost, kDirectly } asks = Asks::kNeighbour;
     bool filtered = false;  // net.bridge.bridge-nf-call-iptables
     bool hairpin = false;   // MASQUERADE of what goes from the client's network back to it

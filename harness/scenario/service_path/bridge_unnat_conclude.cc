@@ -1,4 +1,4 @@
-// What is concluded from bridge-unnat.
+// Conclusions of bridge-unnat, as data (model/README.md).
 #include <algorithm>
 
 #include "harness/scenario/service_path/bridge_unnat.h"

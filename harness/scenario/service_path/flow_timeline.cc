@@ -27,7 +27,7 @@ constexpr std::uint32_t kTimelineBytes =
 constexpr std::uint16_t kVxlanPort = 4789;
 constexpr std::size_t kFirstRows = 30;
 constexpr std::size_t kLastRows = 10;
-// Of an event's time, as a listener reads it, behind the packet that caused it.
+// Time by which an event, as a listener reads it, may lag behind the packet that caused it.
 constexpr std::int64_t kEventSlackNs = 5'000'000;
 
 struct Moment {
@@ -136,7 +136,7 @@ std::string packet_text(const agent::CapturedFrame& frame) {
     text += view.transport == Transport::kTcp   ? tcp_text(view, frame)
             : view.transport == Transport::kUdp ? "UDP"
                                                 : fmt::format("IP protocol {}", view.protocol);
-    // Of a super-frame, too: a length that no header of the kept bytes gives.
+    // The frame's length also covers a super-frame, whose length no header of the kept bytes gives.
     const std::uint32_t behind = frame.length - std::min(frame.length, view.payload_offset);
     text += fmt::format(", {} bytes", std::min(view.payload_length, behind));
     return whole.has_inner ? "in VXLAN: " + text : text;

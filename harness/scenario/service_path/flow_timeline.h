@@ -17,7 +17,8 @@
 
 namespace pathproof::scenario {
 
-// What was seen while a record was taken. Frames are as the other end of their wire received them.
+// Frames, entries and events seen while a record was taken. Frames are as the other end of their
+// wire received them.
 struct FlowRecord {
     std::vector<agent::CapturedFrame> client_wire;  // between the client and the DUT: before NAT
     std::vector<agent::CapturedFrame> server_wire;  // between the DUT and the server: after NAT
@@ -33,7 +34,7 @@ class FlowRecorder {
     // `entries`: those of the DUT that may be of the flow. Nothing is recorded unless `wanted`, nor of a guest.
     static Result<FlowRecorder> start(bool wanted, const NatPathHosts& hosts,
                                       const agent::ConntrackFilter& entries);
-    // Nothing where none was wanted.
+    // Returns nothing if no record was wanted.
     Result<std::optional<FlowRecord>> stop();
 
   private:
@@ -45,7 +46,7 @@ class FlowRecorder {
     FlowRecord record_;
 };
 
-// Which flow: the client's side of it before NAT.
+// A flow, by the client's side of it before NAT.
 struct FlowOfClient {
     std::uint8_t protocol = 0;  // IPPROTO_TCP, IPPROTO_UDP
     frame::Endpoint client;

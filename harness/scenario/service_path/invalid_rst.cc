@@ -81,7 +81,7 @@ class SegmentBench : public NatPathBench<SegmentCell, SegmentValues> {
     }
 
   private:
-    // What was seen of the connections, by the client's port.
+    // Observations of the connections, by the client's port.
     struct Ports {
         std::set<std::uint16_t> untranslated;   // a segment came from the endpoint's own address
         std::set<std::uint16_t> answered;       // the client sent a RST there
@@ -257,7 +257,7 @@ class SegmentBench : public NatPathBench<SegmentCell, SegmentValues> {
         }
     }
 
-    // Whether it broke.
+    // Adds the connect's result to `seen`; returns whether the connection broke.
     static bool take(const agent::Connect& connect, const Ports& ports, SegmentValues& seen,
                      std::string& lines) {
         ++seen.connects;

@@ -51,12 +51,12 @@ struct SegmentValues {
     std::uint64_t by_segment = 0;
     std::uint64_t by_server = 0;
     std::uint64_t by_lost_entry = 0;
-    // The same by a RST that the DUT itself made, as a rule rejected a packet.
+    // Connections that broke by a RST which the DUT itself made, as a rule rejected a packet.
     std::uint64_t by_dut = 0;
     std::string not_followed =
         "packets were not followed";  // why by_server may have some of by_dut
 
-    // Of by_segment no more than the rule counted.
+    // Returns as much of by_segment as the rule counted.
     std::uint64_t proven() const { return std::min(by_segment, invalid); }
     std::uint64_t unexplained() const {
         return broken - proven() - by_server - by_dut - by_lost_entry;

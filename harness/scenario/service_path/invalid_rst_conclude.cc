@@ -1,4 +1,4 @@
-// What is concluded from invalid-rst.
+// Conclusions of invalid-rst, as data (model/README.md).
 #include "harness/scenario/service_path/invalid_rst.h"
 
 namespace pathproof::scenario {

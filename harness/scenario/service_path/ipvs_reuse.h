@@ -29,7 +29,8 @@ struct ReuseValues {
     std::uint64_t reused = 0;     // from a port that was used before in the cell
     std::uint64_t time_wait = 0;  // connections of IPVS in TIME_WAIT at the end
     std::uint64_t slow = 0;       // connected after kSecondSynMs or more
-    // Of them from such a port: the first SYN came to the DUT and did not leave it.
+    // Slow connects from a port that was used before whose first SYN came to the DUT and did not
+    // leave it.
     std::uint64_t swallowed = 0;
     double worst_ms = 0;       // from a start to connected
     double worst_late_ms = 0;  // of a start, behind its moment

@@ -1,4 +1,4 @@
-// What is concluded from ipvs-reuse.
+// Conclusions of ipvs-reuse, as data (model/README.md).
 #include "harness/scenario/service_path/ipvs_reuse.h"
 
 namespace pathproof::scenario {

@@ -98,7 +98,7 @@ class PmtuBench : public NatPathBench<PmtuCell, PmtuValues> {
         return dropped;
     }
 
-    // Whether one of three echo requests of that size is answered.
+    // Returns whether one of three echo requests of that size is answered.
     Result<bool> passes(std::uint32_t bytes) {
         const auto answered = TRY(hosts_.client->ping(
             {.destination = hosts_.names().server_inner, .payload_bytes = bytes - kEchoHeaders}));

@@ -43,7 +43,8 @@ struct PmtuValues {
     std::uint64_t acknowledged = 0;       // bytes of that
     // Packets of ping: the largest that was seen to pass and the smallest that was not; 0: none.
     std::uint32_t passes = 0, stops = 0;
-    // Of the router: datagrams that it cut, those that it could not, and its messages that say so.
+    // The router's counts: datagrams that it cut, datagrams that it could not cut, and its messages
+    // about these.
     std::uint64_t cut = 0, too_big = 0, icmp_sent = 0;
     std::uint64_t icmp_dropped = 0;       // of these, by the rule
     std::uint64_t fragments_dropped = 0;  // by the rules of the VTEPs

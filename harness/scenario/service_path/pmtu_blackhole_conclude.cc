@@ -1,4 +1,4 @@
-// What is concluded from pmtu-blackhole.
+// Conclusions of pmtu-blackhole, as data (model/README.md).
 #include "harness/scenario/service_path/pmtu_blackhole.h"
 
 namespace pathproof::scenario {

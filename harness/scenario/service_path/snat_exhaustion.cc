@@ -21,7 +21,7 @@ namespace {
 
 constexpr lab::PortRange kRange{30'000, 38'191};
 constexpr std::uint32_t kRangePorts = kRange.last - kRange.first + 1;
-// Of the client: none of the range, so that no flow keeps its own.
+// The client's ports lie outside the range, so that no flow keeps its own.
 constexpr std::uint32_t kFirstClientPort = 40'000;
 constexpr std::uint32_t kLastClientPort = 65'535;
 constexpr std::uint16_t kSinkPort = 9000;
@@ -88,7 +88,7 @@ class ExhaustionBench : public NatPathBench<ExhaustionCell, ExhaustionValues> {
             {.protocol = IPPROTO_UDP, .original_destination_port = kSinkPort});
     }
 
-    // Which ports of the range are in use.
+    // Returns, for each port of the range, whether it is in use.
     Result<std::vector<bool>> ports_in_use() {
         std::vector<bool> used(kRangePorts);
         const auto entries = TRY(entries_of_flows());
@@ -117,7 +117,8 @@ class ExhaustionBench : public NatPathBench<ExhaustionCell, ExhaustionValues> {
         const lab::NatPathNames& names = hosts_.lab->names(what.family);
         seen.ports = kRangePorts;
         const std::uint64_t begin = kRangePorts * what.from / 100;
-        // What the cells before filled is filled on, for as long as the client has ports for it.
+        // Continues to fill the range where the cells before stopped, as long as the client has
+        // ports for it.
         std::vector<bool> used;
         if (filled_ == what.family && next_ + kMostForEach * kRangePorts / 2 < kLastClientPort) {
             used = TRY(ports_in_use());

@@ -1,4 +1,4 @@
-// What is concluded from snat-exhaustion.
+// Conclusions of snat-exhaustion, as data (model/README.md).
 #include <algorithm>
 #include <cmath>
 
@@ -78,7 +78,8 @@ ExhaustionConclusions::Figures exhaustion_figures() {
 
 double search_failure(const std::vector<bool>& used) {
     const std::size_t ports = used.size();
-    // How many ports in a row are in use from each on, around the end of the range.
+    // Length of the run of used ports that begins at each port, continued around the end of the
+    // range.
     std::vector<std::size_t> row(ports);
     std::size_t length = 0;
     for (std::size_t i = 2 * ports; i-- > 0;) {

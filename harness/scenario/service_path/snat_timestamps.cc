@@ -32,11 +32,11 @@ constexpr std::uint32_t kFewConnects = 450;
 constexpr double kFewPerSecond = 200;
 constexpr std::uint32_t kManyConnects = 8'000;
 constexpr double kManyPerSecond = 1600;
-// Of the client: a port comes again after a second or two, its old entry goes from conntrack, and the
-// port after NAT is free to be drawn while the server still has its TIME_WAIT.
+// The client's ports: each is used again after a second or two. Its old entry then leaves
+// conntrack, and the port after NAT is free to be drawn while the server still has its TIME_WAIT.
 constexpr lab::PortRange kClientPorts{40'000, 43'199};
 constexpr lab::PortRange kFewClientPorts{40'000, 40'399};
-// What MASQUERADE --random-fully draws from: 1024 to 65535.
+// MASQUERADE --random-fully draws from the ports 1024 to 65535.
 constexpr std::uint32_t kAllPorts = 64'512;
 constexpr std::uint32_t kFrameBytes = 128;  // Ethernet, IPv4 and TCP with all their options
 constexpr std::uint32_t kMostFrames = 200'000;

@@ -13,7 +13,7 @@
 
 namespace pathproof::scenario {
 
-// How the path is set: the DUT's MASQUERADE of TCP, and the client.
+// Settings of the path: the DUT's MASQUERADE of TCP, and the client.
 struct TimestampPath {
     lab::Snat snat = lab::Snat::kMasqueradeRandomFully;
     lab::PortRange snat_ports = {};    // --to-ports

@@ -1,4 +1,4 @@
-// What is concluded from snat-timestamps.
+// Conclusions of snat-timestamps, as data (model/README.md).
 #include <algorithm>
 #include <cmath>
 #include <ranges>
@@ -153,7 +153,8 @@ TimestampConclusions::Figures timestamp_figures() {
     };
 }
 
-// The same headline and cause for all cells, told once; the cure for each range of ports.
+// Makes a finding with the headline and the cause that all cells share, which are told once, and
+// with the cures for its range of ports.
 model::Finding refused_finding(const char* of, std::vector<model::CureText> cures) {
     const bool exposed = cures.empty();
     return {.of = of,

@@ -60,7 +60,7 @@ class EndpointBench : public NatPathBench<EndpointCell, EndpointValues> {
         TRY(NatPathBench::open());
         lacks_ipv6_ = TRY(hosts_.add_ipv6());
         TRY(add_endpoints(*hosts_.lab));
-        // What the kernel lacks for such rules is known before any cell.
+        // Finds out before any cell what the kernel lacks for such rules.
         TRY(hosts_.set(
             web_service(hosts_.names(), Proxy::kIptables, endpoints_that(EndpointState::kServes))));
         for (const auto& [state, says] :
@@ -135,8 +135,8 @@ class EndpointBench : public NatPathBench<EndpointCell, EndpointValues> {
         return {};
     }
 
-    // Whether the DUT drops what goes to such an endpoint: its own rule rejects it, or nobody answers for
-    // its address.
+    // Returns whether the endpoint's state explains the DUT's drop: the DUT's own rule rejects the
+    // packet, or nobody answers for the address.
     static bool is_of_state(EndpointState state, const std::string& cause) {
         switch (state) {
             case EndpointState::kRejected: return cause == "reject" || cause == "rule";
@@ -176,7 +176,7 @@ class EndpointBench : public NatPathBench<EndpointCell, EndpointValues> {
             }
             const fate::Packet& packet = *found->second;
             const fate::End& end = fates->ends.at(packet.end).end;
-            // One that is dropped before its flow has an entry tells itself where it was sent to.
+            // A packet that is dropped before its flow has an entry still shows where it was sent.
             const std::string to =
                 backends[i].empty() ? to_string(packet.last_destination.address) : backends[i];
             const auto at = std::ranges::find(seen.endpoints, to, &EndpointTally::address);
@@ -190,7 +190,7 @@ class EndpointBench : public NatPathBench<EndpointCell, EndpointValues> {
         seen.stopped_how = in_words(ends);
     }
 
-    // What the rule of each endpoint counted.
+    // Returns the count of each endpoint's rule.
     Result<std::vector<std::uint64_t>> endpoint_hits(
         const EndpointCell& what, const std::vector<frame::IpAddress>& named) const {
         const bool nft = what.proxy == Proxy::kNftables;
@@ -251,8 +251,8 @@ std::vector<EndpointCell> endpoint_cells() {
     const std::vector<EndpointState> each_way = {EndpointState::kNobody, EndpointState::kClosed,
                                                  EndpointState::kSilent, EndpointState::kStranger,
                                                  EndpointState::kRejected};
-    // What is rejected over IPv6 is sent again and given another endpoint: the error comes while the
-    // connect is under way, and then ends nothing (tcp_v6_err).
+    // IPv6 leaves kRejected out: a rejected SYN is sent again and gets another endpoint, because
+    // the error arrives while the connect is under way and then ends nothing (tcp_v6_err).
     const std::vector<EndpointState> each_way6(each_way.begin(), each_way.end() - 1);
     std::vector<EndpointCell> cells = with_roles<EndpointCell>({
         {.id = "dead.closed", .label = "port closed"},

@@ -29,7 +29,7 @@ struct EndpointCell {
     std::size_t named() const { return serving + dead.size(); }
 };
 
-// Of one connect.
+// Outcome of one connect.
 enum class ConnectEnd : std::uint8_t {
     kServed,
     kRefused,

@@ -1,4 +1,4 @@
-// What is concluded from stale-endpoint.
+// Conclusions of stale-endpoint, as data (model/README.md).
 #include <algorithm>
 #include <cmath>
 #include <numeric>
@@ -44,7 +44,8 @@ std::uint64_t served_by_dead(const EndpointValues& seen) {
     return flows - seen.by_entry();
 }
 
-// How many connects fail by chance where the rules name dead endpoints.
+// Returns the range in which the number of failed connects lies by chance if the rules name dead
+// endpoints.
 std::pair<std::uint64_t, std::uint64_t> band_of(const EndpointCell& what,
                                                 const EndpointValues& seen) {
     const double chance = what.named() == 0 ? 0

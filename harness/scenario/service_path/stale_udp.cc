@@ -33,7 +33,7 @@ using namespace std::chrono_literals;
 constexpr unsigned kDatagramsBefore = 3;
 constexpr unsigned kDatagramsAfter = 15;
 constexpr auto kDatagramInterval = 100ms;
-// Of the cell with a silence: entries of conntrack are looked at once a second.
+// Times of the cell with a silence; conntrack's entries are looked at once a second.
 constexpr unsigned kShortTimeout_s = 1;
 constexpr auto kSilence = 2500ms;
 constexpr std::uint16_t kFirstSourcePort = 40'000;
@@ -81,7 +81,7 @@ class StaleUdpBench : public NatPathBench<StaleUdpCell, StaleUdpValues> {
                             " -d " + lab::host_prefix(hosts_.lab->names(family).service.address));
     }
 
-    // What deletes the entries of flows that go to the first endpoint, and no others.
+    // Returns the command that deletes the entries of flows to the first endpoint, and no others.
     static std::vector<std::string> forget_command(const lab::NatPathNames& names) {
         std::vector<std::string> command = delete_command(names.service);
         command.insert(command.end(), {"--reply-src", to_string(names.endpoints.at(0))});

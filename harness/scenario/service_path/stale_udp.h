@@ -13,7 +13,7 @@
 
 namespace pathproof::scenario {
 
-// What the sender does once the service's rules are changed.
+// The sender's behaviour after the service's rules have changed.
 enum class AfterChange : std::uint8_t {
     kGoesOn,   // sends on, from its port
     kNewFlow,  // sends from another port

@@ -1,4 +1,4 @@
-// What is concluded from stale-udp.
+// Conclusions of stale-udp, as data (model/README.md).
 #include "harness/scenario/service_path/stale_udp.h"
 
 namespace pathproof::scenario {
@@ -129,7 +129,7 @@ const StaleUdpConclusions& stale_udp_conclusions() {
                      .is = kFail,
                      .cause = "still-served",
                      .text = "{gone}"},
-                    // Where the entry is new it was the rules that sent it there.
+                    // A new entry means that the rules sent the flow there.
                     {.when = "to_gone != 0 and entry_is_new",
                      .is = kFail,
                      .cause = "stale-rules",

@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::int64_t kNsPerMs = 1'000'000;
 constexpr std::int64_t kTimeWaitNs = 60'000 * kNsPerMs;  // TCP_TIMEWAIT_LEN of the kernel
-// Of the client's clock before connect(2) and the kernel's at the packet.
+// Allowed difference between the client's clock before connect(2) and the kernel's at the packet.
 constexpr std::int64_t kClockNs = kNsPerMs;
 constexpr std::size_t kPorts = 65'536;
 constexpr std::size_t kNobody = SIZE_MAX;

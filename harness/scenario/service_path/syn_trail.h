@@ -31,9 +31,9 @@ struct Segment {
     std::optional<std::uint32_t> timestamp;  // TSval (RFC 7323)
 };
 
-// Nothing for what is no such segment over IPv4.
+// Returns nothing unless the frame is such a segment over IPv4.
 std::optional<Segment> read_segment(const agent::CapturedFrame& frame);
-// Those of a capture to that port.
+// Returns the capture's segments to that port.
 std::vector<Segment> segments_to(const agent::Capture& capture, std::uint16_t port);
 
 struct SynRecord {
@@ -42,11 +42,11 @@ struct SynRecord {
     std::vector<Segment> after_nat;        // as the server received them
     std::vector<netfilter::Event> births;  // conntrack's NEW, of the DUT
     bool server_closes = true;             // so that the TIME_WAITs are the server's
-    // How many ports the NAT draws from with equal chances; 0: it does not.
+    // Number of ports from which the NAT draws with equal chances; 0: it does not draw.
     std::uint32_t drawn_from = 0;
 };
 
-// What became of a SYN.
+// Fate of a SYN.
 enum class SynFate : std::uint8_t {
     kAccepted,
     // By the TIME_WAIT of its 4-tuple, which another port before NAT had left: its TSval is below
@@ -83,8 +83,9 @@ struct SynFindings {
     std::uint64_t strangers = 0;      // SYNs at the server that nobody saw leave
     std::uint64_t entries = 0;        // of conntrack
     std::uint64_t changed_ports = 0;  // of them, with another source port after NAT
-    // Of SYNs that would meet a TIME_WAIT by chance: at each draw of a port the share of those
-    // whose 4-tuple is in TIME_WAIT among those that conntrack may give. Mean and variance.
+    // Number of SYNs that would meet a TIME_WAIT by chance, as mean and variance. Each draw of a
+    // port adds the share of ports whose 4-tuple is in TIME_WAIT among those that conntrack may
+    // give.
     double expected_met = 0, expected_variance = 0;
     std::uint64_t drawn_met = 0;  // of these draws, those that did
     std::vector<RefusedSyn> refused;

@@ -1,4 +1,4 @@
-// What is concluded from table-full.
+// Conclusions of table-full, as data (model/README.md).
 #include <ranges>
 
 #include "harness/scenario/service_path/table_full.h"
