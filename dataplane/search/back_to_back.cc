@@ -78,7 +78,7 @@ class Bursts {
         return Outcome::kLost;
     }
 
-    // Nothing when there were no more trials before its end.
+    // Runs one test; returns nothing if there were no more trials before its end.
     Result<std::optional<BurstTest>> test() {
         BurstTest test;
         std::uint64_t passed = 0;

@@ -16,7 +16,7 @@ struct Bound {
     std::size_t doubtful = 0;
 };
 
-// Who kept the load from being higher.
+// The side that kept the load from being higher.
 enum class Limit : std::uint8_t {
     kNotFound,  // there is no upper bound
     kDevice,
@@ -25,7 +25,8 @@ enum class Limit : std::uint8_t {
 const char* name(Limit limit);
 
 Bound describe(double load_pps, const Criteria& criteria, std::span<const TrialRecord> trials);
-// Of an upper bound: the tester, when trials without its limit would not have made it one.
+// Returns the limit behind an upper bound: the tester, if trials without its limit would not have
+// made it one.
 Limit limit_of(const Criteria& criteria, std::span<const TrialRecord> upper_bound_trials);
 
 }  // namespace pathproof::search

@@ -1,5 +1,5 @@
-// What the trials at one load say of it: the load classification and the conditional throughput of
-// MLRsearch (RFC 9971, "Load Classification Logic" and "Conditional Throughput Logic").
+// Judges a load by its trials: the load classification and the conditional throughput of MLRsearch
+// (RFC 9971, "Load Classification Logic" and "Conditional Throughput Logic").
 #pragma once
 
 #include <span>

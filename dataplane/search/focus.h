@@ -56,7 +56,7 @@ class Focus {
     void limit_step(int width) {
         step_ = std::max(width, target().width) * static_cast<int>(expansion_);
     }
-    // Of the search for a missing bound, within the grid.
+    // Returns the step of the search for a missing bound, within the grid.
     int reach_step() const { return std::min(std::max(step_, common_step_), top_); }
 
     unsigned expansion_;

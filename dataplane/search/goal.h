@@ -1,4 +1,4 @@
-// What a search with MLRsearch (RFC 9971) looks for: search goals, and the well-known ones by name.
+// Goals of a search with MLRsearch (RFC 9971), and the well-known ones by name.
 #pragma once
 
 #include <string>
@@ -8,7 +8,7 @@
 
 namespace pathproof::search {
 
-// What makes a load a lower or an upper bound.
+// Criteria that make a load a lower or an upper bound.
 struct Criteria {
     double loss_ratio = 0;    // a trial that loses more is a high-loss trial
     double exceed_ratio = 0;  // share of high-loss time that a lower bound may have

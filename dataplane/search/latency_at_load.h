@@ -18,7 +18,7 @@ struct LatencyPlan {
     unsigned repeats = 20;                                   // RFC 2544: at least
 };
 
-// Of one trial, in nanoseconds.
+// Latencies of one trial, in nanoseconds.
 struct LatencyValues {
     double min = 0;
     double p50 = 0;

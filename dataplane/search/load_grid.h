@@ -16,7 +16,8 @@ class LoadGrid {
     double pps(int step) const;
     // The last step whose load is not above `pps`; 0 when it is below the least.
     int floor(double pps) const;
-    // How many steps may lie between two loads that are to be no further apart than this.
+    // Returns how many steps may lie between two loads whose relative distance must not exceed
+    // this.
     int width(double relative) const;
 
   private:
@@ -26,9 +27,9 @@ class LoadGrid {
     double unit_ = 0;  // natural logarithm of the ratio of two neighbours
 };
 
-// Where to split an interval of `whole` steps, counted from its lower end: a power of two times
-// `width` is cut off, so that halving ends at the width itself, and the lower part is the smaller
-// one because a lossy middle then saves more. `whole` is greater than `width`.
+// Returns where to split an interval of `whole` steps, counted from its lower end. A power of two
+// times `width` is cut off, so that halving ends at the width itself. The lower part is the smaller
+// one, because a lossy middle then saves more. `whole` is greater than `width`.
 int split(int whole, int width);
 
 }  // namespace pathproof::search

@@ -37,8 +37,8 @@ class Opening {
     Nanoseconds duration_{};
 };
 
-// What the loss ratios of trials are shares of, the least of them: what was offered, or the
-// intended load where the tester was the limit.
+// Returns the least basis of the trials' loss ratios: the offered load, or the intended one where
+// the tester was the limit.
 double loss_basis(double load_pps, std::span<const TrialRecord> trials) {
     double least = load_pps;
     for (const TrialRecord& trial : trials) {

@@ -15,13 +15,13 @@ struct MlrPlan {
     double min_load_pps = 1'000;  // high enough for a frame or more in the shortest trial
     double max_load_pps = 0;
     Nanoseconds warm_up{};  // a trial at the greatest load before the first, not counted
-    // When all goals are reached, each lower bound is measured again, until a trial passes or this
-    // often; when more of these fail than the exceed ratio allows, the device drifts or stands on
-    // the edge. 0: not checked.
+    // Largest number of trials that repeat each lower bound when all goals are reached; they end
+    // when one passes. If more of them fail than the exceed ratio allows, the device drifts or
+    // stands on the edge. 0: not checked.
     unsigned closing_trials = 3;
 };
 
-// Why a goal's result is irregular (RFC 9971, "Irregular Goal Result").
+// Reason why a goal's result is irregular (RFC 9971, "Irregular Goal Result").
 enum class Irregularity : std::uint8_t {
     kMinLoadFails,   // the least load is an upper bound already
     kMaxLoadPasses,  // the greatest load is a lower bound: there is no upper one
@@ -61,7 +61,7 @@ Status check(const MlrPlan& plan);
 // the bounds so far, irregular.
 Result<MlrResult> mlr_search(const MlrPlan& plan, Trials& trials);
 
-// What such a search usually takes on a device that is steady, trial time only: for the message
+// Returns the usual time of such a search on a steady device, trial time only: for the message
 // before it begins.
 Nanoseconds usual_time(const MlrPlan& plan);
 

@@ -37,7 +37,7 @@ struct ThroughputResult {
 // Errors (kBadInput): loads out of order, a width or loss ratio that is no share, no attempts.
 Status check(const ThroughputPlan& plan);
 Result<ThroughputResult> find_throughput(const ThroughputPlan& plan, Trials& trials);
-// How many loads are measured at most, and the time of their trials.
+// Returns the time of the trials at the largest number of loads that may be measured.
 Nanoseconds longest_time(const ThroughputPlan& plan);
 
 }  // namespace pathproof::search

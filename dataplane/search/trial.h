@@ -1,5 +1,6 @@
-// What a search asks of whoever carries the traffic, and what it gets. Searches know nothing of
-// ports: in tests a function with a known answer stands behind this.
+// The interface between a search and whoever carries its traffic: the trials that it orders, and
+// their outcome. Searches know nothing of ports: in tests a function with a known answer stands
+// behind it.
 #pragma once
 
 #include <chrono>
@@ -69,7 +70,7 @@ struct TrialOutput {
     bool disturbed() const { return limited_by_stalls || !disturbance.empty(); }
 };
 
-// Whether a search may choose loads in between: above 0, finite and in this order.
+// Checks that a search may choose loads in between: above 0, finite and in this order.
 Status check_loads(double min_pps, double max_pps);
 
 class Measurer {

@@ -22,7 +22,7 @@ struct Budget {
     };
 };
 
-// Why no more trials are run.
+// Reason why no more trials are run.
 enum class Ending : std::uint8_t {
     kNone,       // none was refused: the search came to its own end
     kStopped,    // by the user
@@ -31,14 +31,14 @@ enum class Ending : std::uint8_t {
 };
 const char* name(Ending ending);
 
-// What trials cost beyond sending and listening.
+// Time that trials cost beyond sending and listening.
 struct Overhead {
     double min_seconds = 0;
     double median_seconds = 0;
     double max_seconds = 0;
 };
 
-// What of a trial is used.
+// The part of a trial's outcome that is used.
 enum class Use : std::uint8_t { kLoss, kTimes };
 
 class Trials {
@@ -53,7 +53,8 @@ class Trials {
     Result<const TrialOutput*> run(const TrialInput& input, Use use = Use::kLoss);
 
     Ending ending() const { return ending_; }
-    // What the measurer held against the trial that it cut short by itself: a link that went down.
+    // Returns the measurer's objection to the trial that it cut short by itself: a link that went
+    // down.
     const std::string& why_cut_short() const { return why_cut_short_; }
     const std::deque<TrialOutput>& log() const { return log_; }
     Overhead overhead() const;
