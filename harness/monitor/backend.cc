@@ -35,7 +35,7 @@ bool is_never_answered(const BackendHealth& health) {
     return health.protocol == IPPROTO_UDP && contains(kPorts, health.address.port);
 }
 
-// Whether many enough packets were left without an answer for long enough.
+// Returns whether enough packets went without an answer for long enough.
 bool is_silent(const BackendHealth& health, const BackendRules& rules) {
     const BackendTraffic& traffic = *health.traffic;
     const std::uint64_t enough =

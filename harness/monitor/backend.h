@@ -1,4 +1,4 @@
-// How the backends behind a service address answer, as plain values.
+// Answers of the backends behind a service address, as plain values.
 #pragma once
 
 #include <cstdint>
@@ -34,7 +34,7 @@ struct BackendTraffic {
     bool address_seen = false;     // some packet has come from its address
 };
 
-// When which verdict is given. Shares are of the flows judged: those answered, those that ended
+// Rules for the verdicts. Shares are of the flows judged: those answered, those that ended
 // unanswered, and those that have waited longer than `patience_ns`.
 struct BackendRules {
     std::uint64_t enough = 20;
@@ -62,7 +62,7 @@ struct BackendHealth {
     frame::Endpoint address;    // reply source; the service itself where nothing translates
     std::uint64_t flows = 0;    // seen since the start, and in the table then
     std::int64_t in_table = 0;  // entries now, as far as the events tell
-    // Of the window:
+    // Figures of the window:
     std::uint64_t judged = 0;
     std::uint64_t unanswered = 0;  // [UNREPLIED], SYN_SENT
     std::uint64_t refused = 0;     // of these: ICMP errors or TCP resets came instead of answers
@@ -113,7 +113,7 @@ struct BackendReport {
     // judged because too many waited at once.
     std::uint64_t flows_left_out = 0;
     std::uint64_t flows_forgotten = 0;
-    // Where refusals were looked for, or why they were not: then kDead may also be a refusal.
+    // Source of the refusals, or why none were looked for: then kDead may also be a refusal.
     bool refusals_watched = false;
     std::string refusals_source;
     std::uint64_t refusals_lost = 0;  // packets that the watching socket had no room for

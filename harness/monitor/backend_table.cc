@@ -52,7 +52,7 @@ struct Backend {
     std::string astray_from;
 };
 
-// Of a flow that waits for its answer.
+// Note on a flow that waits for its answer.
 struct Waiting {
     Backend* backend = nullptr;  // null: none that is kept
     bool refused = false;
@@ -87,7 +87,8 @@ class Backends {
     const std::map<BackendKey, Backend>& all() const { return all_; }
 
   private:
-    // Those without flows of which the window shows nothing any more; looked for once a second.
+    // Removes backends without flows of which the window shows nothing any more. Looks for them
+    // once a second.
     void remove_idle(std::int64_t now_ns) {
         if (now_ns < next_removal_ns_) {
             return;
@@ -174,7 +175,8 @@ struct BackendTable::Impl {
         return true;
     }
 
-    // Whether the entry, or the one that it mirrors, is an answer: the flow that asked is answered then.
+    // Returns whether the entry, or the one that it mirrors, is an answer: the flow that asked is
+    // answered then.
     bool take_mirrored(const Entry& entry, std::int64_t now_ns) {
         const Slot other = find_asked(entry);
         if (other == Flows::kNone) {
@@ -349,8 +351,9 @@ struct BackendTable::Impl {
                    : waiting.find_by_client(packet.source, packet.protocol, same);
     }
 
-    // Whether the endpoint itself has said so: neither this host (no neighbour, a rule of its own) nor
-    // the service's address, as which NAT lets an error go on to the client: of whom, it hides.
+    // Returns whether the refusal comes from the endpoint itself. It does not if this host sent it (no
+    // neighbour, a rule of its own), or if it comes from the service's address: NAT puts that on any
+    // error that goes on to the client, so its sender is hidden.
     static bool is_word_of_backend(const Flow& flow, const Refusal& refusal, Sender sender) {
         const frame::IpAddress& backend = flow.reply.source.address;
         if (refusal.what == kReset || refusal.by == backend) {
@@ -361,7 +364,7 @@ struct BackendTable::Impl {
 
     void mark_refused(Slot slot, const Refusal& refusal, Sender sender, std::int64_t now_ns) {
         Waiting& of = waiting.at(slot).note;
-        // The same one on its way out, with translated addresses, is no second one.
+        // A refusal that was counted is seen again on its way out, with translated addresses.
         if (of.refused || !is_word_of_backend(waiting.at(slot), refusal, sender)) {
             return;
         }
@@ -406,7 +409,7 @@ struct BackendTable::Impl {
         return value;
     }
 
-    // Of flows that still wait, by backend.
+    // Counts the flows that still wait, by backend.
     std::unordered_map<const Backend*, FlowCounts> waiting_counts(std::int64_t now_ns) const {
         std::unordered_map<const Backend*, FlowCounts> counts;
         for (Slot slot = waiting.oldest(); slot != Flows::kNone;

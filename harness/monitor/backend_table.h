@@ -1,4 +1,5 @@
-// Which flows of which backend were answered, kept up to date from a dump, events and refusals.
+// Table of the backends' answered and unanswered flows, kept up to date from a dump, events and
+// refusals.
 #pragma once
 
 #include <cstdint>
@@ -17,8 +18,9 @@ struct BackendTableOptions {
         kTranslated,  // services: destinations that are translated to another address or port
         kAll,         // every destination; without a translation it is its own backend
     } scope = Scope::kTranslated;
-    // What is kept at most. Backends without flows make room for new ones; what finds none is
-    // counted in BackendReport::flows_left_out. Waiting flows cost about 160 bytes each.
+    // Most backends, waiting flows and strays that are kept. Backends without flows make room for
+    // new ones; flows that find no room are counted in BackendReport::flows_left_out. Waiting flows
+    // cost about 160 bytes each.
     std::size_t backends = 4096;
     std::size_t waiting = std::size_t{1} << 17;
     std::size_t strays = 256;

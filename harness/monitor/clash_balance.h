@@ -30,7 +30,8 @@ struct ClashBalance {
 
     std::uint64_t merged() const { return hidden < resolved ? resolved - hidden : 0; }
     std::uint64_t unlisted() const { return listed < entries ? entries - listed : 0; }
-    // Whether the counter explains all hidden entries; more of them than clashes cannot be.
+    // Returns whether the counter explains all hidden entries; there cannot be more of them than
+    // clashes.
     bool agree() const { return !resolved_known || hidden <= resolved; }
 };
 

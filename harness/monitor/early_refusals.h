@@ -69,7 +69,7 @@ class EarlyRefusals {
     }
 
   private:
-    // How long a refusal waits for the NEW event of its flow, which comes by another socket.
+    // Time that a refusal waits for the NEW event of its flow, which comes by another socket.
     static constexpr std::int64_t kRefusalWaitsNs = 2'000'000'000;
     static constexpr std::size_t kMostRefusalsWaiting = 65'536;
 

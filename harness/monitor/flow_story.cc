@@ -47,7 +47,7 @@ bool same_way(const Tuple& one, const Tuple& other) {
            (!one.icmp || !other.icmp || one.icmp->id == other.icmp->id);
 }
 
-// What of an entry's state is new; empty: nothing that is told.
+// Describes the news in an entry's state; empty: nothing to report.
 std::string news(const Entry& before, const Entry& now) {
     const std::uint32_t set = now.status & ~before.status;
     std::vector<std::string> words;

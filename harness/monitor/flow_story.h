@@ -1,5 +1,5 @@
-// How the entry of one flow came and went: values in, sentences out. Each sentence is said of what
-// was seen; where the kernel does not tell who did something, that is said.
+// Tells how the entry of one flow came and went: values in, sentences out. Each sentence reports
+// what was seen; where the kernel does not tell who did something, the sentence says so.
 #pragma once
 
 #include <cstdint>
@@ -38,7 +38,7 @@ struct FlowPackets {
     std::uint64_t forth_in = 0, forth_out = 0, back_in = 0, back_out = 0;
 };
 
-// What the kernel answers at one moment.
+// State that the kernel reports at one moment.
 struct FlowLook {
     std::int64_t time_ns = 0;
     std::optional<netfilter::Entry> entry;  // that the tuple leads to

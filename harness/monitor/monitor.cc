@@ -21,7 +21,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using netfilter::Event;
 
-// How long the thread waits for events before it looks at everything else.
+// Time that the thread waits for events before it looks at everything else.
 constexpr auto kWait = std::chrono::milliseconds(100);
 // By then the events about entries that the first dump listed have come.
 constexpr auto kSeedsSettle = std::chrono::seconds(2);
@@ -33,7 +33,7 @@ double seconds_between(Clock::time_point from, Clock::time_point until) {
     return std::chrono::duration<double>(until - from).count();
 }
 
-// What a late answer shares with the clash that it belongs to.
+// Part of the filter that a late answer shares with the clash that it belongs to.
 netfilter::Filter common_part(const netfilter::Filter& filter) {
     netfilter::Filter common;
     common.family = filter.family;
@@ -68,7 +68,7 @@ class Last {
     std::deque<T> kept_;
 };
 
-// What rates are made of, at one moment.
+// Counts at one moment, from which rates are made.
 struct Sample {
     Clock::time_point time;
     EventTotals events;
@@ -217,7 +217,7 @@ class WatchingMonitor final : public Monitor {
         }
     }
 
-    // Whether all packets that passed were counted.
+    // Returns whether all packets that passed were counted.
     bool is_counting() const {
         return packets_ != nullptr ? packets_lost_ == 0 : counts_entries_ && counted_once_;
     }
@@ -309,8 +309,8 @@ class WatchingMonitor final : public Monitor {
 
     void take(const Event& event) {
         const std::scoped_lock lock(mutex_);
-        // What was refused before this event was read is in the packet socket already: a reset
-        // comes before the end of the entry that it causes.
+        // Refusals from before this event was read are in the packet socket already: a reset comes
+        // before the end of the entry that it causes.
         if (event.time_ns > refusals_drained_ns_) {
             drain_refusals();
         }

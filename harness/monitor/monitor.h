@@ -23,7 +23,7 @@ enum class Packets {
 
 struct MonitorOptions {
     std::string netns;  // empty: the caller's
-    // Which flows count as events, services and clashes; counters and drops are the namespace's.
+    // Flows that count as events, services and clashes; counters and drops are the namespace's.
     netfilter::Filter filter;
     std::chrono::milliseconds counters_every{1000};
     Part drops = Part::kLeave;  // the tracepoint costs the machine something for each drop
@@ -41,7 +41,8 @@ class Monitor {
     static Result<std::unique_ptr<Monitor>> start(const MonitorOptions& options);
     virtual ~Monitor() = default;
 
-    // Whose flows are counted by pod from now on (PodTable::know). From any thread.
+    // Sets the pods whose flows are counted from now on (PodTable::know). May be called from any
+    // thread.
     virtual void know_pods(KnownPods known) = 0;
 
     // May be called from any thread; waits for at most a batch of events to be taken in.

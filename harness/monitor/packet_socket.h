@@ -16,7 +16,7 @@
 
 namespace pathproof::monitor {
 
-// What a packet socket gives: a packet from its IP header on.
+// A packet from a packet socket, from its IP header on.
 struct TappedPacket {
     std::span<const std::byte> bytes;  // as much as the filter lets through and the buffer takes
     sockaddr_ll from{};
@@ -33,8 +33,8 @@ class PacketSocket {
     // errors and resets".
     static Result<PacketSocket> open(const std::string& netns, const sock_fprog& filter,
                                      const std::string& purpose);
-    // The same behind a filter in the words of pcap-filter(7), which lets `bytes` of each packet
-    // through.
+    // Opens a socket behind a filter in the words of pcap-filter(7), which lets `bytes` of each
+    // packet through.
     static Result<PacketSocket> open_for(const std::string& netns, const std::string& words,
                                          int bytes, const std::string& purpose);
 

@@ -21,7 +21,7 @@ PodCounts* PodTable::counts_of(const frame::IpAddress& client) {
 }
 
 void PodTable::take(const netfilter::Event& event) {
-    // What becomes of hidden entries is told of by their clashes.
+    // Clashes report the fate of hidden entries.
     if (is_hidden(event.entry)) {
         return;
     }

@@ -45,7 +45,7 @@ class PodTable {
     // As ClashSink::late_answer tells of them, some of them twice.
     void take_late_answer(const netfilter::LateAnswer& late);
 
-    // Nothing: nobody told of any.
+    // Returns the pods that were told; nothing: know() was not called.
     const std::optional<KnownPods>& known() const { return known_; }
     const std::map<Pod, PodCounts>& counts() const { return counts_; }
 

@@ -30,7 +30,7 @@ struct IpPacket {
     Bytes payload;
 };
 
-// Nothing for what is no IP, and for a fragment without the header of its transport.
+// Reads an IP packet; nothing: it is no IP, or a fragment without its transport header.
 std::optional<IpPacket> read_ip(Bytes bytes) {
     const frame::PacketView view = view_of(bytes);
     if (view.network == frame::Network::kNone || view.fragment == frame::Fragment::kLater) {

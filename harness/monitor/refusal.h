@@ -14,8 +14,8 @@
 namespace pathproof::monitor {
 
 struct Refusal {
-    // Of the packet that was refused, in the direction in which it went. As it looked where the
-    // refusal was seen: before or after translation.
+    // Tuple of the packet that was refused, in the direction in which it went, as it looked where
+    // the refusal was seen: before or after translation.
     netfilter::Tuple packet;
     frame::IpAddress by;  // who says no
     std::string what;     // "port unreachable", "reset"

@@ -11,7 +11,7 @@
 
 namespace pathproof::monitor {
 
-// Who sent a refusal that was seen.
+// Origin of a refusal that was seen.
 enum class Sender {
     kElsewhere,  // it came in, or passed through
     kHere,       // it went out from an address of this namespace: a rule or a closed port here

@@ -18,7 +18,8 @@ namespace pathproof::monitor {
 
 // Counted since the monitor's start.
 struct EventTotals : netfilter::EventCounts {
-    // Of these: lost in an overrun and found afterwards by comparing with the table.
+    // Events lost in an overrun and found afterwards by comparing with the table; the counts
+    // include them.
     std::uint64_t missed = 0;
     std::uint64_t overruns = 0;    // ENOBUFS
     std::uint64_t unreadable = 0;  // messages that no event could be read from

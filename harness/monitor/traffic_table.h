@@ -30,7 +30,8 @@ class TrafficTable {
     void follow(const frame::Endpoint& end, std::uint8_t protocol);
     bool follows(const frame::Endpoint& end, std::uint8_t protocol) const;
 
-    // One that passes several devices counts once, at the first device that was seen with such.
+    // Takes a packet. One that passes several devices counts once: at the first device, and in the
+    // direction, in which its endpoint's packets were seen.
     void take(const PassedPacket& packet);
     // Packets that conntrack has counted for an entry since the last time it was read
     // (nf_conntrack_acct): `asked` to the entry's destination, `answered` from it.
