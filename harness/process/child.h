@@ -15,7 +15,8 @@ namespace pathproof::process {
 
 struct ChildOptions {
     std::string netns;  // named network namespace; empty: the caller's
-    // What it gets when the calling process dies; one that puts something back first takes SIGTERM.
+    // Signal to the child when the calling process dies; a child that puts something back first
+    // takes SIGTERM.
     int at_our_death = SIGKILL;
     bool keep_errors = false;  // its standard error goes to errors(); else to ours
 };

@@ -10,7 +10,8 @@
 
 namespace pathproof::process {
 
-// Whether a process is started after end_children() too: those that put the machine back are.
+// Phase in which a process may be started: those that put the machine back may start after
+// end_children() too.
 enum class Starts { kWhileOpen, kWhileStopping };
 
 // As fork(2); -1 with ECANCELED once the children were ended.
@@ -19,8 +20,9 @@ pid_t fork_child(Starts starts = Starts::kWhileOpen);
 // As exec(3) takes words, for as long as they live: with a null pointer behind the last.
 std::vector<char*> pointers_to(const std::vector<std::string>& words);
 
-// What a child does last: goes into the network namespace (empty: stays), with the devices of it in
-// /sys, and becomes the program argv[0]. Says why not, and ends with 126 or 127.
+// Turns a new child into its program: goes into the network namespace (empty: stays), with the
+// namespace's devices in /sys, and becomes the program argv[0]. Says why not, and ends with 126 or
+// 127.
 [[noreturn]] void become(const std::vector<std::string>& argv, const std::string& netns);
 
 // Waits until the child ended, at most so long, and leaves it to be reaped. False: it still runs.

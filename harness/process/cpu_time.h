@@ -10,17 +10,18 @@
 
 namespace pathproof::process {
 
-// Of all threads of a process, those that ended too, in user and kernel mode; softirqs that interrupted
-// them are in it, unless the kernel keeps these apart (softirqs_apart()).
+// Sums the user and kernel time of all threads of a process, those that ended too. It includes softirqs
+// that interrupted them, unless the kernel keeps these apart (softirqs_apart()).
 Result<double> cpu_seconds(pid_t pid);
 
-// Of ksoftirqd of all CPUs, which serve softirqs when there are too many to be served at once.
+// Sums the time of all CPUs' ksoftirqd threads, which serve softirqs when there are too many to be
+// served at once.
 double softirq_thread_seconds();
 
-// Whether the kernel accounts for the time of softirqs apart from the process that they interrupt
-// (CONFIG_IRQ_TIME_ACCOUNTING), by its configuration. Where that cannot be read: false.
+// Returns whether the kernel accounts for the time of softirqs apart from the process that they
+// interrupt (CONFIG_IRQ_TIME_ACCOUNTING), by its configuration. False if that cannot be read.
 bool softirqs_apart();
-// Of all CPUs, in ticks of some 10 ms unless softirqs_apart().
+// Sums the softirq time of all CPUs, in ticks of some 10 ms unless softirqs_apart().
 double softirq_seconds();
 
 // Cycles of all CPUs that were not idle (perf_event_open(2), PERF_COUNT_HW_CPU_CYCLES).

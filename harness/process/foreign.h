@@ -1,4 +1,4 @@
-// What another program or host says: it may be too much, or made to do harm.
+// Text from another program or host: it may be too long, or made to do harm.
 #pragma once
 
 #include <string>

@@ -12,7 +12,8 @@
 
 namespace pathproof::process {
 
-// Of a datagram of an answer; a device with many virtual functions needs more than libmnl's usual buffer.
+// Size of an answer's datagram; a device with many virtual functions needs more than libmnl's usual
+// buffer.
 inline constexpr std::size_t kNetlinkBytes = 64 * 1024;
 
 class NetlinkSocket {

@@ -9,7 +9,7 @@
 
 namespace pathproof::process {
 
-// Whether `ip netns` knows a namespace of this name (a file below /run/netns).
+// Returns whether `ip netns` knows a namespace of this name (a file below /run/netns).
 bool netns_exists(const std::string& name);
 // kNotFound: it knows none. An empty name is the caller's own.
 Status require_netns(const std::string& name);

@@ -79,7 +79,8 @@ std::string to_line(const json& message) {
     return to_text(message) + "\n";
 }
 
-// Of a list of names and values nlohmann/json would copy each value, some of them large.
+// Adds a member by moving its value: nlohmann/json's initializer lists copy each value, some of
+// them large.
 json with(json message, const char* name, json value) {
     message[name] = std::move(value);
     return message;
@@ -90,8 +91,8 @@ json error_answer(const json& id, const Error& error) {
             {"error", {{"code", error_code_name(error.code)}, {"message", error.message}}}};
 }
 
-// Of a child whose stream has ended, without taking its exit status from the one who waits for it;
-// the end of the process comes a moment after that of its stream.
+// Ending of a child whose stream has ended. Its exit status is left for the one who waits for it.
+// The process ends a moment after its stream.
 struct Ending {
     std::optional<int> status;
     std::string words = "ended";
@@ -251,7 +252,7 @@ std::string RpcClient::hear() {
     }
 }
 
-// What there is, or (patience) all that comes until the end.
+// Reads the errors that are there, or (patience) all that come until the end.
 void RpcClient::hear_errors(std::chrono::milliseconds patience) {
     const auto until = std::chrono::steady_clock::now() + patience;
     std::vector<char> chunk(1 << 12);

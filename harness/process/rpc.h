@@ -64,7 +64,7 @@ class RpcClient {
 
     pid_t pid() const { return pid_; }
     bool alive() const { return !ended_; }
-    // Of one that ended by itself; 128 + signal number when a signal ended it.
+    // Exit status of a child that ended by itself; 128 + signal number when a signal ended it.
     std::optional<int> exit_status() const;
     // The end of what it said beside its answers: lines that are none, and its standard error where
     // that is kept.

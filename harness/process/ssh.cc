@@ -9,7 +9,7 @@
 namespace pathproof::process {
 namespace {
 
-// What ssh(1) writes, and what helps.
+// Messages of ssh(1), and the cure of each.
 constexpr std::array<std::pair<std::string_view, std::string_view>, 3> kRemedies = {{
     {"IDENTIFICATION HAS CHANGED",
      "its host key is not the one that is known: find out why before you remove the old one with "

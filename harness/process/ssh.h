@@ -1,4 +1,4 @@
-// How OpenSSH is called: the user's own configuration, keys and known hosts, and no questions.
+// Calls OpenSSH: with the user's own configuration, keys and known hosts, and no questions.
 #pragma once
 
 #include <string>
@@ -22,8 +22,8 @@ inline constexpr int kSshFailed = 255;
 // nothing comes for 15 s is lost.
 std::vector<std::string> ssh_command(const SshHost& host, const std::vector<std::string>& words);
 
-// Of an ssh that ended with kSshFailed before anything was done: what the user can do, and ssh's
-// own words.
+// Explains an ssh that ended with kSshFailed before anything was done: what the user can do, and
+// ssh's own words.
 Failure ssh_failure(const SshHost& host, const std::string& said);
 
 }  // namespace pathproof::process

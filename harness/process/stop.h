@@ -13,9 +13,9 @@ sigset_t stop_signals();
 
 // From the first call on they no longer end the process; on the first of them this becomes true.
 const std::atomic<bool>& stop_on_signals();
-// The same for SIGPIPE alone: a reader of our output may go away before a command listens.
+// Has SIGPIPE alone set stopping(): a reader of our output may go away before a command listens.
 void stop_on_closed_output();
-// Whether such a signal has come.
+// Returns whether such a signal has come.
 bool stopping();
 
 // Sleeps until `wake` or a stop.

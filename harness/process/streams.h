@@ -19,7 +19,7 @@ void hold_standard_streams();
 // All of it, also where the descriptor is non-blocking. False: errno says why not.
 bool write_whole(int descriptor, std::string_view text);
 
-// Whether something that was printed on standard output has not arrived.
+// Returns whether something that was printed on standard output has not arrived.
 bool output_lost();
 
 // Flushes both streams, and gives the exit code of a process that would end with `code`: 3
