@@ -130,7 +130,7 @@ Result<std::unique_ptr<Guest>> Guest::boot(const GuestPlan& plan) {
 
 Guest::~Guest() {
     if (auto monitor = Qmp::connect(netns_, monitor_); agent_ && monitor) {
-        // One that does not go is killed.
+        // A guest that does not quit is killed.
         static_cast<void>(monitor->execute("quit", 1s));
     }
 }

@@ -20,7 +20,7 @@ namespace pathproof::guest {
 inline constexpr const char* kQemu = "qemu-system-x86_64";
 std::string tap_of(unsigned cable);     // "tap0": the tester's end of the first cable
 std::string device_of(unsigned cable);  // "eth0": the guest's
-// What all guests have: QEMU without a device that is not asked for, its virtio-serial bus among them.
+// Settings of any guest: QEMU gets no default devices, and always a virtio-serial bus.
 struct Machine {
     std::string kernel, image, console;  // files; the console's is written
     unsigned cpus = 1;

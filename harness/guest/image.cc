@@ -26,19 +26,19 @@ constexpr std::array kForPrograms = {"virtio_pci", "virtio_console", "9pnet_virt
                                      "overlay"};
 // Without these a part is not tested, and says so.
 constexpr std::array kWanted = {"af_packet", "ipv6", "vxlan", "geneve", "ip_gre", "ipip"};
-// What the agent runs.
+// Programs that the agent runs.
 constexpr std::array kPrograms = {"ip"};
 
-// What libcrc32c asks the kernel for by an alias (its softdep), where it is a module.
+// Module that libcrc32c asks the kernel for by an alias (its softdep), where it is a module.
 constexpr std::array kBeforeNat = {"crc32c_generic"};
-// Of a NAT box: what kube-proxy's rules are made of.
+// Modules of a NAT box: those that kube-proxy's rules need.
 constexpr std::array kForNat = {"nf_conntrack", "nf_conntrack_netlink", "nf_nat",  "vxlan",
                                 "xt_statistic", "xt_comment",           "xt_mark", "xt_nat",
                                 "xt_tcpudp",    "xt_MASQUERADE"};
-// The one or the other is what the host's iptables speaks to.
+// Modules that the host's iptables speaks to: one list or the other.
 constexpr std::array kNftTables = {"nf_tables", "nft_compat", "nft_chain_nat"};
 constexpr std::array kLegacyTables = {"ip_tables", "iptable_nat"};
-// What iptables over nftables makes of matches and targets, by its version.
+// Modules that iptables over nftables uses for matches and targets, by its version.
 constexpr std::array kWantedForNat = {"nft_counter", "nft_ct", "nft_nat", "nft_masq"};
 // Modules and programs that settings of the NAT path's scenarios take beyond that.
 constexpr std::array kWantedForPath = {"xt_conntrack",    "xt_state",
@@ -58,7 +58,7 @@ constexpr std::array kWantedPrograms = {"conntrack", "nft", "ipvsadm", "ip6table
                                         "ip6tables-restore"};
 constexpr std::array kNatPrograms = {"iptables-restore", "iptables-save", "sh", "cat", "mount",
                                      "umount",           "unshare"};
-// Where iptables finds its matches and targets.
+// Folders in which iptables finds its matches and targets.
 constexpr std::array kExtensions = {"/usr/lib/x86_64-linux-gnu/xtables", "/usr/lib64/xtables",
                                     "/usr/lib/xtables"};
 
@@ -100,7 +100,7 @@ Status add_program(const std::string& name, const std::string& loader, CpioWrite
     return add_object(path, "/usr/sbin/" + name, loader, image);
 }
 
-// Those that one of the lists needs.
+// Adds the modules of the list that this kernel lacks.
 template <typename Names>
 void add_lacking(const ModuleIndex& index, const Names& names, std::vector<std::string>& lacking) {
     for (const char* name : names) {
@@ -156,7 +156,7 @@ class ModuleList {
         }
         return {};
     }
-    // Those of them that this kernel has.
+    // Adds those of the modules that this kernel has.
     Status add_there(const auto& names) {
         for (const char* name : names) {
             if (index_.files_of(name)) {

@@ -11,7 +11,7 @@
 
 namespace pathproof::guest {
 
-// What the agent in a guest is asked to do.
+// Work of the agent in a guest.
 enum class Work : std::uint8_t {
     kDevice,  // its NIC's frames and offloads
     kNatBox,  // besides that iptables, conntrack and packet steering
@@ -36,11 +36,11 @@ Result<Image> make_image(const Kernel& kernel, const ImagePlan& plan);
 
 // The modules that this kernel lacks for the work of a NAT box; empty: none.
 Result<std::vector<std::string>> lacking_for_nat(const Kernel& kernel);
-// Whether this machine has the programs that a NAT box takes along.
+// Returns whether this machine has the programs that a NAT box takes along.
 bool has_nat_programs();
 
-// Of a guest that runs one command: `program` is what kProgramFile holds (program_init.h).
-// kNotSupported: this kernel has no virtio-9p or no overlay file system.
+// Makes the image of a guest that runs one command: `program` is the content of kProgramFile
+// (program_init.h). kNotSupported: this kernel has no virtio-9p or no overlay file system.
 Result<std::string> make_program_image(const Kernel& kernel, const std::string& program);
 
 }  // namespace pathproof::guest

@@ -10,7 +10,7 @@ inline constexpr const char* kModuleFolder = "/modules";
 inline constexpr const char* kModuleList = "/modules/list";  // a path a line
 inline constexpr const char* kPortName = "org.pathproof.agent";
 
-// Whether this process is it: the first one, started as /init.
+// Returns whether this process is the guest's first one, started as /init.
 bool is_init(const char* program);
 [[noreturn]] void run_init();
 

@@ -1,5 +1,5 @@
-// What the first process of any guest does. A step that fails is said on the console, and the guest
-// goes off.
+// Steps of any guest's first process. A step that fails is reported on the console, and the guest
+// powers off.
 #pragma once
 
 #include <sys/types.h>

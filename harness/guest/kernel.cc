@@ -23,7 +23,7 @@ constexpr const char* kRemedy =
     "give one with --kernel bzImage --modules DIR, or have apt find Debian's package "
     "linux-image-amd64 ('apt-get update')";
 
-// Whether it can be the name of a package of Debian's with a kernel: "linux-image-6.12-amd64".
+// Returns whether it can be the name of a Debian package with a kernel: "linux-image-6.12-amd64".
 bool is_kernel_package(std::string_view name) {
     return name.starts_with(kPackagePrefix) && std::ranges::all_of(name, [](char each) {
                return (each >= 'a' && each <= 'z') || (each >= '0' && each <= '9') ||

@@ -13,7 +13,7 @@ class MemoryFile {
   public:
     static Result<MemoryFile> make(const char* name, std::string_view content);
 
-    // Where other processes of this machine find it, for as long as it lives.
+    // Path at which other processes of this machine find the file, as long as it lives.
     std::string path() const;
     // All of it by now, without control characters.
     std::string text() const;

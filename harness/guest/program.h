@@ -27,7 +27,8 @@ struct ProgramPlan {
 // up, or went away, with the last lines of its console (kUnavailable).
 Result<int> run_in_guest(const ProgramPlan& plan);
 
-// What the environment variable of a program that runs in such a guest says; empty: this one does not.
+// Returns the environment variable that a program in such a guest has; empty: this program runs in
+// none.
 std::string guest_of_this_program();
 
 }  // namespace pathproof::guest

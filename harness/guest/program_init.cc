@@ -121,7 +121,7 @@ void send(const Fd& port, Relayed kind, std::string_view bytes) {
     }
 }
 
-// What a node of a cluster has loaded and nobody loads when it is used.
+// Loads the modules that a node of a cluster has loaded and that are not loaded on use.
 void load_node_modules() {
     const pid_t child = fork();
     if (child == 0) {

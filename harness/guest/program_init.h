@@ -14,7 +14,7 @@ inline constexpr const char* kRootTag = "root";  // of virtio-9p
 inline constexpr const char* kModulesTag = "modules";
 inline constexpr const char* kGuestVariable = "PATHPROOF_GUEST";
 
-// What it is to run, and where.
+// The program to run, and its place.
 struct Program {
     std::string path;
     std::vector<std::string> words;  // argv, its own name first
@@ -26,7 +26,7 @@ struct Program {
 std::string to_json(const Program& program);
 Result<Program> program_of(const std::string& json);
 
-// Whether the initramfs is of such a guest. Modules are loaded by now.
+// Returns whether the initramfs is of such a guest. Modules are loaded by now.
 bool has_program();
 [[noreturn]] void run_program_of_guest();
 

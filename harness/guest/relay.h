@@ -1,6 +1,6 @@
-// What a guest's program says and how it ends, on one virtio-serial port: frames of a kind (one byte),
-// a length (four bytes, little-endian) and so many bytes. Towards the guest go the numbers of signals,
-// a byte each.
+// Carries a guest's output and exit status over one virtio-serial port, in frames of a kind (one
+// byte), a length (four bytes, little-endian) and that many bytes. The numbers of signals go to the
+// guest, a byte each.
 #pragma once
 
 #include <functional>
