@@ -12,8 +12,8 @@
 namespace pathproof::drops {
 
 struct Agreement {
-    // What conntrack counted (nf_conntrack_core.c). The kernels that give drop reasons at all count
-    // a clash that was resolved elsewhere (clash_resolve): these are packets that were dropped.
+    // Counters of conntrack (nf_conntrack_core.c). Kernels that give drop reasons at all count
+    // resolved clashes apart (clash_resolve), so these are packets that were dropped.
     // At confirmation: the tuple was taken, or the entry was dying.
     std::uint64_t insert_failed = 0;
     // The clashes among insert_failed, and packets that got no entry as the table was full.
@@ -26,7 +26,7 @@ struct Agreement {
     // Packets with NETFILTER_DROP that conntrack can have refused: dropped by the verdict of a hook
     // (nf_hook_slow), and not those whose flow was in the table.
     std::uint64_t seen = 0;
-    // Of these, past source NAT: nothing but confirmation drops there.
+    // The part of `seen` past source NAT: nothing but confirmation drops there.
     std::uint64_t seen_past_nat = 0;
     // The other packets with NETFILTER_DROP: rules dropped them.
     std::uint64_t by_rules = 0;

@@ -21,7 +21,8 @@ std::optional<std::uint32_t> number(const char* text) {
     return whole ? std::optional(static_cast<std::uint32_t>(value)) : std::nullopt;
 }
 
-// What __print_symbolic() of the event prints the field as: {12, "NETFILTER_DROP"}.
+// Returns the words that __print_symbolic() of the event prints for the field's values:
+// {12, "NETFILTER_DROP"}.
 std::map<std::uint32_t, std::string> words_of(const tep_event& event, std::string_view field) {
     std::map<std::uint32_t, std::string> words;
     for (const auto* each = event.print_fmt.args; each != nullptr; each = each->next) {

@@ -10,7 +10,7 @@
 
 namespace pathproof::drops {
 
-// Where skb:kfree_skb keeps what is counted, and the names of its reasons.
+// Layout of the fields of skb:kfree_skb that are counted, and the names of its reasons.
 struct DropEvent {
     std::uint64_t id = 0;             // what perf_event_open(2) calls the tracepoint
     std::size_t packet_offset = 0;    // 8 bytes: struct sk_buff *

@@ -1,5 +1,5 @@
-// Where the running kernel's structures keep what is read of a packet, from the kernel's own type
-// information (BTF, /sys/kernel/btf/vmlinux).
+// Offsets of the packet data that is read from the running kernel's structures, by the kernel's own
+// type information (BTF, /sys/kernel/btf/vmlinux).
 #pragma once
 
 #include <cstdint>

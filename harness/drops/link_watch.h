@@ -1,4 +1,4 @@
-// When devices of a namespace had no link: rtnetlink's RTM_NEWLINK messages.
+// Records when devices of a namespace had no link, from rtnetlink's RTM_NEWLINK messages.
 #pragma once
 
 #include <cstdint>

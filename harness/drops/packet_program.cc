@@ -15,7 +15,7 @@
 namespace pathproof::drops {
 namespace {
 
-// What the program writes and we read.
+// Record that the program writes and we read.
 struct Output {
     std::uint64_t location;
     std::uint32_t reason;
@@ -250,7 +250,7 @@ std::optional<PacketFacts> read_program_output(std::span<const std::byte> raw) {
 Result<PacketProgram> PacketProgram::load(const DropEvent& event, const KernelLayout& layout,
                                           std::optional<std::uint32_t> netns_inode) {
     libbpf_set_print(nullptr);
-    // As many entries as there are possible CPUs.
+    // The map has an entry for each possible CPU.
     const int cpus = libbpf_num_possible_cpus();
     Fd rings(bpf_map_create(BPF_MAP_TYPE_PERF_EVENT_ARRAY, "pathproof_rings", sizeof(int),
                             sizeof(int), static_cast<std::uint32_t>(cpus > 0 ? cpus : 1), nullptr));

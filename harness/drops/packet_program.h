@@ -14,16 +14,16 @@
 
 namespace pathproof::drops {
 
-// What is known of one dropped packet.
+// Facts about one dropped packet.
 struct PacketFacts {
     std::uint64_t location = 0;
     std::uint32_t reason = 0;
     std::uint16_t ethertype = 0;
     std::optional<std::uint8_t> ip_protocol;
-    // Of the namespace (stat(2) of its file below /proc/PID/ns). Nothing when the packet had
+    // Inode of its namespace (stat(2) of the file below /proc/PID/ns). Nothing when the packet had
     // neither device nor socket nor route.
     std::optional<std::uint32_t> netns_inode;
-    // Whether the packet's conntrack entry was looked for: not where only the event is known.
+    // The packet's conntrack entry was looked for; false where only the event is known.
     bool looked_at = false;
     // IPS_* bits (linux/netfilter/nf_conntrack_common.h); nothing when the packet had no entry.
     std::optional<std::uint32_t> conntrack_status;

@@ -1,4 +1,4 @@
-// What the kernel dropped, counted: plain values.
+// Counts of the kernel's drops, as plain values.
 #pragma once
 
 #include <cstdint>
@@ -9,14 +9,14 @@
 
 namespace pathproof::drops {
 
-// Whose packets were counted.
+// Packets that were counted.
 enum class Scope {
     kNamespace,  // those of the namespace asked for: each packet told its namespace
     kMachine,    // those of all namespaces of this machine
 };
 ENUM_VALUES(Scope, 2)
 
-// What conntrack knew of a packet's flow. Told for NETFILTER_DROP, where each packet is looked at.
+// State of a packet's flow in conntrack. Told for NETFILTER_DROP, where each packet is looked at.
 enum class FlowState {
     kUntold,
     kNone,        // no entry: untracked, invalid, or refused because the table was full
@@ -51,7 +51,7 @@ struct Drop {
 
 struct DropSummary {
     Scope scope = Scope::kMachine;
-    // Why it is the machine although a namespace was asked for; else empty.
+    // Reason why it is the machine although a namespace was asked for; else empty.
     std::string scope_reason;
     double seconds = 0;  // since the start
 

@@ -17,7 +17,7 @@ class KernelSymbols {
     // Reads the file once for all addresses that were not asked for before; nothing else of it is
     // kept.
     void learn(const std::vector<std::uint64_t>& addresses);
-    // Of an address that was given to learn().
+    // Names an address that was given to learn().
     std::string name(std::uint64_t address) const;
 
   private:

@@ -45,7 +45,7 @@ class Tally {
         std::int64_t time_ns;
         Kind kind;
     };
-    // What is kept does not grow with the number of packets.
+    // Bounds on what is kept: it does not grow with the number of packets.
     static constexpr std::size_t kMostKinds = 4096;
     static constexpr std::size_t kMostLast = 32;
 

@@ -59,8 +59,8 @@ Result<Attached> attach_program(const DropEvent& event, std::optional<std::uint3
     return Attached{.program = std::move(program), .event = std::move(counted)};
 }
 
-// Of all tracers of this process: it is the same few places that drop packets, and reading the list
-// of all symbols takes a tenth of a second.
+// Symbols that all tracers of this process share: it is the same few places that drop packets, and
+// reading the list of all symbols takes a tenth of a second.
 struct Symbols {
     std::mutex mutex;  // taken before that of a tracer
     KernelSymbols names;

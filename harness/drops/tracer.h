@@ -16,9 +16,10 @@ struct TraceOptions {
     // loaded all drops of the machine are counted and the summary says why.
     std::string netns;
     Scope scope = Scope::kNamespace;  // kMachine: all namespaces, whatever `netns` says
-    // Whether to read what only the packet itself tells: namespace, IP protocol, conntrack entry.
+    // Depth of reading. kPacket also reads what only the packet itself tells: namespace, IP
+    // protocol, conntrack entry.
     enum class Detail { kPacket, kEvent } detail = Detail::kPacket;
-    // Where the events wait for us, for each CPU; rounded up to a power of two.
+    // Size of each CPU's buffer, in which events wait for us; rounded up to a power of two.
     std::size_t buffer_bytes = std::size_t{1} << 20;
 };
 
@@ -31,8 +32,7 @@ class DropTracer {
     static Result<std::unique_ptr<DropTracer>> start(const TraceOptions& options);
     virtual ~DropTracer() = default;
 
-    // What has been counted up to now, all that the kernel has handed over included. From any
-    // thread.
+    // Returns the counts up to now, with all that the kernel has handed over. From any thread.
     virtual DropSummary poll() = 0;
     // Ends the tracing, counts what was still waiting, and gives the final figures.
     virtual DropSummary stop() = 0;
