@@ -149,7 +149,8 @@ std::string where(const fate_step& step, const Names& names) {
                        names.netns(step.netns));
 }
 
-// Whether the function that let go of the packet begins so: the first that is none for freeing.
+// Returns whether the function that let go of the packet begins so: the first one that is not itself
+// for freeing.
 bool freed_by_any(const std::vector<std::string>& functions,
                   std::initializer_list<std::string_view> words) {
     const auto by = std::ranges::find_if(functions, [](const std::string& function) {
@@ -254,8 +255,8 @@ void take_drop(const fate_record& record, const std::vector<std::string>& functi
         take_hook(record, functions, drop, end);
         return;
     }
-    // Who has read a packet gives its memory back without a tracepoint (skb_attempt_defer_free()): what
-    // is freed at the same address later is another one.
+    // A process that reads a packet gives its memory back without a tracepoint
+    // (skb_attempt_defer_free()). A packet freed at the same address later is another one.
     if (ends_with(record, FATE_READ)) {
         end.ending = Ending::kDelivered;
         end.text = "to a process that read it";

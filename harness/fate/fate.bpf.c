@@ -426,7 +426,8 @@ static __always_inline void count(struct fate_record* record, struct net* net) {
     record->counted = read_counters(net, &record->before);
 }
 
-// How far they grew since the last step, if that was on this CPU.
+// Stores how far the counters grew since the last step. Returns 0 if they cannot be read or that
+// step was on another CPU or in another namespace.
 static __always_inline int count_growth(struct fate_record* record, struct net* net) {
     struct fate_counters now = {};
     if (!record->counted || record->cpu != bpf_get_smp_processor_id() ||
@@ -485,7 +486,7 @@ static __noinline __u32 read_head(struct sk_buff* skb, __u32 offset, __u8* head)
     return bpf_dynptr_read(head, bytes, &packet, offset, 0) == 0 ? bytes : 0;
 }
 
-// Where a packet's bytes from `at` on can be read, and up to where: in the packet, or in a copy of its beginning.
+// Bytes of a packet that can be read, from `at` to `end`: in the packet, or in a copy of its beginning.
 struct head {
     const unsigned char* at;
     const unsigned char* end;
@@ -564,7 +565,7 @@ static __always_inline int identify(struct sk_buff* skb, const unsigned char* at
     return wanted;
 }
 
-// Whether it is the packet of the record: NAT and tunnels change none of these.
+// Returns whether it is the packet of the record, by what NAT and tunnels do not change.
 static __always_inline int is_same(const struct fate_record* record, const struct parsed* packet) {
     if (packet->tuple.protocol != record->first.protocol ||
         packet->tuple.family != record->first.family) {
@@ -785,9 +786,9 @@ static __always_inline void look_again(struct fate_record* record, struct sk_buf
     }
 }
 
-// Whether a socket has the packet on its queue: UDP keeps its own bytes in the place of the device, other
-// protocols make the socket the packet's owner. One that was read lies bare on a list of its CPU
-// (skb_attempt_defer_free()) until that CPU takes in the next packets; so do only fragments besides.
+// Notes whether a socket has the packet on its queue: UDP keeps its own bytes in the place of the device,
+// other protocols make the socket the packet's owner. A packet that was read lies bare on a list of its
+// CPU (skb_attempt_defer_free()) until that CPU takes in the next packets. Only fragments look the same.
 static __always_inline void note_queue(struct fate_record* record, struct sk_buff* skb) {
     __u64 device = (__u64)BPF_CORE_READ(skb, dev);
     if ((device != 0 && device < KERNEL_ADDRESS) || BPF_CORE_READ(skb, sk) != 0) {

@@ -26,7 +26,7 @@ enum { BPF_ANY = 0 };
 struct bpf_dynptr {
     __u64 opaque[2];
 } __attribute__((aligned(8)));
-// How BPF's own types call a packet.
+// Name of a packet in BPF's own types.
 struct __sk_buff {
     __u32 len;
 };

@@ -78,7 +78,7 @@ PACKED_FIELDS(Packet, begin_ns, end_ns, protocol, direction, source, destination
               first_netns, first_device, end)
 
 struct Fates {
-    // Why no packet was followed; else empty.
+    // Reason why no packet was followed; else empty.
     std::string not_followed;
     double seconds = 0;
     std::string netns;  // of the process that followed them, as End::netns names it
@@ -96,7 +96,7 @@ struct Fates {
 };
 FIELDS(Fates, not_followed, seconds, netns, packets, lost, not_kept, cannot_tell, ends, each)
 
-// Why these cannot tell of every packet; empty: they can.
+// Returns why the fates do not cover every packet; empty: they do.
 inline std::string why_not_told(const Result<Fates>& fates) {
     if (!fates) {
         return fates.error().message;
@@ -106,7 +106,8 @@ inline std::string why_not_told(const Result<Fates>& fates) {
                : std::to_string(fates->lost) + " packets could not be followed";
 }
 
-// Whether a cause is netfilter's: a rule, a policy, or a verdict that is not told apart from these.
+// Returns whether a cause is netfilter's: a rule, a policy, or a verdict that is not told apart
+// from these.
 constexpr bool is_by_netfilter(std::string_view cause) {
     return cause == "rule" || cause == "reject" || cause == "netfilter";
 }
