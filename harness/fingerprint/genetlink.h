@@ -20,11 +20,11 @@ using Attributes = std::map<std::uint16_t, const nlattr*>;
 
 // Null: it is not there.
 const nlattr* attribute_of(const Attributes& from, std::uint16_t type);
-// Nothing of one that is not there.
+// Attributes inside this one; none if it is not there.
 Attributes nested(const nlattr* attribute);
 // Attributes of one type, which may be there more than once; none of a type that is not there.
 std::vector<const nlattr*> listed(const nlattr* attribute, std::uint16_t type);
-// The same of the top of a message.
+// Attributes of one type at the top of a message; none of a type that is not there.
 std::vector<const nlattr*> listed(const nlmsghdr& message, std::uint16_t type);
 // An unsigned number of any width; nothing: it is not there, or is none.
 std::optional<std::uint64_t> number(const Attributes& from, std::uint16_t type);

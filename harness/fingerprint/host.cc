@@ -291,7 +291,8 @@ FactGroup board_facts(const std::string& root) {
     return group;
 }
 
-// Of a file of bytes. `least`: where the kernel gives less to who may not see the rest.
+// Makes a fact of a file of bytes. A file shorter than `least` is denied: the kernel gives less to
+// those who may not see the rest.
 Fact serial_fact(const std::string& name, const std::string& path, const std::string& root,
                  std::string (*read)(std::span<const std::uint8_t>), std::size_t least = 0) {
     const Text text = read_text(root + path);

@@ -1,4 +1,4 @@
-// What a machine is: facts with their source, read or marked as not readable, never guessed. Host
+// Facts about a machine with their source, read or marked as not readable, never guessed. Host
 // names and addresses are not collected, and serial numbers only where they are asked for.
 #pragma once
 
@@ -27,8 +27,8 @@ std::vector<verdict::FactGroup> read_environment(const EnvironmentOptions& optio
 std::vector<verdict::Fact> read_serials(const std::vector<std::string>& devices,
                                         const std::string& root = "");
 
-// What was read from a source, where it could be: `error` is 0 or an errno, of which EACCES and EPERM
-// say denied. An empty value says nothing: it counts as absent.
+// Makes a fact of what was read from a source: `error` is 0 or an errno, of which EACCES and EPERM
+// mean denied. An empty value says nothing: it counts as absent.
 verdict::Fact fact_of(const std::string& name, const std::string& source, int error,
                       std::string value);
 

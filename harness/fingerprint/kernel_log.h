@@ -24,8 +24,8 @@ struct LogRecord {
 // Records as /dev/kmsg hands them out, one behind the other; lines that are none are passed over.
 std::vector<LogRecord> parse_kmsg(std::string_view text);
 
-// Those that bear on a network or on the kernel's health, in the order of the log: each with the lines of
-// its trace and with what it names. `began_s`: their seconds count from there.
+// Returns the messages that bear on a network or on the kernel's health, in the order of the log: each
+// with the lines of its trace and with what it names. `began_s`: their seconds count from there.
 std::vector<verdict::KernelMessage> find_messages(const std::vector<LogRecord>& records,
                                                   double began_s);
 

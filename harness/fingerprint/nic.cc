@@ -284,7 +284,7 @@ Fact spreading_fact(const std::string& device) {
     return fact_of("receive side scaling", "ETHTOOL_GRSSH", error, std::move(value));
 }
 
-// Of the device itself, or of what its bus stands on (virtio).
+// Reads the interrupts of the device itself, or of the device that its bus stands on (virtio).
 Fact interrupts_fact(const std::string& device) {
     const std::string own = "/sys/class/net/" + device + "/device/";
     std::vector<std::string> all;

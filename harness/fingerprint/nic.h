@@ -1,5 +1,5 @@
-// How a NIC is set, and what its driver and its module tell: what `ethtool -g -l -c -a -x -m -T
-// --show-fec --show-tunnels` print, asked by ethtool's netlink (Documentation/networking/ethtool-netlink.rst
+// Settings of a NIC, and what its driver and its module report: the output of `ethtool -g -l -c -a -x -m -T
+// --show-fec --show-tunnels`, read through ethtool's netlink (Documentation/networking/ethtool-netlink.rst
 // of the kernel), and the CPUs of its interrupts.
 #pragma once
 
@@ -12,8 +12,8 @@
 
 namespace pathproof::fingerprint {
 
-// Of a device of the calling thread's namespace. What its driver or this kernel does not tell is absent,
-// what needs a right that we have not is denied. Without serial numbers.
+// Reads a device of the calling thread's namespace. Facts that its driver or this kernel does not give
+// are absent, those that need a right that we have not are denied. Without serial numbers.
 std::vector<verdict::Fact> read_nic(const std::string& device);
 
 enum class Serials : std::uint8_t { kLeftOut, kAsked };

@@ -27,7 +27,7 @@ struct MonitorPage {
     std::uint8_t page = 0;
     std::uint8_t address = 0;  // on the module's bus
 };
-// Nothing: there is none, or the first page has all.
+// Finds that page in the first one; nothing: there is none, or the first page has all.
 std::optional<MonitorPage> monitor_page(std::span<const std::uint8_t> eeprom);
 
 struct ModuleMonitor {

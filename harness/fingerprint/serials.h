@@ -7,7 +7,7 @@
 
 namespace pathproof::fingerprint {
 
-// What can be printed, blanks in place of other bytes, without blanks at the end.
+// Returns the printable text, blanks in place of other bytes, without blanks at the end.
 std::string printable_text(std::span<const std::uint8_t> bytes);
 
 // A field of the read-only part of vital product data: "PN" the part number, "EC" the engineering change
@@ -19,8 +19,8 @@ std::string vpd_name(std::span<const std::uint8_t> vpd);
 // it has none, or is no such data.
 std::string vpd_serial(std::span<const std::uint8_t> vpd);
 
-// Of the Device Serial Number capability (PCI Express Base 7.9.3; sysfs: config), as lspci writes it:
-// "00-11-22-ff-ff-33-44-55". Empty: the device has none.
+// Reads the Device Serial Number capability (PCI Express Base 7.9.3; sysfs: config), as lspci writes
+// it: "00-11-22-ff-ff-33-44-55". Empty: the device has none.
 std::string device_serial_number(std::span<const std::uint8_t> config);
 
 }  // namespace pathproof::fingerprint
