@@ -107,7 +107,7 @@ const Known* expecting(const Baseline& baseline, const std::string& today, const
     return found == baseline.known.end() ? nullptr : &*found;
 }
 
-// What an entry came to in a run that it applies to.
+// Reports an entry that applies to the run if it fits no cell of it, or if its failure is gone.
 void account(const Baseline& baseline, const Known& known, const RunResult& run,
              Expectation& result) {
     bool fitted = false;

@@ -33,12 +33,12 @@ struct Baseline {
 // kBadInput with file, line and column; kNotFound.
 Result<Baseline> read_baseline(const std::string& file);
 
-// What is wrong with a baseline beside its grammar: entries twice, past their date, of no scenario
-// that there is (`scenarios`: those that there are). One sentence each.
+// Lists the faults of a baseline beside its grammar: entries twice, past their date, of a scenario
+// that does not exist (`scenarios`: those that exist). One sentence each.
 std::vector<std::string> lint(const Baseline& baseline, const std::string& today,
                               const std::vector<std::string>& scenarios);
 
-// What a baseline makes of a run. Sentences; ids are those of cells with their cause.
+// Verdict of a baseline on a run. Sentences; ids are those of cells with their cause.
 struct Expectation {
     std::vector<std::string> known;      // failures that are expected
     std::vector<std::string> fresh;      // failures that are not
@@ -52,7 +52,7 @@ struct Expectation {
 
 // Marks the cells whose failure is known (verdict::Cell::known). `today`: "2026-11-23".
 Expectation apply(const Baseline& baseline, const std::string& today, verdict::RunResult& run);
-// The same for what changed: a new failure that is known is no longer one that makes it worse.
+// Applies a baseline to what changed: a new failure that is known no longer makes the run worse.
 void apply(const Baseline& baseline, const std::string& today, const verdict::RunResult& now,
            Comparison& comparison);
 

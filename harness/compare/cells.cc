@@ -54,7 +54,7 @@ Stood stood(const Cells& cells, const std::string& id, bool fails_in_the_other) 
                : Stood{whole->verdict, in_words(*whole)};
 }
 
-// Nothing to say of a cell that stands as it stood.
+// Classifies the change of a cell; nothing: it stands as it stood.
 std::optional<Change> change_of(const Stood& was, const Stood& is) {
     if (was.standing == CellVerdict::kUnstable && has_verdict(is.standing) && is.once) {
         return Change::kNotComparable;

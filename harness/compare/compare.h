@@ -1,5 +1,5 @@
-// What changed from one run to another: cells, what differs between the machines, and figures.
-// Pure: two results in, a comparison out.
+// Changes from one run to another: cells, differences between the machines, and figures. Pure: two
+// results in, a comparison out.
 #pragma once
 
 #include <cstddef>
@@ -81,9 +81,11 @@ Noise noise_of(const std::vector<const verdict::RunResult*>& runs);
 
 struct Comparison {
     std::vector<Changed> changed;
-    // Of the machines or the command: candidates for what changed, the likeliest first.
+    // Differences between the machines or the commands: candidates for the cause of a change, the
+    // likeliest first.
     std::vector<Difference> differences;
-    // Those that changed: their trials differ, or, where there are none, their intervals do not touch.
+    // Figures that changed: their trials differ, or, where there are none, their intervals do not
+    // touch.
     std::vector<Figure> figures;
     std::vector<Figure> unchanged;  // those whose trials were tested, and which did not change
     std::size_t same_cells = 0;
@@ -97,11 +99,11 @@ struct Comparison {
     bool worse() const;  // one of the first three that is not known
 };
 
-// Why the two have no common ground: other labs, other classes of evidence, no scenario in common.
-// Empty: they can be compared.
+// Returns why the two have no common ground: other labs, other classes of evidence, no scenario in
+// common. Empty: they can be compared.
 std::string not_comparable(const verdict::RunResult& before, const verdict::RunResult& now);
 
-// What differs between the machines and the commands of two runs, the likeliest first.
+// Lists the differences between the machines and the commands of two runs, the likeliest first.
 std::vector<Difference> differences(const verdict::RunResult& before,
                                     const verdict::RunResult& now);
 

@@ -51,7 +51,7 @@ std::string figure_html(const Figure& each) {
                        each.shift ? escape_markup(shift_text(each)) : "intervals do not touch");
 }
 
-// Nothing where there are no rows.
+// Renders a section of the page; empty if there are no rows.
 template <typename Row>
 std::string section_html(const std::string& title, const std::vector<std::string>& heads,
                          const std::vector<Row>& rows, std::string (*row_html)(const Row&)) {

@@ -56,7 +56,7 @@ double chance_of(const std::vector<double>& ways, double mean, double distance) 
     return far / all;
 }
 
-// The same by the normal distribution: `distance` in doubled ranks.
+// Approximates chance_of() by the normal distribution: `distance` in doubled ranks.
 double normal_chance(const std::vector<std::size_t>& ranks, std::size_t chosen, double distance) {
     const auto n = static_cast<double>(ranks.size());
     const auto m = static_cast<double>(chosen);

@@ -1,5 +1,5 @@
-// Whether the trials of one run differ from those of another: a test that takes no distribution for granted, the size of
-// the difference, and the correction for many figures.
+// Tests whether the trials of one run differ from those of another: a test that takes no distribution for granted, the
+// size of the difference, and the correction for many figures.
 #pragma once
 
 #include <cstddef>
