@@ -25,7 +25,7 @@ struct ChecksumProof {
     ChecksumCause cause = ChecksumCause::kUnexplained;
     judge::Layer layer;
     std::string on_wire;  // "198.51.100.1:7103 > 198.51.100.2:4789"
-    // The same flow before NAT, from conntrack; empty when there is no such entry.
+    // Name of that flow before NAT, from conntrack; empty when there is no such entry.
     std::string original;
     std::string carries;  // "inner TCP"
     std::uint32_t wire = 0;

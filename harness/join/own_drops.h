@@ -27,7 +27,7 @@ struct OwnDrops {
     // than it left with, before conntrack without a port where only the IP header could be read.
     ByClient queries;
     ByClient answers;
-    // Why they are not known: a loss gets its cause from counters then. Empty: they are.
+    // Reason why they are not known: a loss gets its cause from counters then. Empty: they are.
     std::string not_followed = "packets were not followed";
 
     bool by_packet() const { return not_followed.empty(); }

@@ -28,13 +28,13 @@ constexpr std::int64_t kLinkNewsNs = 50'000'000;
 constexpr std::string_view kInsertFailed = "insert-failed";
 constexpr std::string_view kRefused[] = {"netfilter", "table-full", "conntrack"};
 constexpr std::string_view kFullQueue[] = {"qdisc", "backlog", "ring-full"};
-// The same as a summary of drops has them.
+// Full queues by the names that a summary of drops gives them.
 constexpr std::string_view kFullQueueReasons[] = {"QDISC_DROP", "QDISC_OVERLIMIT",
                                                   "QDISC_CONGESTED", "CPU_BACKLOG", "FULL_RING"};
 constexpr std::string_view kWithoutLink[] = {"no-route",    "neighbour", "qdisc",
                                              "device-down", "device",    "no-reason"};
 
-// What conntrack said of the flows that one client end point began.
+// Events that conntrack reported for the flows that one client end point began.
 struct ClientEvents {
     const Event* inserted = nullptr;  // NEW
     const Entry* hidden = nullptr;    // an event with the clash bit: it never had a NEW
@@ -42,7 +42,7 @@ struct ClientEvents {
     std::vector<const Event*> gone;   // destroyed before our own flush
 };
 
-// When it happened; when we read of it on kernels that do not say.
+// Returns when it happened, or on kernels that do not say, when we read of it.
 std::int64_t time_of(const Event& event) {
     return event.kernel_time_ns ? static_cast<std::int64_t>(*event.kernel_time_ns) : event.time_ns;
 }
@@ -203,7 +203,7 @@ class Joiner {
         return bits;
     }
 
-    // Whether somebody had the entry destroyed that led from the client to this backend.
+    // Returns whether somebody had the entry destroyed that led from the client to this backend.
     bool was_flushed(const QueryRecord& record, const Endpoint& backend, QueryStory& story) const {
         for (const Event* gone : events_of(plan_.client(record.pair, record.member)).gone) {
             if (gone->cause_port != 0 && gone->entry.reply.source == backend) {
@@ -296,7 +296,8 @@ class Joiner {
         return true;
     }
 
-    // The same of a query whose own packet told of it: behind source NAT the tuple may be another pair's.
+    // Explains a query whose own packet was dropped at insertion: behind source NAT another pair's entry
+    // may have taken its tuple.
     bool failed_by_another_pair(const QueryRecord& record, QueryStory& story) {
         const bool two_clients = plan_.client(record.pair, record.member) !=
                                  plan_.client(record.pair, 1u - record.member);
@@ -510,7 +511,7 @@ class Joiner {
     std::map<Endpoint, std::vector<const Entry*>> new_towards_;
     std::set<Endpoint> used_hidden_;        // clients whose hidden entry has told of an answer
     std::optional<std::int64_t> epoch_ns_;  // the run's time 0 in CLOCK_REALTIME
-    // What the kernel counted and no query has been given yet.
+    // Drops and losses that the kernel counted and that no query has been given yet.
     std::uint64_t insertions_ = 0;
     std::uint64_t refusals_ = 0;   // no entry as the table was full
     std::uint64_t evictions_ = 0;  // entries thrown out early

@@ -20,10 +20,10 @@
 
 namespace pathproof::join {
 
-// How the kernel drops the frames that warm the way (traffic/warm_up.h).
+// Reason with which the kernel drops the frames that warm the way (traffic/warm_up.h).
 inline constexpr const char* kWarmUpReason = "IP_INVALID_SOURCE";
 
-// Why one query did not get its answer in time.
+// Reason why one query did not get its answer in time.
 enum class Fate : std::uint8_t {
     kNone,                // it did
     kDroppedAtInsertion,  // another packet's entry took the tuple first: insert_failed
@@ -39,7 +39,7 @@ enum class Fate : std::uint8_t {
 inline constexpr std::size_t kFates = 10;
 const char* name(Fate fate);
 
-// What the DUT's kernel said of one run.
+// Reports of the DUT's kernel on one run.
 struct DutRecord {
     netfilter::EventLog log;
     std::vector<netfilter::CpuStats> stats;  // deltas
@@ -74,7 +74,7 @@ struct QueryStory {
     std::string event;  // what proves the fate
 };
 
-// What was true of a pair.
+// Facts about a pair, a bit each.
 enum PairBit : unsigned {
     kTwoBackends = 1,   // the responder saw the two halves at different addresses
     kHiddenEntry = 2,   // its clash was resolved by a NAT_CLASH entry: status bit 12 in its events
