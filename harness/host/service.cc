@@ -52,7 +52,7 @@ class Host {
         return lab::apply(changes, *journal_, fronts_);
     }
 
-    // What `make` does to features, as apply().
+    // Has `make` change features, and undoes it as apply()'s changes.
     Status keep_features(const std::string& device, const Wanted& wanted,
                          const std::function<Status()>& make) {
         const std::lock_guard lock(mutex_);
@@ -86,7 +86,7 @@ class Host {
         return {};
     }
 
-    // Of the thread that ends the process.
+    // Ends the process, and undoes all before that if a change in progress ends within 10 s.
     [[noreturn]] void end() {
         std::unique_lock lock(mutex_, std::defer_lock);
         // Whoever changes something now goes on to the end of that change.
