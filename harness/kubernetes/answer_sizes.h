@@ -1,5 +1,4 @@
-// Which sizes of a name's answer come through, from what became of queries with several EDNS sizes and of one
-// over TCP.
+// Tells which sizes of a name's answer come through, from queries with several EDNS sizes and one over TCP.
 #pragma once
 
 #include <string>

@@ -92,7 +92,7 @@ class Cluster {
         return kubectl(std::move(words));
     }
 
-    // Whether the Job has come to its end.
+    // Returns whether the Job has come to its end.
     Result<bool> is_over(const std::string& job) const {
         const json object = process::parse_foreign(
             process::valid_utf8(TRY(in_namespace({"get", "job", job, "-o", "json"}))));

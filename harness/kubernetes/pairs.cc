@@ -13,7 +13,7 @@ using Lookup = agent::DnsLoadReport::Lookup;
 
 constexpr int kLost = 1;
 
-// Of values in order: the smallest that `share` of them do not exceed.
+// Returns the smallest of the sorted values that `share` of them do not exceed.
 double quantile(const std::vector<double>& values, double share) {
     const double rank = std::ceil(share * static_cast<double>(values.size()));
     return values.empty() ? 0 : values[static_cast<std::size_t>(std::max(rank, 1.0)) - 1];

@@ -1,4 +1,4 @@
-// What became of pairs of A and AAAA queries, each pair from one socket.
+// Figures of pairs of A and AAAA queries, each pair from one socket.
 #pragma once
 
 #include <cstdint>
@@ -27,7 +27,7 @@ struct PairFigures {
     std::vector<agent::DnsLoadReport::Lookup> failed;
 };
 PairFigures judge_pairs(const agent::DnsLoadReport& report, std::uint64_t asked_for);
-// Whether all its answers came, and one of them truncated.
+// Returns whether all its answers came, and one of them truncated.
 bool is_truncated(const agent::DnsLoadReport::Lookup& lookup);
 // Adds a truncated lookup that was made again over TCP; `trouble` where that failed too.
 void add_tcp(PairFigures& figures, const agent::DnsLoadReport::Lookup& lookup,

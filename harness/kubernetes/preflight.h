@@ -1,5 +1,5 @@
-// Whether the way between two nodes carries checksums, packets of its MTU and pairs of DNS queries right: in
-// half a minute, from values to one line.
+// Checks that the way between two nodes carries checksums, packets of its MTU and pairs of DNS queries
+// right: in half a minute, from values to one line.
 #pragma once
 
 #include <cstdint>
