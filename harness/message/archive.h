@@ -1,5 +1,5 @@
-// What processes tell each other as JSON, both ways from one list of members (fields.h): a Writer
-// puts them out and a Reader takes them in. Types that have to_json() and from_json() use those.
+// JSON messages between processes, both ways from one list of members (fields.h): a Writer puts
+// them out and a Reader takes them in. Types that have to_json() and from_json() use those.
 #pragma once
 
 #include <array>

@@ -38,8 +38,8 @@ Result<json> answer(const R& given) {
 
 }  // namespace detail
 
-// What answers a request with this function. Arguments that are missing, of another type, or that
-// check() refuses, are kBadInput.
+// Makes a handler that answers a request with this function. Arguments that are missing, of another
+// type, or that check() refuses, are kBadInput.
 template <typename R, typename... Args>
 process::RpcServer::Handler operation(std::function<R(Args...)> run) {
     return [run = std::move(run)](const json& args) -> Result<json> {

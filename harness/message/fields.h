@@ -22,7 +22,8 @@
     }
 #define PATHPROOF_FIELD(repetition, value, member) \
     archive(BOOST_PP_STRINGIZE(member), value.member);
-// The same for a type of which answers hold thousands: it crosses as bytes, whatever JSON it has for users.
+// Lists the members of a type of which answers hold thousands: it crosses as bytes, whatever JSON it has
+// for users.
 #define PACKED_FIELDS(Type, ...)            \
     FIELDS(Type, __VA_ARGS__)               \
     constexpr bool is_packed(const Type&) { \

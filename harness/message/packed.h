@@ -24,13 +24,14 @@ concept Packed = requires(const T& value) {
     is_packed(value);
 };
 
-// Of the bytes of one frame, or another field of bytes.
+// Longest field of bytes, such as those of one frame.
 inline constexpr std::size_t kMostBytes = 128 * 1024;
 
 // Reports what does not fit as one of nlohmann/json's own exceptions; decode() catches them.
 void require(bool fits, const char* otherwise);
 
-// What process::parse_foreign() makes of the texts of JSON: no control characters, and valid UTF-8.
+// Cleans a text as process::parse_foreign() does the texts of JSON: no control characters, and
+// valid UTF-8.
 std::string harmless_text(std::span<const std::uint8_t> bytes);
 
 class Packer {
