@@ -1,4 +1,4 @@
-// Which address is which pod's, from the cache of CNI results that libcni keeps on a node.
+// Maps addresses to pods, from the cache of CNI results that libcni keeps on a node.
 #pragma once
 
 #include <cstddef>
@@ -17,9 +17,9 @@ struct CachedPod {
     std::string container = "", netns = "";  // its id, and the path of its network namespace
 };
 
-// What one file says: an object of libcni's kind cniCacheV1, whose "cniArgs" hold K8S_POD_NAMESPACE
+// Parses one file: an object of libcni's kind cniCacheV1, whose "cniArgs" hold K8S_POD_NAMESPACE
 // and K8S_POD_NAME, and whose "result" is that of a plug-in of any version (up to 0.2.0: "ip4",
-// "ip6"; since then: "ips"). Errors, each with the key: it is none.
+// "ip6"; since then: "ips"). Errors, each with the key: it is no such object.
 Result<CachedPod> parse_cni_cache(std::string_view text);
 
 struct CniCache {

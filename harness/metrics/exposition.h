@@ -13,7 +13,7 @@ enum class Dialect {
     kOpenMetrics,  // https://github.com/OpenObservability/OpenMetrics, specification 1.0
     kPrometheus,   // "text/plain; version=0.0.4": has neither units nor statesets nor an end mark
 };
-// What HTTP calls the dialect.
+// Name of the dialect in HTTP.
 const char* content_type(Dialect dialect);
 
 enum class Type {
@@ -45,8 +45,9 @@ class Exposition {
   public:
     explicit Exposition(Dialect dialect) : dialect_(dialect) {}
 
-    // What sample() adds to from now on. All samples of a family follow one begin(): its head is
-    // written before the first of them, and a family without samples leaves no trace.
+    // Begins the family to which sample() adds from now on. All samples of a family follow one
+    // begin(): its head is written before the first of them, and a family without samples leaves no
+    // trace.
     void begin(Family family);
     void sample(const Labels& labels, std::uint64_t value);
     void sample(const Labels& labels, double value);

@@ -17,7 +17,7 @@ namespace pathproof::metrics {
 // is asked for and OpenMetrics is not.
 Dialect dialect_for(const std::string& accept);
 
-// Whether only this machine can reach the address: 127.0.0.0/8 or ::1.
+// Returns whether only this machine can reach the address: 127.0.0.0/8 or ::1.
 bool is_loopback(const frame::IpAddress& address);
 
 class HttpServer {
@@ -29,7 +29,8 @@ class HttpServer {
     // not this machine's, kNotPermitted for a port that needs more rights.
     static Result<std::unique_ptr<HttpServer>> start(const frame::Endpoint& listen, Body body);
 
-    // Where it listens: with the port that the kernel chose, when 0 was asked for.
+    // Returns the address at which it listens: with the port that the kernel chose, when 0 was
+    // asked for.
     const frame::Endpoint& address() const { return address_; }
 
   private:

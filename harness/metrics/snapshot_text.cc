@@ -27,7 +27,7 @@ struct ListedPod {
     monitor::PodCounts counts;
 };
 
-// Those with most flows stay, the others are counted.
+// Keeps the entries with most flows, and returns how many others it left out.
 template <typename Listed, typename Flows>
 std::size_t leave_out(std::vector<Listed>& all, std::size_t most, Flows flows) {
     std::ranges::stable_sort(all, std::greater(), flows);
@@ -242,7 +242,7 @@ class Writer {
         }
     }
 
-    // The same for those with flows to judge: a share of nothing is no figure.
+    // Adds one sample for each backend with flows to judge: a share of nothing is no figure.
     template <typename Value>
     void each_judged_backend(const Family& family, Value value) {
         each_backend(family, [&](const BackendHealth& backend) {
@@ -250,7 +250,7 @@ class Writer {
         });
     }
 
-    // The same for those whose packets are counted.
+    // Adds one sample for each backend whose packets are counted.
     template <typename Value>
     void each_followed_backend(const Family& family, Value value) {
         each_backend(family, [&](const BackendHealth& backend) {

@@ -15,7 +15,7 @@ struct TextOptions {
     // Backends of a namespace that get metrics of their own, those with most flows first; a client
     // of many addresses must not grow the text without end. The others are counted.
     std::size_t most_backends = 200;
-    // The same of pods.
+    // Pods of a namespace that get metrics of their own, those with most flows first.
     std::size_t most_pods = 500;
 };
 
