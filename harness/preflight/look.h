@@ -25,7 +25,7 @@ std::vector<lab::Check> look_at(const lab::LabFile& file, agent::Client* dut,
                                 std::vector<lab::Check> checks, const WithTester& with_tester,
                                 lab::Sightings& seen);
 
-// The same as the report has it, with the ports and cables of the file.
+// Describes the checks as the report has them, with the ports and cables of the file.
 verdict::Preflight describe(const lab::LabFile& file, agent::Client* dut,
                             const std::vector<lab::Check>& checks, const lab::Sightings& seen);
 

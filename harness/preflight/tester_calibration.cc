@@ -211,7 +211,7 @@ std::string calibrations_text(const std::vector<TesterCalibration>& all) {
 
 namespace {
 
-// None where there is no file.
+// Reads the calibrations that the file keeps; none if there is no file.
 Result<std::vector<TesterCalibration>> kept_in(const std::string& file) {
     const auto text = read_file(file);
     if (!text && text.error().code == ErrorCode::kNotFound) {

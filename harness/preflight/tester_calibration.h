@@ -37,8 +37,8 @@ struct TesterCalibration {
     std::vector<CalibratedWay> ways;
 };
 
-// Why this calibration speaks for the tester of the lab: empty. Else a sentence: it is of other ports, or none was
-// kept.
+// Returns why this calibration does not hold for the tester of the lab, a sentence: it is of other ports, or none
+// was kept. Empty: it holds.
 std::string why_not_of(const std::optional<TesterCalibration>& kept, const lab::LabFile& file);
 // Seconds since; nothing: its date cannot be read.
 std::optional<double> age_of(const TesterCalibration& calibration, std::int64_t now_unix_s);
