@@ -1,4 +1,4 @@
-// What the tester's DNS server answers: plain values.
+// Rules for the answers of the tester's DNS server: plain values.
 #pragma once
 
 #include <algorithm>
@@ -11,7 +11,7 @@
 
 namespace pathproof::traffic {
 
-// What the server says of names that end in `suffix` (empty: all), for one type or all (qtype 0).
+// The server's answer for names that end in `suffix` (empty: all), for one type or all (qtype 0).
 // The first rule that fits counts. A query that no rule fits, or of another class than IN, is
 // answered REFUSED.
 struct AnswerRule {

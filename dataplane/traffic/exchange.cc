@@ -233,7 +233,7 @@ Result<ExchangeReport> exchange(port::Eal& eal, unsigned worker, std::span<port:
     }
     port::Port& from = ports[plan.from];
     port::Port& to = ports[plan.to];
-    // What lies in a port's ring from before is no answer to this plan.
+    // Frames left in a port's ring from before are no answers to this plan.
     to.empty();
     from.empty();
     const port::PortCounters before = to.counters();

@@ -13,7 +13,7 @@
 namespace pathproof::traffic {
 namespace {
 
-// What a sleep may overrun its end by on a busy machine; sleeps end this much before the spin
+// Time by which a sleep may overrun its end on a busy machine; sleeps end this much before the spin
 // begins.
 constexpr Nanoseconds kOversleep{60'000};
 

@@ -43,7 +43,7 @@ struct RunClock {
     std::int64_t now_ns() const noexcept { return tsc.nanoseconds(start, tsc_now()); }
     std::int64_t at_ns(Tsc instant) const noexcept { return tsc.nanoseconds(start, instant); }
     Tsc at(std::int64_t ns) const noexcept { return start + tsc.ticks(Nanoseconds(ns)); }
-    // What a frame says that leaves at this instant.
+    // Returns the stamp of a frame that leaves at this instant.
     std::uint64_t stamp_ns(Tsc instant) const noexcept {
         return static_cast<std::uint64_t>(at_ns(instant));
     }

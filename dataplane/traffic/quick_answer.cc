@@ -18,7 +18,7 @@ using frame::PartialSum;
 
 constexpr std::uint16_t kResponseAndOpcode = frame::kDnsResponse | frame::kDnsOpcodeMask;
 
-// What to add so that `sum` is no longer in a sum it was part of.
+// Returns the addend that takes `sum` out of a sum it was part of.
 PartialSum without(PartialSum sum) noexcept {
     return frame::without_word(frame::folded(sum));
 }

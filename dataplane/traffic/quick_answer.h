@@ -32,7 +32,7 @@ class QuickAnswers {
     std::size_t turn(std::span<std::uint8_t> room, const frame::FrameView& view) const noexcept;
 
   private:
-    // What follows the question, and the flags that go with it.
+    // The records that follow the question, and the flags that go with them.
     struct Records {
         std::array<std::uint8_t, kMostAnswerBytes> bytes;
         std::uint16_t size = 0;

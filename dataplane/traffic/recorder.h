@@ -21,7 +21,7 @@ struct RecordPlan {
     bool operator==(const RecordPlan&) const = default;
 };
 
-// When a recording is complete: as many frames as expected came, or none for a while.
+// End of a recording: as many frames as expected came, or none for a while.
 struct RecordEnd {
     std::uint64_t expected = 0;  // frames; 0: not known
     std::chrono::nanoseconds quiet = std::chrono::milliseconds(100);

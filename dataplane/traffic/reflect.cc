@@ -41,7 +41,7 @@ void put_checksum(std::uint8_t* field, PartialSum change) noexcept {
     std::memcpy(field, &updated, sizeof updated);
 }
 
-// Where the timestamps' values stand (RFC 7323 section 3.2), if at an even place.
+// Finds the values of the timestamps option (RFC 7323 section 3.2), if they lie at an even place.
 std::optional<std::size_t> timestamps_at(Room segment, std::size_t header_bytes) noexcept {
     constexpr std::uint8_t kEnd = 0;
     constexpr std::uint8_t kNop = 1;

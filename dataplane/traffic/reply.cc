@@ -23,13 +23,13 @@ using frame::PartialSum;
 
 enum class UdpChecksum : std::uint8_t { kFilled, kDisabled };
 
-// Of the Ethernet header, VLAN tags included.
+// Returns the length of the Ethernet header, VLAN tags included.
 std::size_t link_bytes(const PacketView& packet) noexcept {
     constexpr std::size_t kMost = 14 + 2 * 4;
     return std::min<std::size_t>(packet.network_offset - packet.ethernet_offset, kMost);
 }
 
-// Of these, the IP header and the UDP header.
+// Returns the length of the Ethernet header, the IP header and the UDP header together.
 std::size_t headers_bytes(const PacketView& packet) noexcept {
     return link_bytes(packet) + plain_header_bytes(packet) + sizeof(rte_udp_hdr);
 }

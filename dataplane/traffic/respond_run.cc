@@ -101,7 +101,7 @@ void object(const port::Port& port, RespondReport& report) {
     }
 }
 
-// How the link is at the end says more than how it once was.
+// Objects to a link that was down. Its state at the end says more than an earlier one.
 void object_to_link(const port::Port& port, const End& end, RespondReport& report) {
     if (const std::string now = port.link_trouble(); !now.empty()) {
         report.objections.push_back(now);

@@ -97,7 +97,8 @@ void RespondWorker::send_turned() noexcept {
     turned_count_ = 0;
 }
 
-// One that finds no buffer, or no room in the queue, is counted as refused.
+// Sends the answers that are due. An answer that finds no buffer, or no room in the queue, is
+// counted as refused.
 std::size_t RespondWorker::send_due(std::int64_t now_ns, std::size_t most) noexcept {
     std::size_t count = 0;
     for (; count < most; ++count) {

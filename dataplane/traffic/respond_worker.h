@@ -24,7 +24,7 @@ class RespondWorker {
     // Reads one burst of each queue and sends what is due, at most `most` frames of each; says how
     // many either way.
     std::size_t serve(const RunClock& clock, std::uint16_t most = kBurst) noexcept;
-    // When the next waiting answer is to leave; `otherwise` if none waits.
+    // Returns when the next waiting answer is to leave; `otherwise` if none waits.
     Tsc next_due(const RunClock& clock, Tsc otherwise) const noexcept;
 
     Responder& responder() { return responder_; }

@@ -45,7 +45,7 @@ struct ResponderOptions {
     std::optional<neighbour::Station> station;
 };
 
-// How a numbered query came.
+// Arrival of a numbered query.
 struct Arrival {
     frame::Endpoint server;
     frame::Endpoint client;
@@ -66,7 +66,7 @@ struct ResponderCounts {
     std::uint64_t neighbours_not_sent = 0;
 };
 
-// What is to be done with a frame after take_in_place().
+// The caller's task with a frame after take_in_place().
 struct Turned {
     enum class Kind : std::uint8_t {
         kNothing,  // an answer, if there is one, waits
@@ -95,7 +95,7 @@ class Responder {
     enum class Outcome : std::uint8_t { kSent, kRefused };
     void departed(Turned::Kind kind, Outcome outcome) noexcept;
 
-    // When the next answer is to leave, if one waits.
+    // Returns when the next answer is to leave, if one waits.
     std::optional<std::int64_t> next_due() const noexcept;
     // The frame of that answer; valid until it is taken off as sent or as not sent.
     frame::Bytes next_answer() const noexcept;

@@ -17,7 +17,7 @@ namespace {
 using frame::PacketView;
 using frame::PartialSum;
 
-// What every packet written here has left to live: Linux's own default.
+// Hop limit of every packet written here: Linux's own default.
 constexpr std::uint8_t kHops = 64;
 
 bool is_v4(const PacketView& packet) {

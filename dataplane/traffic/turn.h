@@ -15,7 +15,7 @@ namespace pathproof::traffic {
 // VXLAN.
 bool is_turnable(const frame::FrameView& view) noexcept;
 
-// Of an IP header without options or extensions, as `packet` has one.
+// Returns the length of an IP header of `packet`'s family without options or extensions.
 std::size_t plain_header_bytes(const frame::PacketView& packet) noexcept;
 // The sum of the pseudo-header of a datagram of that packet, or of the answer to it.
 frame::PartialSum pseudo_sum(const frame::PacketView& packet, std::size_t udp_bytes) noexcept;
