@@ -40,7 +40,8 @@ void add(std::string& sentences, const std::string& next) {
     sentences += (sentences.empty() ? "" : "; ") + next;
 }
 
-// What stands in the way of using the trial, without what is told of limit and disturbance.
+// Returns the objections to the trial, without those that are reported as its limit and its
+// disturbance.
 std::string objections(const load::TrialReport& report) {
     std::vector<std::string> others = report.objections;
     std::erase_if(others, [&](const std::string& one) {

@@ -58,9 +58,9 @@ class LoadMeasurer final : public search::Measurer {
 search::TrialOutput output_of(const search::TrialInput& input, const load::TrialReport& report,
                               double offered_tolerance);
 
-// When the last lost frame left, counted from the change: from what is known of each sender's
-// stream. So many of the planned frames never left (`unsent`, at the end) and are not lost.
-// Nothing: no frame sent after the change was lost.
+// Returns when the last lost frame left, counted from the change, by what is known of each sender's
+// stream. `unsent` of the planned frames, at the end, never left and are not lost. Nothing: no
+// frame sent after the change was lost.
 std::optional<Nanoseconds> last_loss(const std::vector<Steps>& senders,
                                      const std::vector<judge::SequenceTotals>& streams,
                                      std::uint64_t unsent);

@@ -18,7 +18,7 @@ bool left(const QueryRecord& record) {
     return record.sent_ns >= 0;
 }
 
-// Those of the run's objections that are told as the tester's limit.
+// Returns whether the run's objection is reported as the tester's limit.
 bool is_of_limit(const std::string& objection) {
     return objection.find(" frames itself") != std::string::npos ||
            objection.starts_with("late departures");
@@ -66,7 +66,7 @@ search::TrialOutput output_of(const pairs::PairPlan& plan, const PairReport& rep
         limits.push_back(fmt::format("{:.0f} of {:.0f} pairs/s were offered", output.offered_pps,
                                      plan.pairs_per_second));
         output.limited_by_stalls = !report.disturbances.empty();
-        // Nothing is left out of such a run, but what left behind its time was not offered at this load.
+        // Such a run leaves nothing out, but pairs that left late were not offered at this load.
         output.sent = static_cast<std::uint64_t>(output.offered_pps / plan.pairs_per_second *
                                                  static_cast<double>(output.sent));
         output.lost = std::min(output.lost, output.sent);

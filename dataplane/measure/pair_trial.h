@@ -17,8 +17,8 @@ double pairs_per_second(const judge::PairReport& report);
 search::TrialOutput output_of(const pairs::PairPlan& plan, const judge::PairReport& report,
                               double offered_tolerance);
 
-// What `share`, 0 to 1, of the links' rate is in pairs a second. `bits_a_pair`: on the link that is full
-// first; `mbps`: its speed.
+// Returns the pairs a second at `share`, 0 to 1, of the links' rate. `bits_a_pair`: on the link
+// that is full first; `mbps`: its speed.
 constexpr double pairs_at_share(double share, double mbps, double bits_a_pair) {
     return share * mbps * 1e6 / bits_a_pair;
 }

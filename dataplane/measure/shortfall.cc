@@ -20,7 +20,7 @@ double seconds_missing(const search::TrialInput& input, const load::TrialReport&
     return missing / input.load_pps;
 }
 
-// Of one sender, on average: each has its share of the load.
+// Returns the average over the senders: each has its share of the load.
 double seconds_lost_by_senders(const load::TrialReport& report) {
     double lost = 0;
     unsigned senders = 0;
@@ -40,7 +40,7 @@ double offered_pps(const search::TrialInput& input, const load::TrialReport& rep
         return report.achieved_pps;
     }
     const double average = static_cast<double>(report.sent) / seconds(input.whole_duration());
-    // Of a load that makes no whole number of frames, one more may leave.
+    // One frame more may leave if the load makes no whole number of frames.
     return input.change ? average : std::min(average, input.load_pps);
 }
 

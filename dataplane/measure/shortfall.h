@@ -1,4 +1,4 @@
-// How far the offered load of a trial stayed below the intended one (RFC 2285, 3.5), and why.
+// Shortfall of a trial's offered load below the intended one (RFC 2285, 3.5), and its reason.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,8 @@ enum class Shortfall : std::uint8_t {
     kReach,      // the tester cannot send so much
 };
 
-// What really left, frames per second: over the intended duration, where there is one and a load.
+// Returns the load that really left, in frames per second: over the intended duration, where there
+// is one and a load.
 double offered_pps(const search::TrialInput& input, const load::TrialReport& report);
 
 // `tolerance`: share of the intended load. At full speed, with a change of load, and in a trial
@@ -22,7 +23,7 @@ double offered_pps(const search::TrialInput& input, const load::TrialReport& rep
 Shortfall shortfall(const search::TrialInput& input, const load::TrialReport& report,
                     double tolerance);
 
-// How long a worker stood still or waited for its CPU.
+// Returns how long a worker stood still or waited for its CPU.
 double seconds_lost(const load::WorkerHealth& worker);
 
 }  // namespace pathproof::measure

@@ -27,7 +27,7 @@ struct Steps {
         return load::share_of(load::units_in(second_duration, second_pps), sender, senders);
     }
     std::uint64_t frames() const { return in_first() + in_second(); }
-    // When frame number `n` of this sender is due, from the start.
+    // Returns when this sender's frame number `n` is due, from the start.
     Nanoseconds departure(std::uint64_t n) const;
     // The change itself, from the start.
     Nanoseconds change() const { return first_duration; }
@@ -39,7 +39,7 @@ class SteppedSource final : public load::FrameSource {
         : FrameSource(std::move(frames)), steps_(steps), count_(steps.frames()) {}
 
     std::size_t fill(std::span<rte_mbuf*> burst, std::uint64_t sent_ns) noexcept override;
-    // Nothing behind the last frame: the trial ends.
+    // Returns nothing behind the last frame: the trial ends.
     std::optional<std::uint64_t> next_due_ns() const noexcept override;
 
   private:
