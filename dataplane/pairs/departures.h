@@ -1,4 +1,4 @@
-// When every query left, and how that compares with when it should have.
+// Departures of a run's queries, compared with their deadlines.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@ namespace pathproof::pairs {
 inline constexpr std::int64_t kLateNs = 10'000;
 inline constexpr std::int64_t kNeverSent = -1;
 
-// When every query should have left, in pair-major order, of a run whose first deadline was
+// Returns every query's deadline, in pair-major order, in a run whose first deadline was
 // `began_ns`. In turn the second of a pair is due behind the first's departure.
 std::vector<std::int64_t> deadlines(const PairPlan& plan, std::int64_t began_ns,
                                     std::span<const std::int64_t> sent_ns);

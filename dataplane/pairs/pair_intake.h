@@ -1,5 +1,5 @@
-// What becomes of the frames that the client ports of a pair run receive: each is judged, and
-// answers are entered in the ledger under their query's number.
+// Takes the frames that the client ports of a pair run receive: judges each, and enters answers in
+// the ledger under their query's number.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// Why a pair run is no result: what the tester itself did wrong, in sentences.
+// Reasons why a pair run is no result: the tester's own errors, in sentences.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@
 
 namespace pathproof::pairs {
 
-// What some ports count together over the run.
+// Common counts of some ports over the run.
 struct PortAccount {
     std::string name;  // "port c0 and c1"
     std::uint64_t received = 0;

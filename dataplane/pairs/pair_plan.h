@@ -26,7 +26,7 @@ struct VxlanCarrier {
     bool operator==(const VxlanCarrier&) const = default;
 };
 
-// How one half of every pair leaves.
+// One half of every pair: its port, addresses and query type.
 struct PairMember {
     std::size_t port = 0;  // index into the ports that the tester opened
     frame::MacAddress source_mac;

@@ -127,7 +127,7 @@ void add_frames(std::vector<judge::KeptFrame>& to, std::vector<judge::KeptFrame>
 
 class PairSession {
   public:
-    // What is given here outlives the session.
+    // The arguments outlive the session.
     PairSession(std::span<port::Port> ports, const PairPlan& plan, const PairBook& book,
                 judge::Ledger& ledger, RespondWorker* server,
                 const std::optional<ResponderPlan>& responder)
@@ -239,7 +239,7 @@ class PairSession {
         }
     }
 
-    // What the ports named count together, and frames that came after they were read.
+    // Adds up the counters of the named ports, and the frames that came after they were read.
     PortAccount account(const std::vector<std::size_t>& numbers, const PairReport& report) {
         PortAccount sum;
         for (const std::size_t number : numbers) {

@@ -36,7 +36,7 @@ Result<judge::PairReport> run_pairs(port::Eal& eal, std::span<port::Port> ports,
                                     const std::optional<traffic::ResponderPlan>& responder,
                                     const std::atomic<bool>& stop);
 
-// What is wrong with the plan for so many ports and workers; nothing is sent.
+// Checks the plan against the number of ports and workers; sends nothing.
 Status check_plan(const PairPlan& plan, const std::optional<traffic::ResponderPlan>& responder,
                   std::size_t ports, std::size_t workers);
 

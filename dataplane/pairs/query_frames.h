@@ -26,7 +26,7 @@ class PairBook : public judge::QueryBook {
     frame::DnsName suffix_;
 };
 
-// What a member's frames look like, but for what changes from query to query.
+// Returns the specification of a member's frames, but for what changes from query to query.
 frame::FrameSpec frame_spec(const PairMember& member, const frame::Endpoint& service);
 
 }  // namespace pathproof::pairs

@@ -7,8 +7,8 @@
 namespace pathproof::pairs {
 namespace {
 
-// As long as a query's message; a DNS response without question, which no responder takes for a
-// query.
+// Length of a query's message, and of the warm-up: a DNS response without question, which no
+// responder takes for a query.
 constexpr std::size_t kMessageBytes = 41;
 constexpr std::size_t kFlagsOffset = 2;
 constexpr std::uint8_t kResponseFlag = 0x80;
