@@ -1,4 +1,4 @@
-// Whether a value is in a list.
+// Search for a value in a list.
 #pragma once
 
 #include <algorithm>

@@ -15,7 +15,8 @@ namespace pathproof {
 template <typename T>
 using EachCount = std::array<std::uint64_t, sizeof(T) / sizeof(std::uint64_t)>;
 
-// Whether a T can be made of so many of them: not if any member is narrower, signed or no number.
+// Returns whether a T can be made of that many counts: not if any member is narrower, signed or no
+// number.
 template <typename T, std::size_t... index>
 consteval bool is_made_of_counts(std::index_sequence<index...> /*each*/) {
     return requires(std::uint64_t count) {
@@ -39,7 +40,7 @@ constexpr void add_counts(T& to, const T& more) {
     to = each_count(to, more, std::plus());
 }
 
-// What was counted in between.
+// Returns the counts added between two readings.
 template <Counts T>
 constexpr T counts_between(const T& before, const T& after) {
     return each_count(after, before, std::minus());

@@ -1,4 +1,4 @@
-// How files are written: whole, or not at all.
+// Writes files whole, or not at all.
 #pragma once
 
 #include <string>
@@ -46,8 +46,8 @@ Status replace_file(const std::string& path, std::string_view text,
 // leaves it to the caller to name the folder.
 Status make_folders(const std::string& path, ErrorCode code);
 
-// What went wrong with a file or folder that somebody named: kBadInput or kNotPermitted where
-// another name would help, kFailed where not.
+// Returns the code of an error with a file or folder that somebody named: kBadInput or
+// kNotPermitted where another name would help, kFailed where not.
 ErrorCode file_error_code(int error);
 
 }  // namespace pathproof

@@ -12,7 +12,7 @@ std::size_t at(regoff_t offset) {
     return static_cast<std::size_t>(offset);
 }
 
-// Where the search for another match goes on: an empty one is not found again.
+// Returns where the search for another match goes on: an empty match is not found again.
 std::size_t behind(const regmatch_t& match) {
     return at(std::max(match.rm_eo, match.rm_so + 1));
 }

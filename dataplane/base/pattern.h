@@ -13,7 +13,7 @@ namespace pathproof {
 
 class Pattern {
   public:
-    // One of our own: if it is none, the program ends.
+    // Compiles an expression of the program's own: if it is none, the program ends.
     explicit Pattern(const std::string& expression);
     Pattern(const Pattern&) = delete;
     Pattern& operator=(const Pattern&) = delete;

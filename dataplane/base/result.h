@@ -11,7 +11,7 @@
 
 namespace pathproof {
 
-// What kind of failure it was. The command line turns it into an exit code.
+// Kind of a failure. The command line turns it into an exit code.
 enum class ErrorCode {
     kBadInput,      // an option, file or name is wrong: nothing was changed
     kNotPermitted,  // root or a capability is missing: nothing was changed
@@ -53,7 +53,8 @@ Failure fail(const Error& error, fmt::format_string<Args...> doing, Args&&... ar
     return fail_with(error, doing, fmt::make_format_args(args...));
 }
 
-// The same for an error of a result: rate_ = TRY(doing(parse_rate(text), "--rate {}", text));
+// Puts what was being done before the error of a result: rate_ = TRY(doing(parse_rate(text),
+// "--rate {}", text));
 template <typename T, typename... Args>
 Result<T> doing(Result<T> result, fmt::format_string<Args...> what, Args&&... args) {
     return result ? std::move(result)
