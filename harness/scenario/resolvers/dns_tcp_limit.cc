@@ -58,7 +58,7 @@ class TcpLimitBench : public NatPathBench<TcpLimitCell, TcpLimitValues> {
                                                  .address6 = frame::IpAddress{},
                                                  .delay = delay}));
         }
-        // Whether it is there at all.
+        // Finds out whether dnsmasq is there at all.
         const Status there = start_dnsmasq({});
         return !there && there.error().code == ErrorCode::kNotFound
                    ? fail(ErrorCode::kKernelLacks, "{}", there.error().message)
@@ -75,7 +75,7 @@ class TcpLimitBench : public NatPathBench<TcpLimitCell, TcpLimitValues> {
 
     Status run(const TcpLimitCell& what, MeasuredTcpLimitCell& cell) override {
         const Status made = run_load(what, cell);
-        // What is left of it must not be in the next one's way.
+        // Leftovers of the load must not get in the next cell's way.
         (void)hosts_.dut->stop_forwarder();
         (void)hosts_.server->stop_tcp_queue();
         return made;
@@ -225,7 +225,7 @@ class TcpLimitBench : public NatPathBench<TcpLimitCell, TcpLimitValues> {
         return {};
     }
 
-    // Where the connection of the other client was meanwhile.
+    // Tells the harm to the other client by where its connection was meanwhile.
     void tell_probe(const agent::TcpQueue& queue, TcpLimitValues& seen) const {
         if (seen.harmed() == 0) {
             return;

@@ -28,7 +28,7 @@ struct TcpLimitCell {
     verdict::Cell::Role role = verdict::Cell::Role::kMatrix;
     TcpLimitLoad load = TcpLimitLoad::kBurst;
     std::uint32_t names = 0;
-    // Of the cures. 0: as it comes.
+    // Settings of the cures; 0: the program's default.
     std::uint32_t max_tcp_connections = 0;
     std::uint32_t dns_forward_max = 0;
     bool prefer_udp = false;
@@ -60,7 +60,7 @@ struct TcpLimitHarm {
 struct TcpLimitValues {
     std::vector<std::string> objections;  // why it is no result; empty when it is one
     std::string skipped;                  // why it was not run; empty when it was
-    // At the clients. Of kIdle those of the other client.
+    // Counts at the clients; for kIdle, at the other client.
     std::uint64_t lookups = 0;
     std::uint64_t answered = 0;  // in time, without an error
     std::uint64_t late = 0;
@@ -69,11 +69,11 @@ struct TcpLimitValues {
     std::uint64_t unanswered = 0;
     double slowest_ms = 0;
     TcpLimitHarm harm;
-    // Of the cache.
+    // Counts at the cache.
     std::uint64_t dials = 0;
     std::uint64_t most_open = 0;
     std::uint64_t idle = 0;  // in the end
-    // Of dnsmasq, while the connections were held.
+    // Counts at dnsmasq, while the connections were held.
     std::uint64_t workers = 0;            // its child processes
     std::optional<std::uint64_t> in_use;  // that it says itself
     std::uint64_t most_workers = 0;       // that it starts; 0: it does not say
@@ -81,11 +81,11 @@ struct TcpLimitValues {
     std::uint64_t overflows = 0;          // TcpExt.ListenOverflows of its host
     bool udp_answered = false;            // a lookup by UDP meanwhile
     double udp_ms = 0;
-    // Of kIdle: a lookup that waits, and the connections end meanwhile.
+    // For kIdle: a lookup waits, and the connections end meanwhile.
     bool freed = false;  // it was tried
     bool freed_answered = false;
     double freed_ms = 0;  // from that end to its answer
-    // Of kForward: what its log says.
+    // For kForward: values from dnsmasq's log.
     std::uint64_t forward_max = 0;
     std::string forward_line;
 
@@ -108,8 +108,8 @@ inline verdict::ScenarioResult conclude(const std::vector<MeasuredTcpLimitCell>&
     return dns_tcp_limit_conclusions().conclude(cells);
 }
 
-// What of a load failed and by what: of the lookups those that are late or were not answered well.
-// `from` is the cache's address, `overflows` how often the queue was full.
+// Counts by cause the lookups of a load that were late or not answered well. `from`: the cache's
+// address. `overflows`: number of times that the queue was full.
 TcpLimitHarm tell_harm(const agent::DnsLoadReport& load, const agent::ForwarderReport& forwarder,
                        const agent::TcpQueue& queue, const frame::IpAddress& from,
                        std::uint64_t overflows);

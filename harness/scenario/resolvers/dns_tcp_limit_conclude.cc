@@ -1,4 +1,4 @@
-// What is concluded from dns-tcp-limit.
+// Conclusions of dns-tcp-limit, as data (model/README.md).
 #include <algorithm>
 
 #include "harness/scenario/resolvers/dns_tcp_limit.h"
@@ -26,7 +26,8 @@ bool by_workers(const TcpLimitValues& seen) {
            seen.udp_answered;
 }
 
-// As many as it forwards at a time were answered, and it says why it refused the others.
+// Returns whether the limit of forwards explains all harm: no more lookups were answered than
+// dnsmasq forwards at a time, and the others were all REFUSED, with the reason in its log.
 bool by_forwards(const TcpLimitValues& seen) {
     return seen.refused != 0 && seen.refused == seen.harmed() && seen.forward_max != 0 &&
            seen.answered <= seen.forward_max && seen.lookups > seen.forward_max;
@@ -201,8 +202,8 @@ TcpLimitHarm tell_harm(const agent::DnsLoadReport& load, const agent::ForwarderR
         return std::ranges::find(queue.connections, frame::Endpoint{from, each.port},
                                  &agent::TcpQueue::Connection::peer);
     };
-    // Of which the server's host has nothing: a full queue drops the SYN, or the ACK that ends the
-    // handshake where SYN cookies took the place of an entry. Each raises ListenOverflows.
+    // The server's host has no trace of such a try: a full queue drops the SYN, or the ACK that
+    // ends the handshake where SYN cookies took the place of an entry. Each raises ListenOverflows.
     const auto unseen = [&](const agent::ForwarderTry& each) {
         return failed(each) && (!each.connected || place(each) == queue.connections.end());
     };

@@ -35,7 +35,8 @@ namespace {
 using namespace std::chrono_literals;
 using PairAsks = agent::DnsLoadOptions::Asks;
 
-// Where a socket overflowed, for want of CPU time to read it, the pairs are sent again, slower.
+// Rates of the pairs. If a socket overflowed for want of CPU time to read it, the pairs are sent
+// again, slower.
 constexpr double kPairsPerSecond[] = {1000, 250, 100};
 constexpr std::uint32_t kFewPairs = 40;
 constexpr double kFewPerSecond = 100;
@@ -124,7 +125,7 @@ class NodelocalBench : public NatPathBench<NodelocalCell, NodelocalValues> {
                                              .address = hosts_.names().server_address,
                                              .address6 = address6,
                                              .delay = kServerDelay}));
-        // Whether it is there at all.
+        // Finds out whether dnsmasq is there at all.
         TRY(set_node_cache(NodeCacheRules{}));
         const Status there = start_dnsmasq();
         return !there && there.error().code == ErrorCode::kNotFound

@@ -12,8 +12,8 @@
 
 namespace pathproof::scenario {
 
-// What NodeLocal DNSCache has on a node, in its own words (kubernetes/dns, cmd/node-cache): for its
-// address and for the service's, of UDP and TCP.
+// Rules that NodeLocal DNSCache has on a node, in its own words (kubernetes/dns, cmd/node-cache):
+// for its address and for the service's, for UDP and TCP.
 struct NodeCacheRules {
     bool notrack = true;  // raw: queries and answers are not tracked
     bool accept = true;   // filter: and accepted
@@ -43,9 +43,9 @@ struct NodelocalValues {
     std::uint64_t errors = 0;    // an error code among the answers
     std::uint64_t refused = 0;   // of those that lack an answer: told so by ICMP
     double slowest_ms = 0;
-    // Of those that lack an answer.
-    std::uint64_t untranslated =
-        0;  // one came to the client from another address than it had asked
+    // Pairs that lack an answer while one came to the client from another address than it had
+    // asked.
+    std::uint64_t untranslated = 0;
     // conntrack of the node.
     std::uint64_t clash_resolve = 0;
     std::uint64_t insert_failed = 0;

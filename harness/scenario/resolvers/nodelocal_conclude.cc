@@ -1,4 +1,4 @@
-// What is concluded from nodelocal.
+// Conclusions of nodelocal, as data (model/README.md).
 #include <algorithm>
 
 #include "harness/scenario/resolvers/nodelocal.h"
@@ -48,7 +48,7 @@ NodelocalConclusions::Figures nodelocal_figures() {
          &Seen::service_hits},
         {"raw_hits", "packets", "counted by the raw rules of PREROUTING", &Seen::raw_hits},
         {"policy_drops", "packets", "dropped by INPUT's policy", &Seen::policy_drops},
-        // What a demonstration shows is told by its own values.
+        // A demonstration has no unexplained pairs: its own values tell what it shows.
         {verdict::kUnexplained, "pairs", "pairs that lack an answer, and nothing tells why",
          [](const What& what, const Seen& seen) {
              return what.role == CellRole::kDemonstration || by_race(seen) ? 0 : seen.lacking();
@@ -121,7 +121,7 @@ const NodelocalConclusions& nodelocal_conclusions() {
             .rules =
                 {
                     {.when = "pairs == 0", .text = "no pair was sent"},
-                    // What a demonstration must show.
+                    // Rules for what each demonstration must show.
                     {.when = "is_demonstration and not serves and answered != 0",
                      .is = kFail,
                      .text = "with no server there pairs were answered"},

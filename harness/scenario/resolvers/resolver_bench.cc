@@ -95,14 +95,14 @@ Result<std::vector<LookupTrail>> ResolverHosts::round(const std::vector<AskedLoo
                                                       agent::DnsRules rules,
                                                       agent::milliseconds delay,
                                                       RoundFrames* frames) {
-    // Those of one resolver together, and those that are paced.
+    // Groups the lookups by resolver, the paced ones apart.
     std::map<std::pair<resolver::Kind, bool>, std::vector<std::size_t>> groups;
     for (std::size_t i = 0; i < lookups.size(); ++i) {
         groups[{lookups[i].who, lookups[i].paced}].push_back(i);
     }
     const lab::NatPathNames& names = hosts_.names();
     const std::uint32_t most_bytes = frames == nullptr ? kDnsFrameBytes : kWholeFrameBytes;
-    // What the client receives from the DUT, and the DUT from the client.
+    // Captures what the client receives from the DUT, and what the DUT receives from the client.
     TRY(hosts_.client->start_capture(
         {.device = names.client_device, .most_frames = kMostDnsFrames, .most_bytes = most_bytes}));
     TRY(hosts_.dut->start_capture({.device = frames == nullptr ? names.dut_client_device : "",

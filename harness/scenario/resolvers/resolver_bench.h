@@ -36,7 +36,7 @@ class ResolverHosts {
     // kKernelLacks where the client's resolv.conf cannot be one of its own.
     static Result<ResolverHosts> open(Context& context);
 
-    // Why lookups by that resolver cannot be made; empty: they can.
+    // Returns the reason why lookups by that resolver cannot be made; empty: they can.
     const std::string& lacks(resolver::Kind who);
     // resolv.conf(5) of a client of our server.
     std::string resolv_conf(const std::vector<std::string>& search,
@@ -62,8 +62,7 @@ class ResolverHosts {
     std::map<resolver::Kind, std::string> lacks_;  // those that were tried
 };
 
-// Which resolver the id of a cell names with one of its parts: "musl", "go", "resolved"; else
-// glibc's.
+// Returns the resolver that one part of a cell's id names: "musl", "go", "resolved"; else glibc's.
 resolver::Kind resolver_in(const std::string& id);
 
 // The server answers for names that end so, with 203.0.113.5 and 2001:db8::5.
@@ -72,10 +71,11 @@ agent::DnsRule found_rule(const std::string& name);
 // A line a lookup, for evidence files.
 std::string trail_text(const std::string& name, const LookupTrail& trail);
 
-// Cells whose lookups go side by side, for some wait for many seconds and share the server: all that are
-// not after a cure by the first call of measure(), the others by the first of theirs. What a cell sets
-// says which resolver it asks (`who`) and whether it comes after a cure (`again`); what was seen of one
-// whose resolver cannot be asked says why (`lacking`).
+// Runs the lookups of cells side by side, because some wait for many seconds; all share the server.
+// The first call of measure() runs every cell that does not come after a cure; the first call for a
+// cell after a cure runs the others. `What` holds the resolver that a cell asks (`who`) and whether
+// the cell comes after a cure (`again`); `Seen` holds the reason why a resolver cannot be asked
+// (`lacking`).
 template <typename What, typename Seen>
 class SideBySide {
   public:
@@ -120,12 +120,12 @@ class SideBySide {
     };
 
     virtual void plan(const What& what, Seen& seen, Round& round) = 0;
-    // What the server says to all that no cell has a rule for.
+    // Returns the server's rules for all names for which no cell has one.
     virtual std::vector<agent::DnsRule> otherwise() const = 0;
-    // What became of a lookup of that name.
+    // Adds the trail of a lookup of that name to its cell.
     virtual void take(const What& what, const std::string& asked, const LookupTrail& trail,
                       Taken& of_cell) = 0;
-    // Which lookups the evidence has.
+    // Names, for the evidence's description, the lookups that it has.
     virtual const char* lookups_told() const = 0;
 
     ResolverHosts& hosts() { return hosts_; }

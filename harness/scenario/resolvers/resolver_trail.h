@@ -73,7 +73,7 @@ std::vector<QueryTrail> join_queries(const frame::IpAddress& server,
                                      const std::vector<agent::DnsQueryRecord>& log,
                                      const std::vector<DnsOnWire>& answers);
 
-// What comes before the first dot.
+// Returns the part before the first dot.
 std::string first_label(const std::string& name);
 
 }  // namespace pathproof::scenario

@@ -122,7 +122,7 @@ class SearchPathBench : public SideBySide<SearchPathCell, SearchPathValues> {
         seen.longest_ms = std::max(seen.longest_ms, trail.outcome.milliseconds);
         const double patience = 0.9 * what.wait_ms;
         if (trail.outcome.ok() && trail.outcome.milliseconds < patience) {
-            // One that lost an answer may go on otherwise.
+            // Lookups that lost an answer do not count here: they may go on otherwise.
             seen.fewest_queries = seen.most_queries == 0 ? queries.size()
                                                          : std::min<std::uint64_t>(
                                                                seen.fewest_queries, queries.size());
@@ -252,7 +252,7 @@ std::vector<SearchPathCell> search_path_plan() {
         {.id = "cure.resolved.trailing-dot",
          .label = "cure: systemd-resolved, trailing dot",
          .rest = ".example.com."},
-        // What the cures break: a service's name with as many dots as ndots.
+        // Demonstrates what the cures break: a service's name with as many dots as ndots.
         {.id = "musl.ndots-1.service-name",
          .label = "musl, ndots:1, a service",
          .options = "ndots:1",

@@ -13,7 +13,7 @@
 
 namespace pathproof::scenario {
 
-// What a cell that demonstrates must show.
+// Behaviour that a demonstration must show.
 enum class PathShows : std::uint8_t {
     kNothing,
     kNotSearched,  // the name that there is was not asked for
@@ -53,7 +53,7 @@ struct SearchPathValues {
     std::uint64_t lookups = 0;
     std::uint64_t ok = 0, killed = 0;
     std::uint64_t computed_queries = 0;  // a lookup
-    // Of lookups that did not wait; 0: there is none.
+    // Queries and names of lookups that did not wait; 0: there is no such lookup.
     std::uint64_t fewest_queries = 0, most_queries = 0;
     std::uint64_t names = 0;
     std::uint64_t packets = 0;  // on the client's wire, both ways, of all lookups
@@ -77,7 +77,8 @@ using MeasuredSearchPathCell = Measurement<SearchPathCell, SearchPathValues>;
 std::vector<SearchPathCell> search_path_plan();
 Scenario search_path_scenario();
 
-// How many of the lookups have at least one of `losses` that are thrown on `each` places of every one.
+// Returns the expected number of lookups with at least one of `losses`, which fall at random on all
+// lookups' places, `each` of them a lookup.
 double computed_hits(std::uint64_t lookups, std::uint64_t each, std::uint64_t losses);
 
 using SearchPathConclusions = model::Conclusions<SearchPathCell, SearchPathValues>;

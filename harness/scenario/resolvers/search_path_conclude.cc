@@ -1,4 +1,4 @@
-// What is concluded from search-path.
+// Conclusions of search-path, as data (model/README.md).
 #include "harness/scenario/resolvers/resolver_trail.h"
 #include "harness/scenario/resolvers/search_path.h"
 
@@ -113,7 +113,7 @@ double computed_hits(std::uint64_t lookups, std::uint64_t each, std::uint64_t lo
     if (places == 0 || losses > places) {
         return 0;
     }
-    // Of a lookup: none of its places is among those drawn without putting back.
+    // Probability that none of a lookup's places is among those drawn without putting back.
     double none = 1;
     for (std::uint64_t i = 0; i < each; ++i) {
         none *= static_cast<double>(places - losses) - static_cast<double>(i) <= 0

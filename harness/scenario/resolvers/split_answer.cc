@@ -27,7 +27,7 @@ constexpr unsigned kSplitLookups = 3;
 constexpr agent::milliseconds kSplitLimit{22'000};
 // With an answer that never comes use-vc waits for ever.
 constexpr agent::milliseconds kUseVcLimit{8'000};
-// Of the cache: its lookups begin every 250 ms.
+// Times of the cell with a cache: its lookups begin every 250 ms.
 constexpr unsigned kExpiryLookups = 28;
 constexpr agent::milliseconds kAExpires{2'000}, kAaaaExpires{4'500};
 constexpr PairReply kTableReplies[] = {PairReply::kData,  PairReply::kNx,       PairReply::kEmpty,
@@ -150,7 +150,7 @@ class SplitAnswerBench : public SideBySide<SplitAnswerCell, SplitAnswerValues> {
         join(what, what.dot ? asked.substr(0, asked.size() - 1) : asked, trail, seen);
     }
 
-    // Why a lookup failed.
+    // Counts a failed lookup by its cause.
     static void join(const SplitAnswerCell& what, const std::string& full_name,
                      const LookupTrail& trail, SplitAnswerValues& seen) {
         // The resolver waits for 5 s, musl for half as long.

@@ -13,7 +13,7 @@
 
 namespace pathproof::scenario {
 
-// What the server says to one of the two queries.
+// The server's reply to one of the two queries.
 enum class PairReply : std::uint8_t {
     kData,       // an address
     kNx,         // NXDOMAIN
@@ -32,7 +32,8 @@ struct SplitAnswerCell {
     std::string label;  // in charts
     verdict::Cell::Role role = verdict::Cell::Role::kMatrix;
     resolver::Kind who = resolver::Kind::kGlibc;
-    // Of the first name of the search list. The others are NXDOMAIN, and the name itself has addresses.
+    // Replies for the first name of the search list. The others are NXDOMAIN, and the name itself
+    // has addresses.
     PairReply a = PairReply::kNx, aaaa = PairReply::kCname;
     std::string options = "ndots:5";
     bool dot = false;  // behind the name
@@ -46,7 +47,7 @@ struct SplitAnswerCell {
     bool again = false;  // a cell of before, after its cure was taken away
 };
 
-// Of one lookup of the table.
+// Outcome of one lookup of the table.
 struct PairOutcome {
     PairReply a{}, aaaa{};
     std::string outcome;
@@ -67,7 +68,8 @@ struct SplitAnswerValues {
     std::uint64_t by_split = 0, by_nodata = 0, by_other = 0, unexplained = 0;
     std::string other;    // a cause in a word, of by_other
     std::string ends_at;  // the name where the first search ended, with both answers
-    // Of a cache: between the first and the last lookup that failed; between the two expiries.
+    // Durations in a cell with a cache: from the first to the last lookup that failed; between the
+    // two expiries.
     double failed_for_ms = 0, split_for_ms = 0;
     std::vector<PairOutcome> table;
 

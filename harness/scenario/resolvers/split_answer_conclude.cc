@@ -1,4 +1,4 @@
-// What is concluded from split-answer.
+// Conclusions of split-answer, as data (model/README.md).
 #include "harness/scenario/resolvers/resolver_trail.h"
 #include "harness/scenario/resolvers/split_answer.h"
 
@@ -33,7 +33,8 @@ std::string why_text(const SplitAnswerValues& seen) {
     return seen.other == "no-answer" ? "the server did not answer" : seen.other;
 }
 
-// Of a table: pairs that both say the same must come to what they say, or it proves nothing.
+// Finds the error by which a table proves nothing: two equal answers (both data, both NXDOMAIN) did
+// not lead to an address, or a lookup did not end.
 std::string wrong_in_table(const SplitAnswerValues& seen) {
     for (const PairOutcome& pair : seen.table) {
         const bool plain =
@@ -87,7 +88,7 @@ SplitAnswerConclusions::Figures split_answer_figures() {
         {"by_nodata", "lookups", "ended where both were NOERROR without an address",
          &Seen::by_nodata},
         {"by_other", "lookups", "failed for something else", &Seen::by_other},
-        // Of the table most pairs are there to fail.
+        // Most pairs of the table are there to fail, so its failures are no unexplained ones.
         {"other_pairs",
          "lookups",
          "failed, and nothing tells why",
