@@ -170,8 +170,8 @@ BOOST_AUTO_TEST_CASE(padding_that_was_summed_and_a_last_byte_that_was_not_are_na
         raw::append(with_trailer, random.octets(5));
         Octets longer = with_trailer;
         const std::size_t length = longer.size() - 34;
-        // What a sender gets that sums to the end of the frame, with the right length in the
-        // pseudo-header.
+        // Checksum of a sender that sums `bytes` bytes from the UDP header on, with the right
+        // length in the pseudo-header. Up to the end of the frame it sums the padding, too.
         const auto summed = [&](std::size_t bytes) {
             Octets body(longer.begin() + 34,
                         longer.begin() + 34 + static_cast<std::ptrdiff_t>(bytes));

@@ -49,7 +49,7 @@ std::string text(const Kind& kind);
 
 Kind any_kind(raw::Random& random);
 Octets frame_of(const Kind& kind, raw::Random& random);
-// The same with a payload of given bytes instead of random ones; `kind.payload` does not count.
+// As above, with a payload of given bytes instead of random ones; `kind.payload` does not count.
 Octets frame_of(const Kind& kind, raw::Random& random, const Octets& payload);
 // UDP, TCP or ICMP with all checksums in a common envelope, each in its `turn`, a trailer of other
 // bytes than 0 now and then, and a payload of 0 to 199 bytes: `fill` everywhere if that is not

@@ -39,7 +39,7 @@ bool healthy(const FrameVerdict& verdict) {
 BOOST_AUTO_TEST_CASE(healthy_frames_of_every_kind_raise_no_alarm_with_either_judge) {
     raw::Random random(41);
     std::map<std::size_t, int> layers;
-    // So many that each layer is among them.
+    // Enough frames for each layer to be among them.
     const std::size_t frames = std::max<std::size_t>(12'000, test::how_many(12'000));
     for (std::size_t i = 0; i < frames; ++i) {
         const Kind kind = any_kind(random);
@@ -51,7 +51,7 @@ BOOST_AUTO_TEST_CASE(healthy_frames_of_every_kind_raise_no_alarm_with_either_jud
             ++layers[index_of(finding.layer)];
         }
     }
-    // Nothing was green because it was not looked at.
+    // Each layer was judged: none is green because nothing looked at it.
     for (const char* layer :
          {"plain.ipv4", "plain.udp", "plain.tcp", "plain.icmp", "plain.icmpv6", "plain.sctp",
           "plain.udplite", "outer.ipv4", "outer.udp", "outer.gre", "inner.ipv4", "inner.udp",

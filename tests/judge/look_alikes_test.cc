@@ -1,4 +1,5 @@
-// What looks like a wrong checksum and is none, one by one: the judge raises no alarm.
+// Frames that look as if they had a wrong checksum and have none, one by one: the judge raises no
+// alarm.
 #include <boost/test/unit_test.hpp>
 
 #include "dataplane/frame/checksum.h"
@@ -54,7 +55,7 @@ BOOST_AUTO_TEST_CASE(b2_b3_b10_a_udp_field_of_0_where_it_is_allowed) {
         }
         BOOST_TEST(off > 0);
     }
-    // The same field over IPv6 that is no tunnel is wrong.
+    // A field of 0 over IPv6 without a tunnel is wrong.
     Octets plain = frame_of({.net = Net::kIpv6, .payload = 20}, random);
     put(plain, 60, 0);
     BOOST_TEST(!quiet(plain));

@@ -1,4 +1,4 @@
-// What tests of checksum names share: frames whose checksums are set at will, and their names as
+// Helpers for tests of checksum names: frames whose checksums are set at will, and their names as
 // text.
 #pragma once
 
@@ -26,9 +26,9 @@ std::string names_at(const Octets& frame, const char* layer,
 judge::ChecksumName voted(const std::vector<Octets>& frames, const char* layer,
                           const std::optional<judge::OriginalTuple>& original = {});
 
-// What a sender makes of the right checksum.
+// A mistake of a sender: gives the checksum that it writes in the place of the right one.
 using Mistake = std::function<std::uint16_t(std::uint16_t)>;
-// Those that the namer does not know.
+// Mistakes that the namer does not know.
 std::vector<Mistake> strange_mistakes();
 
 // Makes the checksum at a layer wrong.

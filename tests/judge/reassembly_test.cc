@@ -98,8 +98,8 @@ BOOST_AUTO_TEST_CASE(a_sum_over_the_first_fragment_alone_is_named_in_the_whole) 
     for (int i = 0; i < 4; ++i) {
         std::vector<Octets> fragments = cut(frame_of({.payload = 300}, random));
         Octets& first = fragments[0];
-        // What a NIC gets that takes the first fragment for the whole: its own length, its own
-        // data.
+        // The frame as a NIC sees it that takes the first fragment for the whole: its own length,
+        // its own data.
         Octets alone = first;
         alone[20] = 0;
         alone[38] = 0;

@@ -206,7 +206,8 @@ BOOST_AUTO_TEST_CASE(a_run_leaves_what_its_numbers_one_by_one_leave) {
         for (unsigned i = 0; i < count; ++i) {
             one_by_one.take(next + i);
         }
-        // What was seen is seen, and what lies ahead is not: at times numbers are left out.
+        // A number of the run is a duplicate, and a number ahead of it is new: now and then numbers
+        // are left out.
         take_both(static_cast<std::uint32_t>(next + random() % count));
         next += count;
         if (step % 16 == 0) {

@@ -68,7 +68,7 @@ Octets with_computed(std::uint8_t protocol, std::uint16_t wanted) {
     return {};
 }
 
-// None to two hosts of a routing header, all different.
+// Draws none to two hosts of a routing header, all different.
 Octets random_hosts(raw::Random& random) {
     return random.octets(random.below(3));
 }
@@ -86,7 +86,7 @@ std::uint16_t healthy_sum(const Octets& frame, const frame::PacketView& packet, 
         frame::pseudo_header_sum(packet.source, packet.destination, packet.protocol, length)));
 }
 
-// How many healthy UDP and TCP frames a verifier with this sum would call bad.
+// Counts the healthy UDP and TCP frames that a verifier with this sum would call bad.
 int false_alarms(const BrokenSum& sum) {
     raw::Random random(99);
     int alarms = 0;

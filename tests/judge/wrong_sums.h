@@ -1,5 +1,5 @@
-// What tests of names with evidence share: frames whose checksums come from the wrong bytes, summed
-// by rte_net, and the verdict over several of them.
+// Helpers for tests of names with evidence: frames whose checksums come from the wrong bytes,
+// summed by rte_net, and the verdict over several of them.
 #pragma once
 
 #include <rte_ip.h>
@@ -81,7 +81,7 @@ inline PacketView packet_of(const Octets& frame) {
     return frame::parse_frame(frame, kTunnels).innermost();
 }
 
-// What the checksum of the innermost transport covers, its field being 0, and its pseudo-header.
+// Bytes that the innermost transport's checksum covers, its field being 0, and its pseudo-header.
 struct Parts {
     PacketView packet;
     std::size_t field = 0;
