@@ -182,7 +182,7 @@ BOOST_AUTO_TEST_CASE(overruns_of_the_log_are_handed_on) {
 
 namespace {
 
-// What a tracker told, as words.
+// Reports of a tracker, as words.
 struct Told {
     std::vector<std::string> words;
 

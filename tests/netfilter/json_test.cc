@@ -29,7 +29,7 @@ Entry full_entry() {
     return entry;
 }
 
-// What full_entry() is printed as.
+// JSON that full_entry() is printed as.
 const json kFull = json::parse(R"({
     "id": 4000000000, "family": "ipv6", "protocol": "udp",
     "original": {"protocol": 17, "src": "2001:db8::1", "dst": "2001:db8::10",

@@ -74,7 +74,7 @@ BOOST_AUTO_TEST_CASE(a_clause_that_a_kernel_gets_wrong_is_not_asked_of_it) {
         BOOST_TEST(shares(v6, support).here == v6, boost::test_tools::per_element());
         BOOST_TEST(asked({"src=198.18.0.1"}, support) > 0U);
     }
-    // What was not tried is asked for, but not taken for done.
+    // An untried clause is asked of the kernel, but does not count as applied there.
     BOOST_TEST(asked({"mark=1"}, KernelFilterSupport(Behaviour::kNotTried)) > 0U);
     BOOST_TEST(shares({"mark=1"}, KernelFilterSupport(Behaviour::kNotTried)).kernel.empty());
 }

@@ -22,7 +22,7 @@ class Namespace {
     std::string run(const std::string& command) const;
     // Makes the entries that the lines describe, in the words of `conntrack -A` (conntrack -R).
     void load(const std::vector<std::string>& lines) const;
-    // Whether a socket of the namespace has joined groups of netfilter's events
+    // Returns whether a socket of the namespace has joined groups of netfilter's events
     // (/proc/net/netlink).
     bool has_listener() const;
 

@@ -105,7 +105,7 @@ inline Tuple make_tuple(const std::string& source, const std::string& destinatio
             .protocol = protocol};
 }
 
-// What a client, a service and its backend make of each other.
+// Makes the entry of a client's flow to a service that is translated to a backend.
 inline Entry make_entry(const std::string& client, const std::string& service,
                         const std::string& backend, std::uint32_t id,
                         std::uint32_t bits = status::kConfirmed | status::kDstNat) {

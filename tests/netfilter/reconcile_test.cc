@@ -13,7 +13,7 @@ namespace {
 
 using Missed = Reconciler::Missed;
 
-// What a watcher prints: told and missed events in one row.
+// An event that a watcher prints; reported and missed ones stand in one list.
 struct Row {
     EventKind kind;
     Entry entry;

@@ -59,7 +59,8 @@ bool is_ipv4(std::uint32_t number) {
     return number % 4 != 3;
 }
 
-// None, or one of the original direction, of the reply direction, of both.
+// Kind of the entry's zone: 0: none, 1: of the original direction, 2: of the reply direction, 3: of
+// both.
 unsigned zone_kind(std::uint32_t number) {
     return number / 5 % 4;
 }

@@ -18,7 +18,8 @@ Identity identity(const Entry& entry) {
     return {entry.id, entry.original, entry.reply, entry.zone};
 }
 
-// What a watcher gave, and what remains of it when events and missed events are applied in turn.
+// Events and gaps that a watcher gave, and the entries that remain when all events, missed ones
+// too, are applied in turn.
 struct Seen {
     std::vector<Event> events;
     std::vector<Gap> gaps;
@@ -113,7 +114,7 @@ BOOST_AUTO_TEST_CASE(a_gap_is_closed_by_the_missed_events_and_the_state_is_right
     BOOST_TEST(watcher->totals().missed.updated > 0U);
     BOOST_TEST(watcher->totals().gaps_open == 0U);
     require_state_is_table(*watcher, space);
-    // Who followed the printed events has the same state.
+    // A reader who followed the printed events has the same state.
     const auto table = table_of(space);
     BOOST_TEST(seen.alive.size() == table.size());
     for (const auto& [key, entry] : table) {
