@@ -62,7 +62,7 @@ BOOST_AUTO_TEST_CASE(git_finds_the_commit_from_which_on_frames_are_wrong) {
     }
 }
 
-// Of the lab qemu: a kernel without the NIC's driver, and a module that is a copy.
+// Runs in the lab qemu: with a kernel that lacks the NIC's driver, and with a copy of its module.
 BOOST_AUTO_TEST_CASE(a_kernel_without_the_driver_is_skipped_and_a_copy_of_its_module_is_judged) {
     const auto on = [](std::vector<std::string> more) {
         std::vector<std::string> argv = {lab::binary_path(), "qualify", "--lab", "qemu",

@@ -108,7 +108,7 @@ BOOST_AUTO_TEST_CASE(an_emulated_nic_finishes_what_its_driver_leaves_to_it) {
     });
     BOOST_REQUIRE(frames.size() == 1u);
     BOOST_TEST(udp_sum(frames.front()) == 0xffffu);
-    // What was asked of the agent's host stands in its own journal.
+    // The agent's own journal keeps the changes made on its host.
     const auto trial = guest.agent()->try_feature(device_of(0), "tx-checksum-ip-generic", false);
     BOOST_REQUIRE_MESSAGE(trial, (trial ? "" : trial.error().message));
     const auto is_on = [&] {

@@ -1,4 +1,4 @@
-// What a guest is made of: its archive, modules, kernel and NICs, and what QEMU says.
+// Parts of a guest: its archive, modules, kernel and NICs, and the messages of QEMU.
 #define BOOST_TEST_MODULE guest
 #include <sys/stat.h>
 
@@ -103,7 +103,7 @@ BOOST_AUTO_TEST_CASE(a_module_comes_behind_all_that_it_needs) {
                                                 "kernel/drivers/virtio/virtio.ko.xz",
                                                 "kernel/drivers/virtio/virtio_pci_legacy_dev.ko.xz",
                                                 "kernel/drivers/virtio/virtio_pci.ko.xz"}));
-    // What the kernel has in itself is not missing.
+    // A module that is built into the kernel is not missing.
     BOOST_TEST(index.files_of("ipv6")->empty());
     BOOST_TEST(index.is_built_in("crc_t10"));
     const auto none = index.files_of("e1000e");

@@ -73,7 +73,7 @@ std::string fact(const json& report, const std::string& group, const std::string
     return "";
 }
 
-// Of the namespaces that a run left, by their names in our own /run.
+// Lists the processes in the namespaces that a run left, by their names in our own /run.
 std::string processes_in_labs() {
     return lab::shell("", "for n in $(ip netns list | cut -d' ' -f1); do ip netns pids $n; done");
 }
@@ -118,7 +118,7 @@ BOOST_AUTO_TEST_CASE(two_clients_with_one_port_collide_in_the_guests_kernel) {
         BOOST_TEST((*control)["verdict"] == "PASS");
         BOOST_TEST((*cure)["verdict"] == "PASS");
         BOOST_TEST(measure(*cure, "changed_ports") > 0u);
-        // Whether two packets meet is for the two emulated CPUs to say; what is lost is never unexplained.
+        // The two emulated CPUs decide whether two packets meet; no loss may be unexplained.
         BOOST_TEST(scenario["verdict"] != "INCONCLUSIVE");
     }
 }
@@ -144,8 +144,8 @@ BOOST_AUTO_TEST_CASE(what_takes_a_second_agent_on_the_dut_is_not_run_in_a_guest_
     BOOST_TEST(contains(ran.said, "it takes a client on the node itself"), ran.said);
 }
 
-// What vxlan-checksum shows between two nodes, of a vxlan device on an emulated NIC whose offloads are as
-// found.
+// A vxlan device on an emulated NIC whose offloads are as found must show what vxlan-checksum shows
+// between two nodes.
 BOOST_AUTO_TEST_CASE(the_outer_checksum_of_a_tunnel_on_an_emulated_nic_is_of_before_nat) {
     const Ran ran = run({"repro", "offload-truth", "--lab", "qemu", "--nic", "e1000"});
     const json& scenario = ran.report["scenarios"][0];

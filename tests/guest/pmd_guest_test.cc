@@ -174,7 +174,7 @@ class MemoryFile {
     Fd file_;
 };
 
-// What the guest said.
+// Runs the plan in a guest and returns what the guest printed.
 std::string run(const PmdPlan& plan, std::chrono::seconds patience) {
     const auto kernel = find_kernel("", "");
     BOOST_REQUIRE_MESSAGE(kernel, (kernel ? "" : kernel.error().message));
@@ -393,8 +393,8 @@ BOOST_AUTO_TEST_CASE(poll_mode_drivers_carry_traffic_and_the_nics_go_back_as_the
     BOOST_TEST(part(said, "after") == before);
 }
 
-// What each claims is held against what its NIC's other end gets. Drivers and emulations have defects;
-// virtio's has none that is known.
+// Each driver's claims are judged by the frames that its NIC's other end gets. Drivers and
+// emulations have defects; virtio has none that is known.
 BOOST_AUTO_TEST_CASE(the_offloads_of_poll_mode_drivers_are_judged_on_the_wire) {
     PmdPlan plan{.pmds = {kPmds.begin(), kPmds.end()}, .script = ""};
     std::string devices;

@@ -51,7 +51,7 @@ std::string fact(const json& report, const std::string& group, const std::string
 
 }  // namespace
 
-// Of Debian's kernel, which has IPVS.
+// The guest runs Debian's kernel, which has IPVS.
 BOOST_AUTO_TEST_CASE(a_scenario_runs_on_the_guests_kernel_and_its_report_is_ours) {
     const Folder folder;
     const std::string out = folder.path + "/report";
