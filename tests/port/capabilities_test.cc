@@ -1,4 +1,4 @@
-// What is refused, and what is asked of a device, by what it says of itself: devices of the test's
+// Requests to a device, and refusals, by the capabilities that it reports: devices of the test's
 // own making.
 #define BOOST_TEST_MODULE port
 #include <rte_ethdev.h>

@@ -10,7 +10,7 @@ using namespace pathproof::port;
 
 namespace {
 
-// What a thread that may run only on `cpus` is told.
+// Returns the usable CPUs in a thread that may run only on `cpus`.
 std::vector<int> usable_on(const std::vector<int>& cpus) {
     const auto confined = [&] {
         cpu_set_t set;

@@ -39,7 +39,7 @@ BOOST_AUTO_TEST_CASE(buffers_of_a_page_lie_one_behind_the_other_without_gaps) {
     const auto page = static_cast<std::uintptr_t>(getpagesize());
     BOOST_TEST(pages.pool->nb_mem_chunks == 1u);
     BOOST_TEST(pages.pool->populated_size == kCount);
-    // What net_af_xdp takes as the length of a buffer (xdp_umem_configure).
+    // net_af_xdp takes this size as the length of a buffer (xdp_umem_configure).
     BOOST_TEST(rte_mempool_calc_obj_size(pages.pool->elt_size, pages.pool->flags, nullptr) == page);
 
     std::vector<rte_mbuf*> all(kCount);

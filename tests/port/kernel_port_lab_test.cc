@@ -124,7 +124,8 @@ struct Setup {
 };
 BOOST_TEST_GLOBAL_FIXTURE(Setup);
 
-// One that the kernel takes for none of its UMEM's is dropped, and the driver counts it as sent.
+// The kernel drops a frame whose buffer it does not take for one of its UMEM's, and the driver
+// counts it as sent.
 BOOST_AUTO_TEST_CASE(a_frame_from_each_buffer_of_the_pool_leaves_the_interface) {
     const PortCounters before = the_port().counters();
     const auto frame = frame_to_all();

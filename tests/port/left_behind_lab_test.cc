@@ -1,5 +1,5 @@
-// What a port on a kernel interface changes of it is put back: at the end, by the next command, and
-// by `pathproof restore` after a kill -9; and nothing that is somebody else's is touched.
+// All that a port changes on a kernel interface is put back: at the end, by the next command, and
+// by `pathproof restore` after a kill -9. Nothing that belongs to others is touched.
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <linux/bpf.h>

@@ -31,7 +31,7 @@ std::string binary() {
     return path;
 }
 
-// Whether one query is answered with an address within a second.
+// Returns whether a query is answered with an address within a second.
 bool ask(std::uint16_t id) {
     const int handle = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
     sockaddr_in server{};

@@ -27,7 +27,7 @@ struct Cable {
     Cable& operator=(const Cable&) = delete;
     ~Cable();
 
-    // What `ip -d link` says of r0.
+    // Returns what `ip -d link` prints about r0.
     std::string link() const;
     // Sends one query from each of `sockets` sockets and says how many were answered in time.
     unsigned answered(unsigned sockets) const;
@@ -44,7 +44,7 @@ class Responder {
     Responder& operator=(const Responder&) = delete;
     ~Responder();
 
-    // What it wrote on stderr so far.
+    // Returns what the command has written to stderr so far.
     std::string said() const;
     // Ends it by `signal` (0: waits for it to end by itself) and gives its exit status.
     int end(int signal);

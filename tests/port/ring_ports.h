@@ -19,7 +19,7 @@ class RingEnd {
   public:
     // A frame comes in at the port.
     void arrive(const std::vector<std::uint8_t>& frame, std::size_t queue = 0);
-    // Whether the port has taken every frame that arrived.
+    // Returns whether the port has taken every frame that arrived.
     bool all_taken(std::size_t queue = 0) const;
     // The frames that left the port's queue since the last call.
     std::vector<std::vector<std::uint8_t>> left(std::size_t queue = 0);
