@@ -20,7 +20,7 @@ namespace {
 
 constexpr std::size_t kOuterSum = 14 + 20 + 6;
 
-// What rte_net_intel_cksum_prepare() does to the outer UDP checksum from DPDK 24.07 on.
+// Clears the outer UDP checksum as rte_net_intel_cksum_prepare() does from DPDK 24.07 on.
 std::uint16_t prepare_as_newer_drivers(void*, rte_mbuf** frames, std::uint16_t count) {
     for (std::uint16_t i = 0; i < count; ++i) {
         std::memset(rte_pktmbuf_mtod_offset(frames[i], char*, kOuterSum), 0, 2);

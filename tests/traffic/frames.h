@@ -20,7 +20,7 @@ frame::Endpoint endpoint(const std::string& text);
 
 // UDP from 198.18.0.1:10000 to 203.0.113.2:53, or the like over IPv6.
 frame::FrameSpec plain_spec(frame::Family family = frame::Family::kIpv4);
-// The same in VXLAN 42 from 198.51.100.1:5000 to 198.51.100.2:4789.
+// As plain_spec(), in VXLAN 42 from 198.51.100.1:5000 to 198.51.100.2:4789.
 frame::FrameSpec carried_spec();
 
 Frame query_frame(const frame::FrameSpec& spec, std::uint16_t qtype, std::uint32_t sequence = 0,
@@ -41,7 +41,7 @@ bool is_right(const Frame& frame);
 
 // Puts the right values into all checksum fields, innermost first.
 void mend_checksums(Frame& frame);
-// Where the innermost DNS message begins.
+// Returns the offset of the innermost DNS message.
 std::size_t message_offset(const Frame& frame);
 
 }  // namespace pathproof::traffic

@@ -139,7 +139,7 @@ struct Bench {
         last["exit"] = out->exit_status;
         return last;
     }
-    // The same through the middlebox.
+    // As generate(), through the middlebox with a fault.
     json changed(const std::string& fault, const std::string& options) const {
         shell("",
               fmt::format("ip netns exec {} python3 {}/middlebox.py {} >{}/ready 2>&1 & echo $! "
@@ -321,7 +321,7 @@ BOOST_AUTO_TEST_CASE(a_million_clean_frames_raise_no_alarm, *boost::unit_test::d
 
 BOOST_AUTO_TEST_CASE(frames_made_for_a_finding_show_where_its_border_lies) {
     const Bench bench;
-    // Whether a line of a finding says it.
+    // Returns whether a line about a finding contains the text.
     const auto says = [](const json& findings, const std::string& text) {
         for (const json& finding : findings) {
             for (const json& line : finding.at("made_for_it")) {
@@ -365,7 +365,7 @@ BOOST_AUTO_TEST_CASE(frames_made_for_a_finding_show_where_its_border_lies) {
             findings[0].at("located").get<std::string>().starts_with("frames with an odd length"));
         BOOST_TEST(says(findings, "bytes: 3 of 3 right"));
     }
-    // Nothing is sent where nothing is wrong, or where nobody wants it.
+    // No frames are made for a finding where nothing is wrong, or with --no-study.
     const json clean = bench.changed("nothing", replay);
     BOOST_TEST(clean.at("followed").at("findings").empty());
     const json unstudied = bench.changed("long", replay + " --no-study");

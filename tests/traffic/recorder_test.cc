@@ -47,7 +47,7 @@ std::unique_ptr<Recorder> start(RecordPlan plan) {
     return std::move(*recorder);
 }
 
-// Of this many bytes, told apart by the last.
+// Makes a frame of this many bytes; the last byte tells frames apart.
 Frame numbered(std::size_t bytes, std::uint8_t number) {
     Frame frame(bytes, 0x11);
     frame.back() = number;
