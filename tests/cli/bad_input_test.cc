@@ -1,4 +1,4 @@
-// What the data plane's commands say of input that makes no sense: a sentence that names it, exit
+// Answers of the data plane's commands to input that makes no sense: a sentence that names it, exit
 // code 2, and nothing on standard output. The ports are DPDK's own; no privileges are needed.
 #define BOOST_TEST_MODULE bad_input
 #include <unistd.h>

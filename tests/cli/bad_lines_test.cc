@@ -77,7 +77,7 @@ std::string binary() {
     return fs::absolute(named);
 }
 
-// Of the words of a base those that are commands.
+// Returns the leading words of a base that name its command.
 Words command_of(const Words& base) {
     Words command;
     for (const std::string& word : base) {
@@ -139,7 +139,7 @@ struct BadLine {
     std::string told;  // must be in what is said; empty: anything
 };
 
-// One of the ways to spoil a line.
+// Spoils a line in one of several ways.
 BadLine spoiled(const Words& base, const std::vector<Option>& options, Dice& dice) {
     BadLine line{base, ""};
     const auto add = [&](std::initializer_list<std::string> words) {
@@ -193,7 +193,7 @@ BadLine spoiled(const Words& base, const std::vector<Option>& options, Dice& dic
     return line;
 }
 
-// What a command could have changed.
+// Returns the state that a command could have changed.
 std::string state() {
     const auto told = process::run_program(
         {"sh", "-c",

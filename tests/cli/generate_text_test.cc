@@ -1,4 +1,4 @@
-// What `pathproof generate` makes of what is typed.
+// Reading of the words that are typed for `pathproof generate`.
 #define BOOST_TEST_MODULE generate_text
 #include <boost/test/unit_test.hpp>
 

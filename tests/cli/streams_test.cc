@@ -1,5 +1,5 @@
-// What becomes of a command whose output or messages cannot be written: it ends in order, and its
-// exit code says so. No privileges are needed.
+// A command whose output or messages cannot be written ends in order, and its exit code reports it.
+// No privileges are needed.
 #define BOOST_TEST_MODULE streams
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -47,7 +47,7 @@ double seconds_since(std::chrono::steady_clock::time_point began) {
     return std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
 }
 
-// Whether it comes true while a process is waited for that a busy machine keeps waiting.
+// Waits up to 20 s for a condition: on a busy machine a process may wait long for its CPU.
 bool comes(const std::function<bool()>& true_now) {
     for (int look = 0; look < 2000 && !true_now(); ++look) {
         std::this_thread::sleep_for(std::chrono::milliseconds(10));
@@ -55,7 +55,7 @@ bool comes(const std::function<bool()>& true_now) {
     return true_now();
 }
 
-// What a descriptor of a process is; empty: it has no such descriptor.
+// Returns what a descriptor of a process refers to; empty: it has no such descriptor.
 std::string behind(pid_t process, const std::string& descriptor) {
     std::error_code wrong;
     return std::filesystem::read_symlink("/proc/" + std::to_string(process) + "/fd/" + descriptor,
@@ -189,7 +189,7 @@ BOOST_AUTO_TEST_CASE(a_hangup_that_is_ignored_stays_so) {
             ignoring.signal(SIGHUP);
             BOOST_TEST(ignoring.wait().status < 128);
             BOOST_TEST(seconds_since(began) > 1.5);
-            // One that went on would be ended by its alarm.
+            // A command that went on would be ended by its alarm.
             Process ending(command + "--duration 600", {}, Hangup::kDefault);
             ending.await_err();
             ending.signal(SIGHUP);
