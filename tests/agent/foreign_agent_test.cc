@@ -1,4 +1,4 @@
-// What an agent of another host may answer: nothing of it is trusted.
+// Answers that an agent of another host may give: none is trusted.
 #include <boost/test/unit_test.hpp>
 #include <string>
 #include <vector>
@@ -81,7 +81,7 @@ BOOST_AUTO_TEST_CASE(the_copy_of_our_program_is_one_archive_and_one_line) {
     BOOST_TEST(copy->archive.find("libc.so.6") != std::string::npos);
     BOOST_TEST(copy->command.starts_with("sh -c '"));
     BOOST_TEST(copy->command.find_first_of("'\n!", 7) == copy->command.size() - 1, copy->command);
-    // As long as the linker makes it.
+    // The linker decides the length of the build ID.
     BOOST_TEST(build_id().size() >= 16u);
     BOOST_TEST(build_id().find_first_not_of("0123456789abcdef") == std::string::npos);
 }

@@ -38,7 +38,7 @@ inline frame::Endpoint where(const Fd& socket) {
     return local_endpoint(socket.get()).value();
 }
 
-// One of UDP and one of TCP on one port: one that is free for UDP may be taken for TCP.
+// A UDP and a TCP socket on one port: a port that is free for UDP may be taken for TCP.
 struct BothBound {
     Fd udp, tcp;
 };

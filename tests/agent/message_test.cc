@@ -319,7 +319,7 @@ BOOST_AUTO_TEST_CASE(wrong_addresses_and_durations_are_bad_input) {
     BOOST_TEST(!message::decode<TransferOptions>(request));
 }
 
-// What a process answers with is what a function gives, and what is asked for are its arguments.
+// An operation reads its arguments from the request and answers with the function's result.
 BOOST_AUTO_TEST_CASE(a_function_is_an_operation) {
     const auto run = message::operation(
         [](const std::string& device, unsigned count, const DnsLoadOptions& options) {
@@ -371,7 +371,8 @@ BOOST_AUTO_TEST_CASE(bytes_that_are_no_packed_value_are_refused) {
     refused("0105ffffffffffffffffff02", "64 bits");
     BOOST_TEST(!message::decode<std::vector<netfilter::Counters>>(json::array()));
 
-    // Of a value cut short at each place, and with another byte at each, nothing worse comes.
+    // A value that is cut short anywhere is refused. One with another byte somewhere is read or
+    // refused, and nothing worse happens.
     const std::string whole = message::encode(std::vector<netfilter::Event>(
         2,
         {.kind = netfilter::EventKind::kDestroy,

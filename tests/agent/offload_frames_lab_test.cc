@@ -66,7 +66,7 @@ bool is_ours(const CapturedFrame& frame) {
            std::equal(source.begin(), source.end(), frame.bytes.begin() + 6);
 }
 
-// What b's side of the veth pair received of frames that a handed over.
+// Returns what b's side of the veth pair received of the frames that a handed over.
 Capture carried(Client& a, Client& b, const std::vector<OffloadFrame>& frames) {
     const Status started = b.start_capture({.device = "e0"});
     BOOST_REQUIRE_MESSAGE(started, started.error().message);

@@ -124,7 +124,7 @@ BOOST_AUTO_TEST_CASE(dns_and_transfers_run_between_two_agents) {
         value(client->tcp_transfer({.server = endpoint("198.18.77.2:5001")})).outcome, "refused"));
 }
 
-// Who closes first keeps the TIME_WAIT; the captured segments tell of each connection.
+// The side that closes first keeps the TIME_WAIT; the capture has segments of each connection.
 BOOST_AUTO_TEST_CASE(connects_are_timed_and_closed_by_the_side_that_was_asked_for) {
     const Lab lab;
     lab.wait_for_links();
@@ -191,7 +191,8 @@ BOOST_AUTO_TEST_CASE(connects_are_timed_and_closed_by_the_side_that_was_asked_fo
         BOOST_TEST(each.said == "hellohello");
         BOOST_TEST(each.end == 0);
     }
-    // What asks after the connection was reset is told so; what is not answered stays open.
+    // A client that asks after a reset reports the reset; a connection without an answer stays
+    // open.
     run_in(lab.b,
            "iptables -A INPUT -p tcp --dport 5009 --tcp-flags PSH PSH -j REJECT "
            "--reject-with tcp-reset");
