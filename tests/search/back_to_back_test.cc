@@ -58,7 +58,7 @@ BOOST_AUTO_TEST_CASE(the_corrected_buffer_time_takes_off_what_was_forwarded_mean
     BOOST_TEST(result.burst_pps == 4e6, tt::tolerance(1e-9));
     BOOST_TEST(result.implied_buffer_seconds == 1333 / 4e6, tt::tolerance(1e-9));
     BOOST_TEST(result.corrected_buffer_seconds == 1333 / 4e6 * 0.75, tt::tolerance(1e-9));
-    // Which is the time in which the medium fills the buffer.
+    // The corrected time is the time in which the medium fills the buffer.
     BOOST_TEST(result.corrected_buffer_seconds == 1000 / 4e6, tt::tolerance(1e-3));
 }
 

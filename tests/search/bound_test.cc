@@ -41,7 +41,7 @@ BOOST_AUTO_TEST_CASE(a_disturbed_loss_leaves_an_upper_bound_in_doubt_that_needs_
     const TrialRecord lossy = offering(1000, 0.1);
     BOOST_TEST(describe(1000, kTwoTrials, std::vector{disturbed, lossy}).doubtful == 1);
     BOOST_TEST(describe(1000, kTwoTrials, std::vector{disturbed, lossy, lossy}).doubtful == 0);
-    // What passes in spite of a disturbance passes, and one loss of two is allowed.
+    // A trial that passes in spite of a disturbance passes, and one loss of two is allowed.
     TrialRecord passed = offering(1000);
     passed.disturbed = true;
     BOOST_TEST(describe(1000, kTwoTrials, std::vector{passed, disturbed}).doubtful == 0);

@@ -67,7 +67,7 @@ BOOST_AUTO_TEST_CASE(bounds_contain_the_capacity_of_a_device_with_a_step) {
             const Found found = search_on(step_loss, plan_of(goals, max_load));
             for (const GoalResult& goal : found.result.goals) {
                 BOOST_TEST_CONTEXT(goal.goal.name << " up to " << max_load) {
-                    // Of a load C / (1 - r) the share r is lost.
+                    // At a load of C / (1 - r) the device loses the share r.
                     check_holds(goal, kCapacity / (1 - goal.goal.criteria.loss_ratio));
                     BOOST_TEST(goal.conclusive());
                     BOOST_TEST((goal.limit == Limit::kDevice));
@@ -272,7 +272,7 @@ BOOST_AUTO_TEST_CASE(the_tester_is_named_where_it_was_the_limit) {
         BOOST_TEST(goal.upper->tester_limited == goal.upper->trials);
     }
     BOOST_TEST(found.goal().lower->load_pps <= 800'000);
-    // What is missing of the loss goal's lower bound is the tester's, and no throughput.
+    // Frames that the tester did not offer at the loss goal's lower bound are no throughput.
     BOOST_TEST(found.goal(1).conditional_throughput_pps <= 800'000 * (1 + 1e-6));
     BOOST_TEST(found.goal(1).conditional_throughput_pps > 790'000);
     BOOST_TEST(found.goal().upper->load_pps >= 800'000);

@@ -90,7 +90,7 @@ inline double sloped_loss(const Moment& moment) {
     const double way = (std::min(moment.load_pps, kCapacity) - kKnee) / (kCapacity - kKnee);
     return step_loss(moment) + 0.02 * way * way;
 }
-// Where the sloped device loses this share.
+// Returns the load at which the sloped device loses this share.
 inline double sloped_load_at(double loss) {
     return kCapacity * (0.8 + 0.2 * std::sqrt(loss / 0.02));
 }
@@ -101,7 +101,7 @@ inline double noisy_loss(const Moment& moment) {
     std::uniform_real_distribution<double> share(0, 1);
     return step_loss(moment) + (share(*moment.luck) < often ? 0.001 : 0);
 }
-// Where half of its trials lose.
+// Returns the load at which half of the noisy device's trials lose frames.
 inline double noisy_load_at_half() {
     return kCapacity * std::pow(0.5 / 0.6, 1.0 / 8);
 }
