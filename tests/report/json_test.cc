@@ -214,7 +214,7 @@ BOOST_AUTO_TEST_CASE(options_repetitions_and_expectations_go_round_without_loss)
         repeat_command(read->options) ==
         "pathproof repro dns-race eth0 --full --pairs 500 --cells 'cure.*,late-*' --repeat 5");
     BOOST_TEST(read->scenarios[0].cells[0].runs->kept == 3u);
-    // What a run of once has none of is not there.
+    // A run without repetitions, waivers and the like has none of their fields.
     const std::string scenarios = to_json(sample())["scenarios"].dump();
     for (const char* word : {"runs", "repetitions", "kept", "new", "planned", "waiver", "sha256"}) {
         BOOST_TEST(scenarios.find("\"" + std::string(word) + "\":") == std::string::npos);

@@ -49,7 +49,7 @@ BOOST_AUTO_TEST_CASE(nothing_is_red_where_the_exit_code_is_0) {
     BOOST_TEST(
         count(xml, "/testsuites[@tests='34' and @failures='0' and @errors='0' and @skipped='9']") ==
         1);
-    // What was looked for and found is still told, and not as passed.
+    // A failure that a scenario looked for and found is still reported, and not as passed.
     BOOST_TEST(count(xml, "//testcase[skipped][.//property[@name='verdict' and @value='FAIL']]") ==
                7);
     BOOST_TEST(count(xml, "//testcase//property[@name='verdict' and @value='FAIL']") == 7);

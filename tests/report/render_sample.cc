@@ -34,7 +34,7 @@ int main(int argc, char** argv) {
     if (const Status ready = report::prepare_output(argv[2]); !ready) {
         return complain(ready.error());
     }
-    // What the run kept, by name.
+    // Writes the files that the run kept, under their names.
     const auto keep = [&](const std::vector<verdict::EvidenceFile>& files) {
         for (const verdict::EvidenceFile& file : files) {
             const std::filesystem::path path = report::unfinished_folder(argv[2]) + "/" + file.path;

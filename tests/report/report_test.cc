@@ -143,7 +143,7 @@ BOOST_AUTO_TEST_CASE(a_run_that_did_not_complete_goes_beside_one_that_did) {
         run.reasons = {"Interrupted."};
         return run;
     };
-    // Nothing is there: it is the report.
+    // An incomplete run becomes the report where there is none, or only another incomplete one.
     auto written = write_report(incomplete(), folder.path, 3);
     BOOST_REQUIRE_MESSAGE(written, (written ? "" : written.error().message));
     BOOST_TEST(written->folder == folder.path);

@@ -157,7 +157,7 @@ BOOST_AUTO_TEST_CASE(a_bundle_holds_a_report_and_its_sums) {
         {"sh", "-c", "cd '" + root + "' && sha256sum --check --strict --quiet SHA256SUMS"});
     BOOST_TEST(checked.has_value(), (checked ? "" : checked.error().message));
     BOOST_TEST((contents(root + "/report.json") == contents(folder.at("report.json"))));
-    // The same bytes again; and the old one stays where a file of the report is lost.
+    // Packing again gives the same bytes. The old bundle stays when a file of the report is lost.
     const std::string first = contents(file);
     BOOST_REQUIRE(write_bundle(run, folder.path, file));
     BOOST_TEST((contents(file) == first));

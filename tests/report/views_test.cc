@@ -120,7 +120,7 @@ BOOST_AUTO_TEST_CASE(all_views_of_a_run_agree) {
         const auto back = from_json(json_text(run));
         BOOST_REQUIRE_MESSAGE(back, (back ? "" : back.error().message));
         BOOST_TEST(verdict::exit_code(judge_run(back->scenarios).first) == exit_code);
-        // Where the exit code is 0 nothing is red; where it is not, something is.
+        // An exit code of 0 allows nothing red.
         BOOST_TEST((exit_code == 0) == (counts.failures + counts.errors == 0 && exit_code == 0));
 
         // A cell that failed is passed to no machine.
@@ -174,7 +174,8 @@ BOOST_AUTO_TEST_CASE(all_views_of_a_run_agree) {
         BOOST_TEST(ocp["end PASS"] == (exit_code == 0 ? 1u : 0u));
         BOOST_TEST(ocp["end FAIL"] == (exit_code == 1 ? 1u : 0u));
 
-        // What was executed and what of it failed, in the page and in the data.
+        // The coverage counts the failed cells that the data has, and the executed and skipped ones
+        // of the views.
         std::size_t failed = 0;
         std::size_t covered = 0;
         for (const ScenarioResult& scenario : back->scenarios) {
