@@ -1,4 +1,4 @@
-// What many tests ask of a text.
+// Checks of a text that many tests share.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// Where more values say more: how many of them a test tries.
+// Number of values that a test tries, where more values prove more.
 #pragma once
 
 #include <algorithm>

@@ -42,7 +42,7 @@ BOOST_AUTO_TEST_CASE(a_file_is_replaced_as_a_whole_and_nothing_else_is_left) {
     BOOST_REQUIRE(replace_file(path, "new\n").has_value());
     BOOST_TEST(content(path) == "new\n");
     BOOST_TEST(folder.files() == 1U);
-    // Who opened the file before reads the old text to its end.
+    // A reader that opened the file before reads the old text to its end.
     const std::string old{std::istreambuf_iterator<char>(earlier_reader), {}};
     BOOST_TEST(old == std::string(100'000, 'a') + "\n");
     struct stat file {};

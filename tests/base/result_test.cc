@@ -73,8 +73,8 @@ BOOST_AUTO_TEST_CASE(an_error_code_survives_its_name) {
     BOOST_TEST((error_code_from_name("no such code") == ErrorCode::kFailed));
 }
 
-// What a user can mend by typing something else is a usage error; what only another kernel or a
-// later day mends is an incomplete run.
+// An error that the user can correct by typing something else is a usage error. One that only
+// another kernel or a later day corrects makes the run incomplete.
 BOOST_AUTO_TEST_CASE(each_error_has_its_exit_code) {
     for (const ErrorCode code : {ErrorCode::kBadInput, ErrorCode::kNotPermitted,
                                  ErrorCode::kNotSupported, ErrorCode::kNotFound}) {

@@ -143,7 +143,7 @@ BOOST_AUTO_TEST_CASE(all_experiments_give_figures_whose_counts_are_right) {
     const json& events = by_id(result["experiments"], "events");
     for (const char* lane : {"watch", "conntrack-event", "conntrack-event-buffer"}) {
         BOOST_TEST(median(events, lane, "flows") == 5000);
-        // What was printed, found again and lost is all there was.
+        // Flows that were printed, found again and lost add up to all flows.
         BOOST_TEST(median(events, lane, "new_live") + median(events, lane, "new_missed") +
                        median(events, lane, "unseen") ==
                    5000);

@@ -85,7 +85,7 @@ BOOST_AUTO_TEST_CASE(a_plan_has_what_the_job_says) {
     BOOST_TEST(source.outer_source_ports.size() > 1U);
     BOOST_TEST((source.mix.front().traffic == frame::TrafficClass::kUdp));
     BOOST_TEST(source.mix.front().frame_bytes == 9014 + 50);  // the size is the inner frame's
-    // As many 5-tuples as there are flows.
+    // The plan has as many 5-tuples as the job has flows.
     BOOST_TEST(source.flow.flows == 10'000'000U);
     BOOST_TEST(source.flow.first_port + source.flow.ports <= 65'536);
     const port::PortConfig port = port_config_of(job);

@@ -1,4 +1,4 @@
-// What the peers print, as it was captured from them, and what is read out of it.
+// Output of the peers, as it was captured from them, and the figures read out of it.
 #include <algorithm>
 #include <boost/test/unit_test.hpp>
 
@@ -57,7 +57,7 @@ responded NOERROR:   49888
 duration: 1 s
 )";
 
-// The same without a server.
+// kxdpgun without a server.
 constexpr const char* kKxdpgunUnanswered = R"(using interface v0, XDP threads 1, UDP, native mode
 thread#00: sent 1124576, received 0
 total queries:     1124576 (562288 pps)

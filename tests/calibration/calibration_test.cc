@@ -50,7 +50,7 @@ BOOST_AUTO_TEST_CASE(every_row_of_the_fault_list_is_detected_named_and_located) 
     }
     BOOST_TEST(result.failures().empty(),
                (result.failures().empty() ? std::string() : result.failures().front()));
-    // What a short run cannot show (1e-5) and what has no name are few.
+    // Few faults are too rare for a short run (1e-5), and few have no name.
     BOOST_TEST(count(result.faults, &FaultScore::detected, Score::kNotApplicable) <= 1u);
     BOOST_TEST(count(result.faults, &FaultScore::named, Score::kNotApplicable) <= 2u);
 }

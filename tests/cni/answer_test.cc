@@ -1,4 +1,4 @@
-// What plug-ins print: read as it is, or refused with a sentence.
+// Output of plug-ins: read as it is, or refused with a sentence.
 #define BOOST_TEST_MODULE cni
 #include "harness/cni/answer.h"
 

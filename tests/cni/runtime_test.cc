@@ -191,7 +191,7 @@ BOOST_AUTO_TEST_CASE(status_and_gc_of_cni_1_1_go_through_the_list_in_order) {
     BOOST_TEST(runtime.gc({kPod}).has_value());
     const auto log = scripts.log();
     BOOST_REQUIRE(log.size() == 5);
-    // Nothing of a pod.
+    // STATUS is called without any data of a pod.
     BOOST_TEST(contains(log[0], "one STATUS  "), log[0]);
     BOOST_TEST(!contains(log[0], "valid-attachments"), log[0]);
     BOOST_TEST(contains(log[2], "one GC  "), log[2]);

@@ -165,7 +165,7 @@ BOOST_AUTO_TEST_CASE(each_planted_difference_is_named_first) {
     now = run();
     now.scenarios.push_back({.id = "third", .verdict = ScenarioVerdict::kNotReproduced});
     expect(now, "appeared third", 0);
-    // Of cells that were run five times, here and there.
+    // Cells that were run five times failed once or four times.
     for (const std::uint64_t failed : {1u, 4u}) {
         now = run();
         become_repeated(cell_of(now, "cell-11"), failed);
@@ -177,7 +177,7 @@ BOOST_AUTO_TEST_CASE(each_planted_difference_is_named_first) {
         become_repeated(cell_of(now, "cell-1"), failed, "mtu");
         expect(now, "changed cause matrix/cell-1", 1);
     }
-    // Of machines and figures only.
+    // A difference in machines and figures only is no finding.
     for (const std::size_t fact : {0u, 1u, 2u}) {
         now = run();
         now.environment[1].facts[fact].value = "other";
@@ -286,7 +286,7 @@ BOOST_AUTO_TEST_CASE(a_device_of_one_run_alone_is_one_difference) {
     BOOST_TEST(found[0].now == "none");
 }
 
-// What a profile came to stands in its title; the features that changed are named all the same.
+// The outcome of a profile stands in its title; the features that changed are named all the same.
 BOOST_AUTO_TEST_CASE(a_profile_that_fits_no_more_is_compared_feature_by_feature) {
     RunResult fits = run();
     RunResult lacks = run();

@@ -44,8 +44,9 @@ Figures recorded() {
     return figures;
 }
 
-// As many trials, in blocks of neighbours from anywhere in the run (circular block bootstrap: D. N. Politis, J. P. Romano, 1992), so that
-// what holds for a while stays together.
+// Draws as many trials as the run has, in blocks of neighbours from anywhere in it (circular block
+// bootstrap: D. N. Politis, J. P. Romano, 1992), so that conditions that last for a while stay
+// together.
 Trials resampled(const Trials& run, std::mt19937_64& random) {
     constexpr std::size_t kBlock = 2;
     Trials made;

@@ -52,7 +52,7 @@ BOOST_AUTO_TEST_CASE(ties_are_midranks_and_limit_what_can_be_shown) {
     const ShiftTest same = test_shift({7, 7, 7, 7}, {7, 7, 7, 7});
     BOOST_TEST(same.p == 1.0);
     BOOST_TEST(same.least_p == 1.0);
-    // One of eight differs: whichever run has it, each of the divisions is as likely.
+    // Only one of eight values differs: all divisions are equally extreme, whichever run has it.
     const ShiftTest one = test_shift({7, 7, 7, 7}, {7, 7, 7, 8});
     BOOST_TEST(one.p == 1.0);
     // Two values, all of one on one side: 2 of C(8,4).

@@ -61,7 +61,7 @@ class RawSender {
     RawSender(const RawSender&) = delete;
     RawSender& operator=(const RawSender&) = delete;
 
-    // Whether the packet went out: false for EPERM.
+    // Returns whether the packet went out: false for EPERM.
     bool send(std::uint16_t port) {
         const udphdr header{.source = htons(port), .dest = htons(9), .len = htons(8), .check = 0};
         return sendto(fd_, &header, sizeof header, 0, reinterpret_cast<const sockaddr*>(&there_),

@@ -122,7 +122,7 @@ BOOST_AUTO_TEST_CASE(conntrack_and_rules_are_told_apart) {
 BOOST_AUTO_TEST_CASE(what_was_not_counted_is_not_guessed) {
     BOOST_TEST(in_forward(0, {}).cause == "netfilter");
     BOOST_TEST(in_forward(FATE_HAS_ENTRY, {}).cause == "netfilter");
-    // Nothing of conntrack drops a packet whose entry is in the table.
+    // Conntrack drops no packet whose entry is in the table.
     BOOST_TEST(in_forward(FATE_HAS_ENTRY | FATE_IS_CONFIRMED, {}).cause == "rule");
     // Counted before it was handed on: other packets may have come between.
     Kernel kernel;

@@ -68,7 +68,7 @@ Octets end_of_capture(std::int64_t time_ns) {
     return border_of_capture(3, time_ns);
 }
 
-// The same with so many drops.
+// Makes a statistics block with this number of drops.
 Octets statistics(std::uint64_t dropped) {
     Octets block;
     bytes::put32(block, 5);

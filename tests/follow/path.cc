@@ -168,7 +168,7 @@ Way stream(std::size_t bytes, std::vector<std::size_t> in_sizes, std::vector<std
             if (made_of_it != nullptr) {
                 (*made_of_it)(spec);
             }
-            // When the last of its bytes is there.
+            // A frame is there when the last of its bytes is.
             frames.push_back(
                 {kStart + static_cast<std::int64_t>(at + size) * 1000 + delay, render(spec)});
             at += size;

@@ -274,7 +274,7 @@ BOOST_AUTO_TEST_CASE(random_bytes_behind_valid_starts_never_lead_outside) {
     }
 }
 
-// Of all types: what the look at the type alone passes by is what reading finds nothing in.
+// Tries every type: reading finds nothing in a frame that the look at the type alone passes by.
 BOOST_AUTO_TEST_CASE(a_type_that_carries_no_ip_leaves_nothing_to_read) {
     raw::Octets content(46, 0x45);
     unsigned carriers = 0;

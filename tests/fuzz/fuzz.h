@@ -1,5 +1,5 @@
-// What fuzz targets share. A target defines LLVMFuzzerTestOneInput and is linked either with
-// libFuzzer or with replay.cc.
+// Helpers that fuzz targets share. A target defines LLVMFuzzerTestOneInput and is linked either
+// with libFuzzer or with replay.cc.
 #pragma once
 
 #include <cstddef>

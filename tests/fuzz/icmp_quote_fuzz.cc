@@ -1,4 +1,4 @@
-// What an ICMP error quotes, of bytes that anybody may have sent.
+// Judging of the packet that an ICMP error quotes, in bytes that anybody may have sent.
 #include "dataplane/load/icmp_errors.h"
 #include "tests/fuzz/fuzz.h"
 

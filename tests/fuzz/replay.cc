@@ -26,7 +26,7 @@ namespace fs = std::filesystem;
 
 constexpr std::size_t kMostBytes = 1 << 16;
 
-// What runs now, for the crash handler.
+// Input that is running now, for the crash handler.
 const std::uint8_t* current = nullptr;
 std::size_t current_size = 0;
 std::string crash_path;

@@ -38,7 +38,7 @@ struct Host {
         }
     }
 
-    // What stands there once, at least, is put in another's place.
+    // Replaces a text wherever it stands; it must stand there at least once.
     Host& replace(const std::string& old, const std::string& other) {
         std::string& where = nft.empty() ? rules : nft;
         std::size_t at = where.find(old);

@@ -102,7 +102,7 @@ BOOST_AUTO_TEST_CASE(invalid_segments_that_somebody_else_drops_are_none) {
     elsewhere.replace("-A KUBE-FORWARD -m conntrack --ctstate INVALID -j DROP",
                       "-A FORWARD -m conntrack --ctstate INVALID -j DROP");
     BOOST_TEST(elsewhere.ids() == "");
-    // One that drops some of them only is no such rule.
+    // A rule that drops only some invalid segments does not count.
     Host some("kubeclean");
     some.replace("--ctstate INVALID -j DROP", "--ctstate INVALID -i eth7 -j DROP");
     BOOST_TEST(some.ids() == "invalid-rst");

@@ -54,7 +54,8 @@ struct Bench {
         entry.status = status | netfilter::status::kConfirmed;
         dut.log.events.push_back({.kind = kind, .time_ns = 0, .entry = entry});
     }
-    // What conntrack makes of an answer that no entry expects: a flow that the backend begins.
+    // Adds the flow that conntrack makes of an answer which no entry expects: the backend begins
+    // it.
     void answer_as_new_flow(const frame::Endpoint& backend, const frame::Endpoint& client) {
         Entry entry;
         entry.original = {.source = backend, .destination = client, .protocol = IPPROTO_UDP};
@@ -317,7 +318,7 @@ BOOST_AUTO_TEST_CASE(no_more_queries_are_blamed_on_a_drop_reason_than_packets_me
     }
 }
 
-// What conntrack refused is in the drop reasons too, and is no rule's doing.
+// A packet that conntrack refused is in the drop reasons, too, but no rule dropped it.
 BOOST_AUTO_TEST_CASE(a_packet_that_conntrack_refused_is_not_counted_as_dropped_by_a_rule) {
     Bench bench(kClientB);
     bench.half(0, QueryState::kAnswered, kBackend1);

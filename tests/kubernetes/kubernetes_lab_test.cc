@@ -358,7 +358,7 @@ BOOST_AUTO_TEST_CASE(all_of_it_runs_with_the_privileges_that_it_names_and_change
     BOOST_TEST(value_of(untraced, "pathproof_drops_available {netns=} ") == 0);
     BOOST_TEST(value_of(lines, "pathproof_drops_total {netns=,reason=NETFILTER_DROP,scope=") >= 3,
                lines);
-    // What the dashboard asks for is there.
+    // Each metric that the dashboard queries is exported.
     const json dashboard = json::parse(
         objects.at("ConfigMap/pathproof-dashboard")["data"]["pathproof.json"].get<std::string>());
     const std::set<std::string> exported = names_of(lines);

@@ -63,7 +63,7 @@ BOOST_AUTO_TEST_CASE(each_option_is_in_every_place_that_it_is_meant_for) {
                count(was, "image: "));
     BOOST_TEST(count(now, "namespace: \"nets\"") == count(was, "namespace: "));
     BOOST_TEST(count(now, "\"pathproof\"  #") == 0U);
-    // What has no option is as it was.
+    // Text that no option sets is as it was.
     BOOST_TEST(count(now, "\n") == count(was, "\n"));
     BOOST_TEST(count(now, "app.kubernetes.io/name: pathproof\n") ==
                count(was, "app.kubernetes.io/name: pathproof\n"));

@@ -237,7 +237,7 @@ BOOST_AUTO_TEST_CASE(a_partial_checksum_of_the_kernel_is_the_pseudo_headers_sum_
                        return;
                    }
                    ++asked;
-                   // What skb_checksum_help() does must give the intended frame.
+                   // The sum that skb_checksum_help() writes must give the intended frame.
                    FrameBytes frame = probe.handed[0].bytes;
                    if (virtio.gso_size > 0) {
                        return;

@@ -48,7 +48,7 @@ BOOST_AUTO_TEST_CASE(a_pair_is_lost_unless_both_queries_were_answered_in_time) {
     BOOST_TEST(trial.loss_ratio() == 0.02, boost::test_tools::tolerance(1e-9));
 }
 
-// Nothing is left out of a run of pairs: one that takes twice its time was not at its load.
+// A run of pairs leaves no pair out: a run that takes twice its time was not at its load.
 BOOST_AUTO_TEST_CASE(what_left_behind_its_time_counts_as_not_offered) {
     const auto trial = measure::output_of(plan_of(100, 200'000), report_of(100, 10'000), 0.01);
     BOOST_TEST(trial.offered_pps == 100'000, boost::test_tools::tolerance(1e-6));

@@ -18,7 +18,7 @@ std::unique_ptr<HttpServer> serve(const std::string& listen) {
     return std::move(*server);
 }
 
-// What curl prints: with the head of the answer.
+// Returns curl's output, with the head of the answer.
 std::string fetch(const HttpServer& server, const std::string& path,
                   std::vector<std::string> options = {}) {
     std::vector<std::string> argv{"curl", "-sSi", "--max-time", "10", "--noproxy", "*"};

@@ -66,7 +66,7 @@ Snapshot snapshot(const std::string& netns) {
     return snapshot;
 }
 
-// What a strict parser reads of it.
+// Returns the snapshots' text as a strict parser reads it.
 std::string read_back(const std::vector<Snapshot>& snapshots, const metrics::TextOptions& options) {
     return test::parsed(to_text(snapshots, options), options.dialect);
 }

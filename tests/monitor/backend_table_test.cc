@@ -246,7 +246,7 @@ BOOST_FIXTURE_TEST_CASE(entries_of_a_dump_count_once, Fixture) {
     tell(EventKind::kNew, flow(1, kBackend));
     tell(EventKind::kNew, flow(2, kBackend));
     BOOST_TEST(only().flows == 3U);
-    // The same tuples again, after the first entry has gone.
+    // An entry with the tuples of one that has gone counts anew.
     tell(EventKind::kDestroy, answered(flow(1, kBackend)));
     tell(EventKind::kNew, flow(1, kBackend));
     BOOST_TEST(only().flows == 4U);

@@ -204,7 +204,7 @@ BOOST_AUTO_TEST_CASE(
     BOOST_TEST(balance["merged"] == kMerged);
     BOOST_TEST(balance["hidden_before"] == 0);
     BOOST_TEST(balance["agree"] == true);
-    // What the table counts and a dump does not list are the hidden entries.
+    // Entries that the table counts and a dump does not list are the hidden ones.
     BOOST_TEST(balance["entries"].get<unsigned>() - balance["listed"].get<unsigned>() ==
                balance["hidden_gone_later"].get<unsigned>());
     const json& counts = lines.back()["summary"]["counts"];

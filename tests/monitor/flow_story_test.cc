@@ -307,7 +307,7 @@ BOOST_AUTO_TEST_CASE(an_entry_that_is_never_made_has_its_reason) {
     const FlowConclusion dropped = never({}, {}, &ours);
     BOOST_TEST((dropped.answer == FlowAnswer::kDroppedByRule));
     BOOST_TEST(has(dropped, "dropped 1 packet of this protocol"));
-    // What passes was not dropped.
+    // A flow that leaves the host was not dropped.
     const FlowConclusion passed = never({}, {}, &ours, true);
     BOOST_TEST((passed.answer == FlowAnswer::kUntracked));
     BOOST_TEST(has(passed, "packets dropped by netfilter +1"));

@@ -26,7 +26,7 @@ class NatBox {
 
     // A counter of `conntrack -S`, summed over the CPUs.
     std::uint64_t conntrack(const std::string& counter) const;
-    // What a program prints that runs in the DUT's namespace.
+    // Runs a script in the DUT's namespace and returns what it prints.
     std::string in_dut(const std::string& script) const;
 
     // Pairs from one socket by c0 and c1 (ports 0 and 1) to the service; answers come to c0.

@@ -19,7 +19,8 @@ using judge::QueryState;
 
 namespace {
 
-// How a busy test machine departs from the plan is not what is tested; all else must be in order.
+// Returns the objections without late departures: a busy test machine departs late, and all else
+// must be in order.
 std::vector<std::string> objections_but_late(const PairReport& report) {
     std::vector<std::string> left = report.objections;
     std::erase_if(left,

@@ -394,7 +394,7 @@ std::vector<std::uint8_t> bytes_of(const Sent& sent) {
     return bytes;
 }
 
-// What the kernel did with one packet.
+// Fate of one packet in the kernel, as observed.
 struct Seen {
     std::vector<unsigned> rules;
     std::vector<std::string> places;  // table and chain of each rule
@@ -503,7 +503,7 @@ class Lab {
             why = made ? made->err : made.error().message;
             return false;
         }
-        // Nothing is lost of sets, as of a socket's queue.
+        // Sets lose nothing, unlike a socket's queue.
         std::string tracing =
             "table ip pp_trace {\n"
             "  set in { typeof ip id; size 65535; flags dynamic; }\n"
@@ -751,7 +751,7 @@ std::string difference(const predict::Outcome& outcome, const Seen& seen,
     const bool delivered = outcome.end == End::kDelivered;
     const bool forwarded = outcome.end == End::kForwarded;
     const bool loops = delivered && sent.in.empty();
-    // One of this host's own may be dropped behind POSTROUTING, on its way back in.
+    // A packet of this host's own may be dropped behind POSTROUTING, on its way back in.
     const bool may_have_left = sent.in.empty() && !delivered && !forwarded;
     if (delivered != seen.delivered || (!may_have_left && (forwarded || loops) != seen.forwarded)) {
         return fmt::format("{}, and the kernel: delivered {}, forwarded {}", name(outcome.end),
@@ -815,7 +815,7 @@ bool is_by_chance(const std::vector<predict::Outcome>& outcomes) {
     });
 }
 
-// Why the trace of a packet is not whole, by the sets; empty: it is.
+// Returns why a packet's trace is not whole, judged by the sets; empty: it is whole.
 std::string untraced_for(const Seen& seen, const Batch& batch, const Sent& sent) {
     if (!batch.lost.empty()) {
         return batch.lost;
@@ -971,8 +971,8 @@ BOOST_AUTO_TEST_CASE(rulesets_of_projects_are_decided_as_the_kernel_does) {
     BOOST_CHECK_GE((all.decided + all.by_chance) * 100, all.pairs * 95);
 }
 
-// One that this host sends leaves, and one from outside is taken in; no entry of either is stale under the
-// rules that made it, and one whose socket chose the device is not decided.
+// A broadcast that this host sends leaves, and one from outside is taken in. No entry of either is
+// stale under the rules that made it. An entry whose socket chose the device is not decided.
 BOOST_AUTO_TEST_CASE(a_broadcast_leaves_or_is_taken_in_as_the_kernel_does_it) {
     struct Case {
         const char *source, *destination, *in, *out;

@@ -52,19 +52,18 @@ BOOST_AUTO_TEST_CASE(each_cure_is_tried_on_a_probe_and_each_that_a_scenario_show
     for (const scenario::Scenario& scenario : scenario::all_scenarios()) {
         for (const std::string& cell :
              scenario.cells == nullptr ? std::vector<std::string>{} : scenario.cells()) {
-            // Of this host's glibc: the other resolvers are asked by the scenarios.
+            // Cures of other resolvers than this host's glibc are left to the scenarios.
             const bool cures = cell.starts_with("cure.") &&
                                cell.find("musl") == std::string::npos &&
                                !cell.starts_with("cure.go.") && !cell.starts_with("cure.resolved.");
-            // Of IPVS, of nftables, of one socket's family, of the back-on flag: the same cure again, or
-            // none of a path that this lab has.
+            // These cures (of IPVS, of nftables, of one socket's family, of the back-on flag) are
+            // the same cure again, or belong to no path that this lab has.
             const std::set<std::string> left_out{
                 "cure.flag-back-on", "cure.single-request", "cure.timestamps-2",
                 "cure.full-range.timestamps-2", "cure.ipvs.expire-nodest",
                 "cure.nft.rules-of-the-living", "cure.unanswered.delete-entries",
                 "cure.reuse-mode-0", "cure.af-inet",
-                // Of large-answer: what DNS over TCP costs is not
-                // measured yet.
+                // The cost of DNS over TCP (large-answer) is not measured yet.
                 "cure.edns-1232", "cure.use-vc", "cure.allow-dns-tcp", "cure.link-local"};
             const auto shown = [&](const Probe& probe) {
                 return probe.scenario == scenario.id &&

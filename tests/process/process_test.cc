@@ -218,7 +218,7 @@ BOOST_AUTO_TEST_CASE(stopping_a_child_says_how_it_ended) {
     BOOST_TEST(shell("kill -9 $$").stop() == "signal 9 (Killed)");
 }
 
-// What another host answers is not trusted.
+// Answers of another host are not trusted.
 BOOST_AUTO_TEST_CASE(answers_that_are_none_are_passed_over_and_wrong_ones_are_errors) {
     RpcClient client(
         shell("say() { printf '%s\\n' \"$1\"; }; echo Welcome; say '[1]'; say '{\"id\":-1}'; say "
@@ -281,7 +281,7 @@ BOOST_AUTO_TEST_CASE(json_of_others_is_bounded_in_depth) {
     BOOST_TEST(parse_foreign(nested(64)).is_array());
     BOOST_TEST(parse_foreign(nested(65)).is_null());
     BOOST_TEST(parse_foreign(std::string(1'000'000, '[')).is_null());
-    // What is quoted is no list, and ends where it says.
+    // Brackets within quotes open no list, and a quoted text ends at its own quote.
     const std::string lists(70, '[');
     for (const std::string before : {"", "\\\"", "\\\\", "\\\\\\\""}) {
         const std::string text = "[\"" + before + lists + "\"]";

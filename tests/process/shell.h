@@ -9,8 +9,8 @@
 
 namespace pathproof {
 
-// What a script prints in a network namespace ("": ours); the first command that fails fails the
-// test.
+// Runs a script in a network namespace ("": ours) and returns what it prints; the first command
+// that fails fails the test.
 inline std::string shell(const std::string& netns, const std::string& script) {
     const auto out = process::run_checked({"sh", "-ec", script},
                                           {.netns = netns, .timeout = std::chrono::minutes(3)});

@@ -26,7 +26,7 @@ class PseudoTerminal {
     const std::string& output() const { return output_; }
     // The exit status; 128 + signal; -1 when it does not end within ten seconds.
     int wait();
-    // What the terminal was like before the program, and is like now.
+    // Settings of the terminal before the program, and as they are now.
     const termios& before() const { return before_; }
     termios now() const;
 

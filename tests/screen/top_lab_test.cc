@@ -13,7 +13,7 @@ using namespace pathproof::screen;
 
 namespace {
 
-// What xterm is told to show its other screen, and its own again.
+// Sequences that make xterm show its other screen, and its own again.
 constexpr const char* kEnter = "\x1b[?1049h";
 constexpr const char* kLeave = "\x1b[?1049l";
 

@@ -106,7 +106,7 @@ BOOST_AUTO_TEST_CASE(a_cure_amends_the_rules_that_it_is_for_and_no_others) {
     BOOST_TEST(dropped.find("-A FORWARD -o d0 -p tcp -m conntrack --ctstate INVALID -j DROP\n") !=
                std::string::npos);
     BOOST_TEST(dropped.find("INVALID -j ACCEPT") == std::string::npos);
-    // Of a path without such rules it makes them; a MASQUERADE that is not there is not made.
+    // drop-invalid makes its rules where the path has none; random-fully makes no MASQUERADE.
     BOOST_TEST(merged(cure("drop-invalid").settings, {HostRole::kDut}, kNames).size() == 1u);
     BOOST_TEST(merged(cure("random-fully").settings, {HostRole::kDut}, kNames).empty());
 }

@@ -27,7 +27,7 @@ Outcome completed(Frame frame) {
     return outcome;
 }
 
-// What leaves is the frame that a sender without offloads would have made, to the last byte.
+// Completing must give the frame that a sender without offloads would have made, to the last byte.
 void check_completed(const Frame& partial, const Frame& right, unsigned fields) {
     const Outcome outcome = completed(partial);
     BOOST_TEST(outcome.completed == fields);

@@ -177,7 +177,7 @@ Tried try_on_sending(const Fault& model) {
     return tried;
 }
 
-// Which claims the fault may change.
+// Masks the claims that the fault may change.
 RxVerdict masked(const Fault& fault, RxVerdict verdict, bool tunnel) {
     const auto in = [&](std::initializer_list<FaultLayer> layers) {
         return fault.layer == FaultLayer::kAny ||

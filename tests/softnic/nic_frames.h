@@ -17,8 +17,8 @@ class NicFrames {
     // Any encapsulation, families, tags, options, extension headers, transports, lengths, trailers;
     // each checksum made by software or left to the NIC.
     frame::FrameSpec any();
-    // The same, with UDP, TCP or SCTP whose checksum is left to the NIC, in a tunnel the outer ones
-    // as well, and a payload of at least 24 bytes.
+    // As any(), with UDP, TCP or SCTP whose checksum is left to the NIC, in a tunnel the outer
+    // checksums as well, and a payload of at least 24 bytes.
     frame::FrameSpec offloaded();
     // A super-frame of TCP or UDP.
     frame::FrameSpec super();

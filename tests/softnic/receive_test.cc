@@ -1,4 +1,4 @@
-// What a healthy software NIC says of frames that are bad in each layer.
+// Claims of a healthy software NIC about frames that are bad in each layer.
 #include <rte_mbuf_core.h>
 
 #include <boost/test/unit_test.hpp>

@@ -153,7 +153,8 @@ BOOST_AUTO_TEST_CASE(a_healthy_wire_makes_the_kernels_partial_checksums_whole) {
     BOOST_TEST(kernel_counter(lab.b.netns, "Tcp", "InCsumErrors") == 0u);
 }
 
-// The same value in the field, and nobody left it to the NIC: a packet socket's bytes are final.
+// The field holds the pseudo-header's sum, but nobody left it to the NIC: a packet socket's bytes
+// are final.
 BOOST_AUTO_TEST_CASE(a_healthy_wire_leaves_a_pseudo_sum_that_was_not_handed_over_as_partial) {
     Lab lab;
     lab.start(WireMode::kHealthyNic);

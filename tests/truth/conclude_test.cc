@@ -1,4 +1,4 @@
-// What the offload truth table says, held against the values that it was said of.
+// Conclusions of the offload truth table, checked against the values that they were drawn from.
 #include "harness/truth/conclude.h"
 
 #include <algorithm>
@@ -119,7 +119,8 @@ bool is_doubtful(const WrongValue& wrong) {
 bool is_chance_loss(const WrongValue& wrong) {
     return is_doubtful(wrong) && wrong.title == "MISSING";
 }
-// Of what a second observation showed again, too: not a loss where others are lost by chance.
+// Returns whether a second observation showed a wrong value again. Where frames are lost by chance
+// a loss does not count.
 bool has_defect(const TruthValues& values) {
     const bool by_chance = any(values, is_chance_loss);
     return std::ranges::any_of(values.wrong, [&](const WrongValue& wrong) {

@@ -1,4 +1,4 @@
-// Which column of a truth table a row of the matrix belongs to.
+// Choice of the truth table's column for a row of the matrix.
 #include "harness/truth/condition.h"
 
 #include <boost/test/unit_test.hpp>

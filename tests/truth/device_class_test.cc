@@ -1,4 +1,4 @@
-// Whether a truth table may speak of hardware.
+// Decision whether a truth table may speak of hardware.
 #include "harness/truth/device_class.h"
 
 #include <boost/test/unit_test.hpp>

@@ -1,4 +1,4 @@
-// How a kernel device's features are varied, and which of them a row's frames make use of.
+// Variation of a kernel device's features, and the features that a row's frames make use of.
 #include "harness/truth/settings.h"
 
 #include <boost/test/unit_test.hpp>

@@ -64,7 +64,7 @@ bool names(const Findings& findings, const std::string& title) {
                                [&](const Defect& defect) { return defect.title == title; });
 }
 
-// What each mechanism of the receiving side is called by the judge.
+// Titles that the judge gives to each mechanism of the receiving side.
 const std::map<std::string, std::vector<std::string>>& titles() {
     static const std::map<std::string, std::vector<std::string>> kTitles = {
         {"GOOD_ON_BAD", {"RX_GOOD_ON_BAD"}},
@@ -120,8 +120,8 @@ BOOST_AUTO_TEST_CASE(a_partial_checksum_off_the_known_port_is_named_and_located)
     }
 }
 
-// What is bad is so in the receiver's reading: a plain datagram that looks like a tunnel's is bad
-// if what looks like its inner checksum is.
+// Frames are bad in the receiver's reading: a plain datagram that looks like a tunnel's is bad if
+// its apparent inner checksum is.
 BOOST_AUTO_TEST_CASE(only_rows_with_bad_frames_lose_any_where_bad_frames_are_dropped) {
     const Found found = find({"rx.any.frame.DROP_BAD"}, Directions::kReceived);
     BOOST_TEST_CONTEXT(all_of(found.findings)) {
@@ -147,7 +147,8 @@ BOOST_AUTO_TEST_CASE(each_defect_of_the_receiving_side_is_found_and_named) {
 }
 
 BOOST_AUTO_TEST_CASE(the_scenario_says_what_was_planted_and_where_it_fails) {
-    // Of TCP: plain UDP to a tunnel's port may look like a tunnel, and the fault be met there too.
+    // The fault is confined to TCP: plain UDP to a tunnel's port may look like a tunnel and be hit,
+    // too.
     const std::string fault = "rx.inner.l4.GOOD_ON_BAD@encap,tcp";
     const auto client = tester_with({fault});
     auto errata = profile::load_errata(profile::profile_directory());

@@ -53,8 +53,8 @@ BOOST_AUTO_TEST_CASE(what_net_tap_does_right_and_wrong_is_told_apart) {
     BOOST_REQUIRE_MESSAGE(run, run.error().message);
     const Findings findings = find_defects(*run, device, {});
 
-    // What software made comes out as it went in, and what the driver says of good and bad frames
-    // is true.
+    // Frames made by software come out as they went in, and the driver's claims about good and bad
+    // frames are true.
     for (const TxRow& row : run->sent) {
         if (row.offloads.empty() && row.lacking.empty()) {
             BOOST_TEST(row.result.clean(), matrix::describe(row.row));

@@ -35,7 +35,7 @@ BOOST_AUTO_TEST_CASE(git_bisect_hears_of_what_was_measured_and_skips_all_else) {
          {ScenarioVerdict::kExposed, ScenarioVerdict::kInconclusive, ScenarioVerdict::kNotRun}) {
         BOOST_TEST(code(neither) == 125);
     }
-    // Of a cell, whatever became of the others.
+    // A cell's code is its own, whatever became of the others.
     BOOST_TEST(code(CellVerdict::kFail) == 1);
     BOOST_TEST(code(CellVerdict::kPass) == 0);
     for (const CellVerdict neither : {CellVerdict::kError, CellVerdict::kSkip,

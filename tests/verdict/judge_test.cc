@@ -182,7 +182,7 @@ BOOST_AUTO_TEST_CASE(an_incomplete_run_still_tells_what_speaks_against_the_path)
 
 namespace {
 
-// What an offload truth table of a healthy device gives, and of a broken one.
+// Results of an offload truth table for a healthy device, and for a broken one.
 ScenarioResult without_defect() {
     return {.id = "offload-truth",
             .verdict = ScenarioVerdict::kNoDefectFound,
@@ -296,7 +296,7 @@ BOOST_AUTO_TEST_CASE(a_cell_that_passes_may_leave_nothing_unexplained) {
                 RunVerdict::kIncomplete));
 }
 
-// What must hold of every run, whatever its scenarios say.
+// Rules that must hold of every run, whatever its scenarios report.
 BOOST_AUTO_TEST_CASE(no_set_of_values_gets_a_verdict_that_its_cells_contradict) {
     std::mt19937 draw(1);
     const auto below = [&](unsigned limit) { return static_cast<int>(draw() % limit); };

@@ -22,7 +22,7 @@ const CostFigure kThroughput{"throughput", "throughput", "Mbit/s", true};
 Cost cost_of(const CostFigure& figure, double more, double spread) {
     std::vector<double> without, with;
     for (int round = 0; round < 9; ++round) {
-        // What drifts is in both of a round.
+        // A drift is in both measurements of a round.
         without.push_back(100 + 10 * round);
         with.push_back(100 + 10 * round + more + spread * (round - 4));
     }
@@ -61,7 +61,8 @@ BOOST_AUTO_TEST_CASE(the_interval_of_a_median_is_that_of_the_binomial_distributi
     BOOST_TEST(of_six.value == 3.5);
     BOOST_TEST(of_six.interval->low == 1);
     BOOST_TEST(of_six.interval->high == 6);
-    // Of 9 the second and the eighth: 96.1 % (Hahn and Meeker, Statistical Intervals, table A.15a).
+    // The interval of 9 values is from the second to the eighth: 96.1 % (Hahn and Meeker,
+    // Statistical Intervals, table A.15a).
     const Median of_nine = median_of({9, 8, 7, 6, 5, 4, 3, 2, 1});
     BOOST_TEST(of_nine.value == 5);
     BOOST_TEST(of_nine.interval->low == 2);
