@@ -1,4 +1,4 @@
-// Whether something else was using the CPUs while a round was measured: such a round says nothing
+// Other users of the CPUs while a round was measured: a round that they disturbed says nothing
 // about the program under test.
 #pragma once
 
@@ -36,15 +36,15 @@ std::optional<CpuTimes> parse_proc_stat(std::string_view text, double ticks_per_
 struct Contention {
     double steal_share = 0;
     double foreign_share = 0;  // of processes that are not ours, and of other kernel threads
-    // Of the measured process' busiest thread: time that it was ready to run and another ran
-    // (schedstat), as a share of that and its running time. Nothing where threads of the lane share
-    // CPUs by design.
+    // Time that the measured process' busiest thread was ready to run and another ran (schedstat),
+    // as a share of that and its running time. Nothing where threads of the lane share CPUs by
+    // design.
     std::optional<double> waiting_share;
 };
 
 Contention contention_between(const CpuClock& before, const CpuClock& after);
 
-// Why the round is not to be used; empty when it is fit.
+// Returns the reason why the round is not to be used; empty when it is fit.
 std::string objection(const Contention& contention);
 
 }  // namespace pathproof::bench

@@ -1,4 +1,4 @@
-// Which CPUs a lane of the data plane uses.
+// The CPUs that a lane of the data plane uses.
 #pragma once
 
 #include <fmt/format.h>

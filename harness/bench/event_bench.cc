@@ -22,7 +22,7 @@ using namespace std::chrono_literals;
 using nlohmann::json;
 
 constexpr std::chrono::seconds kLongestEnd{120};
-// As much as `inspect watch` asks of the kernel.
+// Buffer that `inspect watch` requests from the kernel.
 constexpr const char* kLargeBuffer = "67108864";
 
 // The NAT box with the packets' way through it, and where the next unused flow begins.
@@ -123,7 +123,7 @@ Figures figures_of(const Passage& passage) {
             {"socket_drops", static_cast<double>(passage.listeners.drops)}};
 }
 
-// What the reader printed, held against the flows that were made.
+// Compares the events that the reader printed with the flows that were made.
 Status add_reader_figures(const MeasuredRun& run, Figures& figures) {
     const auto seen = TRY(read_watch_output(run.out, run.err));
     const double flows = figures["flows"];

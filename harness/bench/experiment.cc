@@ -93,7 +93,7 @@ std::string aligned(const std::vector<Row>& rows) {
     return text;
 }
 
-// What the table's row of a lane cannot say; one line each, or nothing.
+// Returns remarks that a lane's row of the table has no room for; one line each, or nothing.
 std::string lane_remarks(const LaneResult& lane) {
     if (has_no_figures(lane)) {
         return fmt::format("  {}: {}\n", lane.title, why_nothing(lane));

@@ -1,4 +1,4 @@
-// What a benchmark found, as plain values: lanes with their figures, and findings drawn from them.
+// Results of a benchmark, as plain values: lanes with their figures, and findings drawn from them.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -14,7 +14,7 @@ namespace pathproof::bench {
 
 inline constexpr double kMebibyte = 1024.0 * 1024.0;
 
-// How a figure is shown.
+// A figure's column in the tables: its label, unit and number of decimals.
 struct Column {
     std::string figure;  // as in Figures
     std::string label;
@@ -51,11 +51,11 @@ struct Experiment {
     std::vector<LaneResult> lanes;
     std::vector<Finding> findings;
     std::vector<Table> tables;
-    // What this machine cannot tell, and what the figures leave out.
+    // Facts that this machine cannot show, and those that the figures leave out.
     std::vector<std::string> notes;
 };
 
-// Whether a lane of it failed in any round.
+// Returns whether a lane of the experiment failed in any round.
 bool has_failures(const Experiment& experiment);
 
 struct BenchResult {

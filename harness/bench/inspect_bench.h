@@ -36,8 +36,8 @@ struct EventLoad {
 // -E` take turns in reading its events.
 Result<Experiment> bench_events(const InspectBench& bench, const EventLoad& load);
 
-// The same packets as fast as they go, with nothing attached and with each of the readers: the rate
-// at which the NAT box forwards them.
+// Sends the packets of bench_events() as fast as they go, with nothing attached and with each of
+// the readers, and measures the rate at which the NAT box forwards them.
 Result<Experiment> bench_attach(const InspectBench& bench, std::uint64_t flows);
 
 }  // namespace pathproof::bench

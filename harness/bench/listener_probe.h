@@ -1,4 +1,4 @@
-// What the kernel says of a netlink listener, whatever program it belongs to: the referee between
+// The kernel's account of a netlink listener, whatever program it belongs to: the referee between
 // two event readers.
 #pragma once
 

@@ -31,7 +31,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// How often a running process is looked at: its cost is then some ten microseconds a look.
+// Time between two looks at a running process: each look costs some ten microseconds.
 constexpr auto kSampleEvery = 15ms;
 
 double monotonic_seconds() {
@@ -44,7 +44,7 @@ double seconds(const timeval& time) {
     return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) * 1e-6;
 }
 
-// What the child says before it becomes the program: when it did, or why it could not.
+// The child's report before it becomes the program: when it did, or why it could not.
 struct Report {
     double started = 0;
     int error_number = 0;

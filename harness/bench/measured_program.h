@@ -20,7 +20,7 @@ struct ProgramToMeasure {
     std::vector<std::string> argv;  // found through PATH and the sbin folders
     std::string netns;              // entered before the clock starts; empty: the caller's
     std::vector<int> cpus;          // that it may run on; empty: all of the caller's
-    // What its standard input is. Programs that are told what to do while they run get a socket.
+    // Kind of its standard input. Programs that receive commands while they run get a socket.
     enum class Input : std::uint8_t { kNothing, kTold } input = Input::kNothing;
 };
 
@@ -29,8 +29,8 @@ struct Cost {
     double user_s = 0;  // all its threads; some tenths of a millisecond before exec are in it
     double system_s = 0;
     std::uint64_t peak_rss_bytes = 0;  // VmHWM, looked at every few milliseconds
-    // Of the thread that ran most, from schedstat; `waited_s` is the time that it was ready to run
-    // and did not. Others of a process share its CPUs by design.
+    // Times of the thread that ran most, from schedstat; `waited_s` is the time that it was ready
+    // to run and did not. Other threads of a process share its CPUs by design.
     double ran_s = 0;
     double waited_s = 0;
 
@@ -62,7 +62,7 @@ class MeasuredProgram {
     void signal_all(int number) const;
     // Writes to its standard input (Input::kTold). kUnavailable once it has ended.
     Status tell(const std::string& text) const;
-    // What it has written so far to its standard output, and to its standard error; up to 64 KiB.
+    // Returns its standard output so far, and its standard error; up to 64 KiB.
     std::string said() const { return out_.text(); }
     std::string warned() const { return err_.text(); }
     // False once it has ended. Also keeps the figures of memory and waiting up to date, which a

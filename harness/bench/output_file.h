@@ -1,5 +1,5 @@
-// What a measured program writes, or reads: a file in memory, which is gone with its last user
-// however that one ends.
+// A file in memory that a measured program writes or reads. It is gone with its last user however
+// that one ends.
 #pragma once
 
 #include <functional>

@@ -55,7 +55,7 @@ struct LaneResult {
     std::string absent;
     std::vector<Reading> readings;    // in the order taken, without the warm-up
     std::vector<FailedRun> failures;  // in the order of the rounds
-    // Nothing clean was left, and the user asked for contended readings rather than none.
+    // True if no clean reading was left, and the user preferred contended readings to none.
     bool from_contended = false;
 
     std::size_t rejected() const;

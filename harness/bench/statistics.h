@@ -1,4 +1,4 @@
-// What a handful of rounds says: medians, their spread, and ratios of medians with an interval.
+// Statistics of a handful of rounds: medians, their spread, and ratios of medians with an interval.
 #pragma once
 
 #include <optional>
@@ -13,8 +13,8 @@ struct Spread {
     std::size_t count = 0;
 };
 
-// Nothing for no values. The median of an even number of values is the mean of the two in the
-// middle.
+// Returns nothing for no values. The median of an even number of values is the mean of the two in
+// the middle.
 std::optional<Spread> spread_of(std::vector<double> values);
 
 struct Ratio {

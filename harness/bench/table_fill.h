@@ -17,8 +17,8 @@ namespace pathproof::bench {
 // holds another number of entries. Needs CAP_NET_ADMIN.
 Status fill_table(const std::string& netns, std::uint64_t entries);
 
-// How many entries one table takes: net.netfilter.nf_conntrack_max, which only the machine's first
-// namespace can change. 0: no limit.
+// Returns how many entries one table takes: net.netfilter.nf_conntrack_max, which only the
+// machine's first namespace can change. 0: no limit.
 Result<std::uint64_t> table_limit();
 
 }  // namespace pathproof::bench

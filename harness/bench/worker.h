@@ -1,4 +1,4 @@
-// What the benchmark runs as processes of their own, to be measured like any other program.
+// Parts of the benchmark that run as processes of their own, to be measured like any other program.
 #pragma once
 
 #include <cstdint>

@@ -17,10 +17,10 @@ namespace {
 using namespace std::chrono_literals;
 
 constexpr unsigned kQueries = 1000;
-// As many as dnsperf is given (peers/dnsperf.h).
+// Number of queries under way that dnsperf is given, too (peers/dnsperf.h).
 constexpr std::uint64_t kOutstanding = 1000;
 
-// What one run of a lane has: the pair whose far end a server of ours answers on, and the peers'
+// Means of one run of a lane: the pair whose far end a server of ours answers on, and the peers'
 // names.
 struct LaneRun {
     const DataplaneBench& bench;
@@ -166,7 +166,8 @@ Result<Measurement> ask_afresh(const DataplaneBench& bench, const OutputFile& na
     return ask(lane, client(lane));
 }
 
-// What leaves the client as fast as it goes, counted and dropped at the far end of the pair.
+// Measures what leaves the client as fast as it goes, counted and dropped at the far end of the
+// pair.
 Result<Measurement> send_one_way(const DataplaneBench& bench) {
     VethRig rig(*bench.journal);
     TRY(doing(rig.make(), "make the veth pairs"));
@@ -184,7 +185,7 @@ Result<Measurement> send_one_way(const DataplaneBench& bench) {
         .waiting_share = {}};
 }
 
-// Where the lanes find what they share.
+// Means that all lanes share.
 struct Shared {
     const DataplaneBench& bench;
     OutputFile names;

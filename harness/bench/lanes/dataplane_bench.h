@@ -27,26 +27,28 @@ struct DataplaneBench {
     RoundPlan plan;
 };
 
-// What a frame costs the sending lcore, on a device that takes all and gives nothing.
+// Measures the cost of a frame for the sending lcore, on a device that takes all and gives nothing.
 Result<Experiment> bench_generator(const DataplaneBench& bench);
-// What judging a received frame costs beyond receiving it.
+// Measures the cost of judging a received frame beyond receiving it.
 Result<Experiment> bench_verify(const DataplaneBench& bench);
 // One lcore that sends, receives and judges.
 Result<Experiment> bench_loop(const DataplaneBench& bench);
-// Whether each lost, duplicated, reordered and corrupted frame is found, and nothing else.
+// Checks that each lost, duplicated, reordered and corrupted frame is found, and nothing else.
 Result<Experiment> bench_ledger(const DataplaneBench& bench);
 // Through the kernel: a veth pair with a counting sink behind it.
 Result<Experiment> bench_veth(const DataplaneBench& bench);
 // Queries that come back answered.
 Result<Experiment> bench_answers(const DataplaneBench& bench);
-// How the cost grows with flows, sizes, lcores and envelopes, and the cores that line rates take.
+// Measures how the cost grows with flows, sizes, lcores and envelopes, and the cores that line
+// rates take.
 Result<Experiment> bench_growth(const DataplaneBench& bench);
 
-// One of the above, as it is chosen on the command line.
+// A benchmark of those above, as it is chosen on the command line.
 struct DataplaneStep {
     std::string id;
     unsigned rounds = 7;
-    // How long one round takes, and what is spent once, in seconds: an estimate to plan with.
+    // Returns the time of one round, in seconds: an estimate to plan with, as is `once_seconds`,
+    // the time that is spent once.
     double round_seconds(double lane_seconds) const;
     double once_seconds = 0;
     unsigned lanes = 0;

@@ -11,8 +11,8 @@ Result<Measurement> run_flowgen(const DataplaneBench& bench) {
     return run_testpmd({.vdev = kDevice, .mode = "flowgen"}, bench.cores, duration);
 }
 
-// Of a loop the frames that left count, as testpmd counts: its lcore does nothing else, so the time
-// of all its turns is theirs.
+// Counts the frames that left a loop, as testpmd does: its lcore does nothing else, so the time of
+// all its turns is theirs.
 Result<Measurement> run_loop(const DataplaneBench& bench, const LoadJob& job) {
     auto measured = TRY(run_own(bench, job));
     Figures& figures = measured.figures;

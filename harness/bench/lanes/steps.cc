@@ -5,7 +5,7 @@ namespace {
 
 // Starting a program with its EAL and pool, and ending it.
 constexpr double kStartSeconds = 0.9;
-// Of the ledger's proof: what a machine of this age does.
+// Rate of the ledger's proof on a machine of this age.
 constexpr double kProofPacketsPerSecond = 8e6;
 
 }  // namespace

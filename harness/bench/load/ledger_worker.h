@@ -17,7 +17,7 @@ struct LedgerJob {
     bool operator==(const LedgerJob&) const = default;
 };
 
-// What was done to the frames, and what the receiver says of them.
+// Faults injected into the frames, and those that the receiver found.
 struct LedgerOutcome {
     std::uint64_t sent = 0;
     struct Kind {

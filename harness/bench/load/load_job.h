@@ -1,5 +1,5 @@
-// What a process of ours shall do while it is measured, and what it says afterwards: JSON on its
-// command line and on its standard output.
+// The job of a process of ours while it is measured, and its report afterwards: JSON on its command
+// line and on its standard output.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@ struct LoadJob {
     int control_cpu = 0;
     std::vector<int> cpus = {0};
 
-    // What the sending lcores do besides sending.
+    // Work of the sending lcores besides sending.
     enum class Back : std::uint8_t {
         kNothing,  // they send only
         kFrames,   // they receive and judge their own frames: a loop
@@ -64,7 +64,8 @@ struct LoadOutcome {
     double seconds = 0;
     double frame_bytes = 0;  // mean, without FCS
     double tsc_mhz = 0;
-    // Of a search without loss: what it had to put up with; 0: nothing was lost.
+    // Loss that a search without loss had to tolerate; 0: nothing was lost. Nothing: no such
+    // search.
     std::optional<double> loss_bound;
     std::vector<std::string> objections;
 

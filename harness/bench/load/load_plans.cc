@@ -5,7 +5,8 @@
 namespace pathproof::bench {
 namespace {
 
-// As many as dpdk-testpmd is given (peers/testpmd.cc): a larger pool costs cache misses.
+// Number of mbufs that dpdk-testpmd is given, too (peers/testpmd.cc): a larger pool costs cache
+// misses.
 constexpr std::uint32_t kMbufs = 8192;
 constexpr std::uint32_t kMbufsOfSocket = 16'384;
 constexpr std::uint32_t kPlanMemoryMib = 512;
@@ -16,7 +17,8 @@ constexpr std::uint64_t kPorts = 50'000;
 constexpr std::uint16_t kOuterPorts = 64;
 constexpr std::uint16_t kVxlanPort = 4789;
 constexpr std::uint16_t kDnsPort = 53;
-// What is lost holds its place in a closed loop for so long; nothing that is measured is so slow.
+// Time for which a lost frame holds its place in a closed loop; no answer that is measured takes so
+// long.
 constexpr auto kLongestAnswer = std::chrono::milliseconds(100);
 constexpr std::uint16_t kEthernetMtuFrame = 1514;
 

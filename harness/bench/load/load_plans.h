@@ -7,7 +7,7 @@
 
 namespace pathproof::bench {
 
-// Whether its frames go through the kernel.
+// Returns whether the job's frames go through the kernel.
 bool is_of_kernel(const LoadJob& job);
 port::EalOptions eal_options_of(const LoadJob& job);
 port::PortConfig port_config_of(const LoadJob& job);

@@ -13,7 +13,7 @@ namespace pathproof::bench {
 using TrialAt =
     std::function<Result<load::TrialReport>(double rate, std::chrono::nanoseconds length)>;
 
-// What is put up with where no rate comes back whole: one frame in ten thousand.
+// Loss that is tolerated where no rate comes back whole: one frame in ten thousand.
 inline constexpr double kLossBound = 1e-4;
 
 struct FoundRate {

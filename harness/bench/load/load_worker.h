@@ -11,7 +11,7 @@ namespace pathproof::bench {
 // Errors: what the EAL, the port and the run engine say.
 Result<LoadOutcome> run_load_job(const LoadJob& job);
 
-// The same on ports that are open: what the job says of frames, rate and time.
+// Runs the job's frames, rate and time on ports that are open.
 Result<LoadOutcome> run_job_on(port::Eal& eal, const load::Roles& roles, const LoadJob& job);
 
 }  // namespace pathproof::bench

@@ -1,5 +1,5 @@
-// What judging received frames costs, as a process: the same loop with and without it, slice by
-// slice in turn, so that both see the same machine.
+// Measures the cost of judging received frames, as a process: the same loop with and without it,
+// slice by slice in turn, so that both see the same machine.
 #pragma once
 
 #include <cstdint>

@@ -13,7 +13,7 @@ using namespace std::chrono_literals;
 
 constexpr auto kLongestStart = 20s;
 constexpr std::chrono::seconds kLongestEnd{20};
-// Of frames; the more there are, the more of the cache they take. The same for ours.
+// Number of mbufs, the same for our lanes: the more there are, the more of the cache they take.
 constexpr unsigned kMbufs = 8192;
 // net_af_xdp holds as many in its rings before the first frame is sent.
 constexpr unsigned kMbufsOfSocket = 16'384;
@@ -51,7 +51,7 @@ Figures figures_of(const TestpmdReport& report) {
 
 Status wait_until_it_forwards(MeasuredProgram& program) {
     const auto deadline = std::chrono::steady_clock::now() + kLongestStart;
-    // What it prints waits in its buffer, but for the prompt, which comes after the start.
+    // Its output waits in its buffer, but for the prompt, which comes after the start.
     while (program.said().find("testpmd> ") == std::string::npos) {
         if (!program.runs_after(20ms)) {
             return fail(ErrorCode::kFailed, "it ended before it forwarded anything");

@@ -22,7 +22,7 @@ struct TestpmdJob {
     std::string netns;
 };
 
-// What `testpmd -i --record-core-cycles` prints at `stop`.
+// Statistics that `testpmd -i --record-core-cycles` prints at `stop`.
 struct TestpmdReport {
     double cycles_per_packet = 0;
     double tsc_mhz = 0;

@@ -12,7 +12,7 @@ struct Tool {
     std::string package;  // of Debian: "dpdk-dev"
     std::string version;  // empty: it is not installed
 
-    // Why its lanes are absent, and what to do; empty when it is there.
+    // Returns why the tool's lanes are absent, and what to do; empty when it is installed.
     std::string absence() const;
 };
 

@@ -1,5 +1,5 @@
-// What the kernel counts at one end of a veth pair, read while traffic runs: the referee, since
-// neither of the programs that are compared writes it.
+// The kernel's counters at one end of a veth pair, read while traffic runs: the referee, since
+// neither of the programs that are compared writes them.
 #pragma once
 
 #include <cstdint>

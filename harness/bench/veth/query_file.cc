@@ -5,7 +5,7 @@
 namespace pathproof::bench {
 namespace {
 
-// Where the time and the stream of a stamped query are (frame/stamp.h), then the usual suffix.
+// The label with the time and the stream of a stamped query (frame/stamp.h), then the usual suffix.
 constexpr const char* kSuffix = "a000000000000.pathproof.test";
 constexpr std::uint16_t kFirstQueryPort = 10'000;
 

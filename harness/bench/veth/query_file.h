@@ -15,7 +15,7 @@ namespace pathproof::bench {
 // A name and a type a line, A and AAAA in turn.
 std::string query_lines(unsigned queries);
 
-// The same as frames from one end of a pair to the other.
+// Makes the same queries as frames from one end of a pair to the other.
 Result<std::vector<std::vector<std::uint8_t>>> query_frames(const VethPair& pair, unsigned queries,
                                                             LoadJob::UdpChecksum checksum);
 

@@ -1,4 +1,5 @@
-// How fast frames arrive while a program sends them, by a counter that is not the program's.
+// Measures the rate at which frames arrive while a program sends them, by a counter that is not the
+// program's.
 #pragma once
 
 #include <chrono>
@@ -22,7 +23,7 @@ using Referee = std::function<Result<Received>()>;
 Result<RateWindow> watch(MeasuredProgram& program, const Referee& referee,
                          std::chrono::nanoseconds window);
 
-// How much longer than the window a program must go on sending.
+// Time that a program must go on sending beyond the window.
 inline constexpr std::chrono::milliseconds kAroundWindow{1500};
 
 }  // namespace pathproof::bench
