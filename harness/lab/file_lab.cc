@@ -142,7 +142,7 @@ class FileLab final : public Lab {
     std::unique_ptr<DutAgent> dut_;   // in the run's namespace
 };
 
-// Moves the DUT's devices. It then waits until those that had a link have it again: a physical one
+// Moves the DUT's devices, then waits until those that had a link have it again: a physical one
 // takes its time.
 Status FileLab::move_devices(const std::string& netns) {
     constexpr std::chrono::seconds kLinkTime{15};

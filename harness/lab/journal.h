@@ -76,7 +76,7 @@ class Journal {
     enum class Rules { kWhole, kFront };
     Status load_rules(const std::string& table, const std::string& rules,
                       Rules how = Rules::kWhole);
-    // Loads a text with `nft -f -` that has one table, "ip kube-proxy", and replaces it. Undo: it is
+    // Replaces the table "ip kube-proxy", the only one that the text has, with `nft -f -`. Undo: it is
     // deleted. kBadInput: there is such a table that is not ours.
     Status load_nft(const std::string& table, const std::string& text);
     // IPVS has these services and endpoints, as `ipvsadm --save -n` prints them, and no others. Undo:

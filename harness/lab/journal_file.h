@@ -40,7 +40,7 @@ struct UndoAction {
     // Empty: it was not set by us, but may change along with something else.
     std::string set;
     std::string place;  // of a device: which one (device_place.h); of a namespace: its identity
-    // Names of both when the note was made.
+    // Names of the device and of its namespace when the note was made.
     std::string netns;
     std::string device;
     bool operator==(const UndoAction&) const = default;

@@ -94,8 +94,8 @@ class NatPath {
     // Further addresses of the server, one or more, of one family.
     Status add_server_addresses(const std::vector<frame::IpAddress>& addresses);
 
-    // Returns the output of `iptables-save --counters` on the DUT, with the rules that were set in the
-    // places that their text gave them.
+    // Returns the output of `iptables-save --counters` on the DUT, with our rules in the chains that
+    // their text names (front_rules.h).
     virtual Result<std::string> counted_rules(frame::Family family = frame::Family::kIpv4) const;
 
   protected:

@@ -45,8 +45,8 @@ struct UndoReport {
 struct UndoKind {
     UndoAction::Kind kind;
     const char* name;  // in a journal's lines: journals of other versions are read by it
-    // Names the thing for the user: "network namespace pp-1a2b-dut", "sysctl net.ipv4.ip_forward =
-    // 0".
+    // Names the thing for the user: "network namespace pp-1a2b-dut",
+    // "sysctl net.ipv4.ip_forward = 0".
     std::string (*describe)(const UndoAction& action);
     // An error: it could not be put back. nullptr: only together with others of its device
     // (feature_undo.h).
