@@ -45,7 +45,7 @@ AddressedDevice::~AddressedDevice() {
 
 void AddressedDevice::put_back(std::size_t kept) {
     for (; undo_.size() > kept; undo_.pop_back()) {
-        // What fails here stays in the journal, which tries again and tells.
+        // A failure here stays in the journal, which tries again and reports it.
         static_cast<void>(host_.undo_ip(device_, undo_.back()));
     }
 }

@@ -35,7 +35,7 @@ class AddressedDevice {
         std::string neighbour;  // that need not be asked for; empty: none
     };
     Status add_device(const Above& above);
-    // How many changes there were so far, and putting back all but the first so many.
+    // Number of changes so far; put_back() undoes all but the first `kept` of them.
     std::size_t changes() const { return undo_.size(); }
     void put_back(std::size_t kept = 0);
 

@@ -53,7 +53,7 @@ frame::FrameSpec counted_spec(const CountedKind& kind, const TruthBench& bench, 
     return spec;
 }
 
-// As many good frames as bad ones, each mistake with each length.
+// Makes as many good frames as bad ones, each mistake with each length.
 Result<std::vector<matrix::FrameBytes>> frames_of(const CountedKind& kind, const TruthBench& bench,
                                                   std::uint64_t seed) {
     std::vector<matrix::FrameBytes> frames;
@@ -112,7 +112,7 @@ Status count_kind(TruthBench& bench, const CountedKind& kind, std::uint64_t seed
     return {};
 }
 
-// What does not add up is counted once more, and who drops frames then is asked of the kernel.
+// Counts once more if the counts do not add up, and meanwhile asks the kernel who drops frames.
 Status look_again(TruthBench& bench, const CountedKind& kind, std::uint64_t seed,
                   KindCount& count) {
     const Observation first = observation_of(count, kind);

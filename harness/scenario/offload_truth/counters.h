@@ -1,5 +1,5 @@
-// What the kernel makes of good and bad frames that are sent to its own address: how many it
-// refuses for their checksum and counts as such, how many it takes.
+// Counts good and bad frames that are sent to the kernel's own address: how many it refuses for
+// their checksum and counts as such, how many it takes.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,8 @@
 
 namespace pathproof::scenario {
 
-// What is wrong is counted a second time, and the kernel's drops are listened to meanwhile.
+// Counts frames of each kind. A wrong count is taken a second time, and the kernel's drops are
+// watched meanwhile.
 Result<truth::KindCounts> count_addressed(TruthBench& bench, const AddressedDevice& addressed,
                                           std::uint64_t seed);
 

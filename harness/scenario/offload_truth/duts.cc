@@ -18,7 +18,7 @@ using verdict::TruthTable;
 
 constexpr std::size_t kLastBytes = 800;
 
-// What must not be overlooked first.
+// Ranks observations by urgency; the highest must not be overlooked.
 int urgency_of(Observed observed) {
     switch (observed) {
         case Observed::kWrong: return 5;

@@ -17,8 +17,8 @@ struct DutResult {
     std::optional<verdict::Cell> failure = std::nullopt;  // why it was not judged to the end
 };
 
-// Of a DUT that was not judged to the end: SKIP where it cannot be had here, else ERROR with the
-// end of what it said.
+// Returns the cell of a DUT that was not judged to the end: SKIP if the DUT cannot be had here,
+// else ERROR with the end of its console's log.
 verdict::Cell unjudged_cell(const Error& error, const std::string& log);
 
 // All cells with the DUT's name before theirs; a table of the offloads of each, DUT by DUT, and

@@ -17,7 +17,7 @@ class FeatureSwitch {
 
     // From the state as it was found.
     Result<truth::SettingTaken> set(const truth::Setting& setting);
-    // What changed by itself since set().
+    // Adds the features that changed by themselves since set() to `taken`.
     Status look_again(truth::SettingTaken& taken);
     // Puts all back; what still differs then is returned. Empty: exactly as it was.
     Result<std::vector<agent::FeatureChange>> put_back();

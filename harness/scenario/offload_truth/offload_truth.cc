@@ -100,7 +100,8 @@ std::string kernel_release(const agent::Hello& hello) {
     return release;
 }
 
-// What is known of the device from outside: its profile, and whether its frames leave the machine.
+// Adds knowledge about the device that the run does not measure: errata, its profile, and whether
+// its frames leave the machine.
 Status add_knowledge(const Context& context, lab::Finish finish, TruthRun& run) {
     const std::string folder = profile::profile_directory();
     run.errata = TRY(profile::load_errata(folder));
@@ -288,7 +289,7 @@ void add_values(const SettingOutcome& outcome, const Judged& judged,
     }
 }
 
-// What the sending side adds to what is said of the device.
+// Adds the sending side's values to the report on the device.
 void add_sent(TruthRun& run, verdict::ScenarioResult& result) {
     run.values.settings = run.outcomes.size();
     bool told = false;

@@ -54,18 +54,19 @@ Result<PartRun<Outcome>> run_part(TruthBench& bench, const Part<Outcome>& part) 
     return run;
 }
 
-// What one observation of traffic through a device of the kernel came to.
+// Outcome of one observation of traffic through a kernel device.
 struct TrafficSeen {
     verdict::Cell cell;
     verdict::Observation seen;
     std::vector<matrix::FrameBytes> bad;
     std::string explanation;  // of these frames
-    // Of each name, where a second observation must have as many: frames lost by chance have not.
+    // Number of frames under each name. A second observation must show the same numbers: frames
+    // lost by chance do not.
     std::map<std::string, std::uint64_t> frames_of = {};
 };
 
-// Of two observations, the first of which failed: the second, INCONCLUSIVE where it does not show
-// the same again.
+// Returns the second of two observations, the first of which failed. It is INCONCLUSIVE if it does
+// not show the same again.
 TrafficSeen confirmed(const TrafficSeen& first, TrafficSeen second);
 
 // Observes, and once more if that fails. Adds the cell with its evidence, and says of what is not

@@ -46,7 +46,8 @@ std::vector<std::string> known_merging(const std::vector<agent::Feature>& featur
     return names;
 }
 
-// What `ip` does not tell, for want of it, say, is no program.
+// Returns the device's XDP program; empty: none, or `ip` does not report it, because it is missing
+// for example.
 std::string xdp_of(agent::Client& host, const std::string& device) {
     return host.xdp_program(device).value_or("");
 }
@@ -64,15 +65,16 @@ Result<FrameBytes> packet_of(std::uint32_t bytes) {
     return made.render();
 }
 
-// Whether the packet came, whatever became of its end: that it is cut or padded is for the proof of
-// the path to say, and no limit of its length.
+// Returns whether the packet came, with whatever end. A cut or padded packet is a finding of the
+// path's proof, and no limit of its length.
 bool came_as(const FrameBytes& frame, const FrameBytes& sent) {
     constexpr std::size_t kHeaders = 42;
     return frame.size() >= kHeaders &&
            std::equal(sent.begin(), sent.begin() + kHeaders, frame.begin());
 }
 
-// One of some frames is enough: that a path loses frames says nothing of their length.
+// Returns whether packets of that length pass. One of several copies is enough: a path's losses say
+// nothing about a limit of length.
 Result<bool> passes(TruthBench& bench, std::uint32_t bytes) {
     const auto frame = TRY(packet_of(bytes));
     const std::vector<FrameBytes> copies(3, frame);
@@ -92,7 +94,7 @@ Result<bool> passes(TruthBench& bench, std::uint32_t bytes) {
     return sent && std::ranges::any_of(back.frames, is_it, &agent::CapturedFrame::bytes);
 }
 
-// What became of the plain frames of one probe.
+// Counts what happened to the plain frames of one probe.
 void count_probe(const Probe& probe, const Carried& seen, PathCount& count) {
     std::vector<FrameBytes> left = seen.wire;
     std::size_t longest = 0;
@@ -153,8 +155,8 @@ std::uint64_t frames_in(const std::vector<Probe>& probes) {
     return frames;
 }
 
-// One of each row, with nothing left to the device. What the tester cannot see as it was sent is not
-// sent later either.
+// Returns one probe of each row, with nothing left to the device. Frames that the tester cannot see
+// as they were sent are not sent later either.
 std::vector<Probe> plain_probes(const TruthBench& bench, const ProbeSet& set) {
     std::vector<Probe> plain;
     for (const Probe& probe : set.probes) {
@@ -324,7 +326,7 @@ bool is_of_a_checksum(const std::string& reason) {
 
 FarEnd::~FarEnd() {
     if (features_) {
-        // What fails here stays in the journal, which tries again and tells.
+        // A failure here stays in the journal, which tries again and reports it.
         static_cast<void>(features_->put_back());
     }
 }

@@ -46,7 +46,7 @@ Status prove_path(TruthBench& bench, const truth::ProbeSet& set, const truth::Ro
 // The device's end of the cable, but for what is found out while the path is proven.
 truth::PathEnd device_end(const TruthBench& bench);
 
-// What the kernels of both ends drop while this lives, for reasons that are no checksum's. The
+// Watches drops in the kernels of both ends while it lives, for reasons other than a checksum. The
 // device's end is watched by its agent.
 class DropWatch {
   public:

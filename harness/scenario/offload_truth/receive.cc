@@ -36,8 +36,8 @@ using verdict::CellVerdict;
 
 using ReceiveRun = PartRun<ReceiveOutcome>;
 
-// What a NIC with rx-checksum on could vouch for: where it never does, that is said. Of a virtual
-// device nobody expects it.
+// Returns the checksums that a NIC with rx-checksum on could vouch for; if it never does, that is
+// reported. Nobody expects it of a virtual device.
 port::PortInfo promises_of(const TruthRun& run, const SettingTaken& taken) {
     port::PortInfo device{.name = run.device, .device = run.device, .driver = run.driver};
     if (run.wire == WireKind::kCable && is_on(taken.features, "rx-checksum")) {
@@ -179,7 +179,7 @@ void add_cells(const ReceiveRun& run, TruthBench& bench, std::vector<Cell>& cell
     }
 }
 
-// Of the features under a setting: "rx-checksum on, rx-gro off".
+// Names the receive features' states under a setting: "rx-checksum on, rx-gro off".
 std::string state_of(const std::vector<agent::Feature>& features) {
     return join_each(receive_features(features), [&](const std::string& name) {
         return fmt::format("{} {}", name, is_on(features, name) ? "on" : "off");
@@ -260,7 +260,7 @@ std::uint64_t frames_in(const ReceiveOutcome& outcome, const std::vector<std::si
     return frames;
 }
 
-// What the receiving side adds to what is said of the device.
+// Adds the receiving side's values to the report on the device.
 void add_values(const ReceiveRun& received, const std::vector<Cell>& counter_cells, TruthRun& run) {
     const auto clean = std::ranges::find_if(received.outcomes, [](const ReceiveOutcome& outcome) {
         return outcome.findings.defects.empty() && outcome.once.empty();

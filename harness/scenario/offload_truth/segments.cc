@@ -156,7 +156,7 @@ Status send_tcp(TruthBench& bench, const SegmentFeature& feature, SegmentTally& 
     return {};
 }
 
-// Which super-frame a frame is of; nothing if it is none of ours.
+// Returns the number of the super-frame to which a frame belongs; nothing if it is none of ours.
 std::optional<std::size_t> number_of(const matrix::FrameBytes& bytes, const SegmentFeature& feature,
                                      SegmentKind kind) {
     const frame::FrameView view = frame::parse_frame(bytes, frame::TunnelPorts::well_known());

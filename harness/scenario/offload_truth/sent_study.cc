@@ -57,7 +57,8 @@ const Probe* first_probe(const ProbeSet& set, std::size_t row) {
     return found == set.probes.end() ? nullptr : &*found;
 }
 
-// Whether a row's frames leave a checksum to the device under that setting, or their cutting.
+// Returns whether a row's frames leave a checksum to the device under that setting. With
+// `super_frames`: whether its super-frames leave their cutting to the device.
 bool asks(const Row& row, const SettingOutcome& outcome, bool super_frames) {
     if (super_frames && row.segmentation == matrix::Segmentation::kNone) {
         return false;

@@ -21,7 +21,7 @@
 
 namespace pathproof::scenario {
 
-// How frames are sent, for a path that is slow or has little room.
+// Pace at which frames are sent, for a path that is slow or has little room.
 struct Pace {
     // At a time: as many fit the tester's ring even if its lcore sleeps through all of them.
     std::size_t frames = 480;
@@ -46,8 +46,8 @@ class TruthBench {
     // No longer IP packet crosses the path, or is to be sent.
     void limit_packets(std::uint32_t bytes) { device_.longest_packet = bytes; }
 
-    // Why the tester's port cannot show frames of this row as they are on the wire; nothing if it
-    // can.
+    // Returns the reason why the tester's port cannot show frames of this row as they are on the
+    // wire; nothing if it can.
     std::optional<std::string> blind_to(const matrix::Row& row) const;
     // Sees stalls in what carry() sends; null: nobody does.
     void watch_stalls(truth::StallWatch* watch) { watch_ = watch; }

@@ -112,11 +112,11 @@ struct TunnelOutcome {
 };
 
 constexpr std::uint16_t kFarPort = 7000;
-// Of a tunnel that is not the lab's own: inner addresses (RFC 2544).
+// Inner addresses of a tunnel that is not the lab's own (RFC 2544).
 constexpr const char* kInnerOwn = "198.18.1.1/30";
 constexpr const char* kInnerFar = "198.18.1.2";
 
-// What follows the type of a device whose outer addresses these are.
+// Returns the words behind `type` that make a device with these outer addresses.
 std::string type_of(const TunnelKind& kind, const std::string& local, const std::string& remote,
                     const std::string& underlay) {
     const std::string name = kind.name;
@@ -135,7 +135,7 @@ std::string masquerade(const TunnelKind& kind, const std::string& underlay) {
                        setting::kMasqueradeRandomFully);
 }
 
-// Where the tunnel devices are made, and their outer header is translated.
+// A host that makes the tunnel devices and translates their outer headers.
 class TunnelHost {
   public:
     TunnelHost() = default;
@@ -153,7 +153,7 @@ class TunnelHost {
     virtual Result<std::string> set(const TunnelPoint& point) = 0;
 };
 
-// What a host cannot have is no error of the run, unless the host is gone.
+// Reports what a host cannot have as a lack, not as an error of the run, unless the host is gone.
 Result<std::string> as_lack(const Status& tried, const std::string& what) {
     return tried || tried.error().code != ErrorCode::kUnavailable
                ? Result<std::string>(tried ? ""
@@ -319,7 +319,7 @@ std::optional<judge::OriginalTuple> original_of(const std::vector<netfilter::Ent
     return std::nullopt;
 }
 
-// Whether a right outer UDP checksum is there or 0 as the tunnel was set.
+// Checks that a right outer UDP checksum is there, or 0, as the tunnel was set.
 void check_policy(const judge::FrameVerdict& verdict, OuterSum sum, TunnelOutcome& outcome) {
     const auto* outer = verdict.find({judge::Depth::kOuter, judge::Protocol::kUdp});
     if (outer == nullptr) {
