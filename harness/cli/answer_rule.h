@@ -1,4 +1,4 @@
-// What a DNS server is to say, as people type it.
+// Rules for a DNS server's answers, as people type them.
 #pragma once
 
 #include <string>

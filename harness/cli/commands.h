@@ -13,7 +13,7 @@ namespace pathproof::cli {
 
 using Command = std::function<Result<int>()>;
 
-// What is typed behind a command, there until `run` has run with it.
+// Returns the options that a command's line fills in; they are kept until `run` has run with them.
 template <typename Options>
 std::shared_ptr<Options> options_for(CLI::App& command, Command& chosen,
                                      Result<int> (*run)(const Options&)) {

@@ -55,7 +55,8 @@ nlohmann::ordered_json requalification_json(const std::string& file,
     return {{"now", file}, {"certificate", compare::name(all.consequence)}, {"differences", items}};
 }
 
-// Whether the certificate of the first report holds for the systems of the others, or for this machine.
+// Reports whether the certificate of the first report holds for the systems of the others, or for
+// this machine.
 Result<int> run_requalify(const CompareOptions& options) {
     if (!options.views.html.empty() || !options.views.baseline.empty() || !options.noise.empty()) {
         return fail(ErrorCode::kBadInput,

@@ -62,7 +62,7 @@ Result<ManifestOptions> options_of(const TypedManifest& typed) {
     return options;
 }
 
-// Those that are wanted: all, or what --only names.
+// Returns the wanted files: all, or those that --only names.
 Result<std::vector<ManifestFile>> files_of(const TypedManifest& typed) {
     std::vector<ManifestFile> files;
     std::vector<std::string> left = typed.only;

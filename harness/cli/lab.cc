@@ -35,7 +35,7 @@ struct UpOptions {
     bool json = false;
 };
 
-// What the user needs to know of a lab, as text and as one JSON object.
+// Facts about a lab that its user needs, as text and as one JSON object.
 struct Description {
     json facts;
     std::string text;

@@ -33,7 +33,7 @@ std::vector<lab::FoundDevice> ports_in(const lab::MachineUse& use, bool only_pci
     return found;
 }
 
-// What the kernel of this machine tells of them.
+// Adds the information that this machine's kernel has about each device.
 Status describe(const std::string& netns, std::vector<lab::FoundDevice>& devices) {
     return process::in_netns(netns, [&]() -> Status {
         for (lab::FoundDevice& device : devices) {

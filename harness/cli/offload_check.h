@@ -19,14 +19,14 @@ namespace pathproof::cli {
 // RunOptions' device, repeat, tester and tester_netns are of a device of the kernel alone.
 struct OffloadCheckOptions : verdict::RunOptions {
     OffloadCheckOptions() : RunOptions{.command = "offload check"} {}
-    // Of DPDK ports alone.
+    // Options of DPDK ports alone.
     std::string dpdk;                 // --dpdk; the port under test
     std::string far;                  // --far; the other end of its cable
     bool software_nic = false;        // --software-nic, in place of both
     std::vector<std::string> faults;  // --fault, of the software NIC
     std::uint32_t mtu = 0;            // --mtu; 0: 1500, the software NIC 9216
     std::uint32_t frames = 8;         // of each row of the matrix
-    // Of every check, as are netns, profile and quick (all pairs in place of all triples).
+    // Options of every check, as are netns, profile and quick (all pairs in place of all triples).
     std::string out;
     std::string baseline;  // file of expected failures; empty: none
     run::HistoryChoice history;

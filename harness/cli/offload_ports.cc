@@ -174,7 +174,7 @@ Result<verdict::RunResult> run_on_ports(const OffloadCheckOptions& options) {
     if (!expected) {
         expected = TRY(fitting_profile(device));
     }
-    // Nothing is written before everything that could be refused was looked at.
+    // Everything that could be refused has been checked; only now is anything written.
     if (!options.out.empty()) {
         TRY(report::prepare_output(options.out));
     }

@@ -9,7 +9,7 @@ namespace pathproof::cli {
 // Declares --dpdk, --far, --software-nic, --fault and --mtu, behind DEV.
 void declare_port_check(CLI::App& check, OffloadCheckOptions& options);
 
-// Whether a port or the software NIC was named.
+// Returns whether a port or the software NIC was named.
 bool is_port_check(const OffloadCheckOptions& options);
 
 // Gives the exit code: 0 no defect, 1 defects, 3 incomplete; or what went wrong.

@@ -90,7 +90,7 @@ Result<int> run_qualify(QualifyOptions options) {
     return run::run_to_end(qualify_session(options), options, print);
 }
 
-// Why nothing is said of it.
+// Explains why there is no verdict: by the cell's reason, or else by the scenario's headline.
 std::string nothing_said(const verdict::RunResult& result, const std::string& cell) {
     std::string text = "nothing is said of this one";
     if (result.scenarios.empty()) {

@@ -27,7 +27,7 @@ struct RerunOptions {
     ComparisonViews views;
 };
 
-// What cannot be as it was, said before anything is run.
+// Reports something that cannot be as it was, before anything is run.
 void tell_gone(const std::string& sentence) {
     fmt::print(stderr, "pathproof: not as it was: {}\n", sentence);
 }
@@ -94,7 +94,8 @@ Result<Wanted> parse(const std::string& id, const compare::Report& report) {
     return fail(ErrorCode::kBadInput, "{} has no cell or finding '{}'", report.file, id);
 }
 
-// Whether this pathproof still has it, by the id that is asked for; says so if not.
+// Returns whether this pathproof still has the scenario and the cell, by the id that is asked for;
+// reports it if not.
 bool is_there(Wanted& wanted) {
     const scenario::Scenario* known = scenario::find_scenario(wanted.scenario);
     if (known == nullptr) {
@@ -134,7 +135,8 @@ Result<verdict::RunOptions> asked_again(const compare::Report& report,
             }
             wanted.push_back({scenario.id, ""});
             for (const verdict::Cell& cell : all_cells(scenario)) {
-                // What an interrupted run was about to measure is no cell.
+                // A cell that an interrupted run was about to measure has no figures, and does not
+                // count.
                 if (!cell.id.starts_with("unfinished.")) {
                     Wanted one{scenario.id, cell.id};
                     static_cast<void>(is_there(one));

@@ -1,5 +1,4 @@
-// What all benchmarks have in common on the command line: how rounds are taken, and where the
-// result goes.
+// The command line that all benchmarks share: how rounds are taken, and where the result goes.
 #pragma once
 
 #include <functional>
@@ -24,9 +23,9 @@ struct BenchOptions {
 
 // --rounds, --contended, --out, --json.
 void add_bench_options(CLI::App& command, BenchOptions& options);
-// How they are typed again; begins with a space or is empty.
+// Returns the options as they are typed again; begins with a space or is empty.
 std::string repeat_options(const BenchOptions& options);
-// Whether `id` is among the experiments that were asked for.
+// Returns whether `id` is among the requested experiments.
 bool wanted(const BenchOptions& options, const std::string& id);
 
 bench::RoundPlan plan_for(const BenchOptions& options, const std::string& experiment,

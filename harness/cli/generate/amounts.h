@@ -1,4 +1,4 @@
-// How much is to be sent, how fast and for how long.
+// Options for the amount of traffic, its rate and its duration.
 #pragma once
 
 #include <cstdint>
@@ -23,13 +23,14 @@ struct AmountOptions {
     double seconds = 0;
     std::optional<double> drain_s;
 
-    // Who waits for answers before asking again is not held back by a rate nobody asked for.
+    // A sender that waits for answers before it asks again is not held back by a rate that nobody
+    // asked for.
     std::string rate_text() const { return rate.value_or(outstanding > 0 ? "max" : "1000"); }
 };
 
 void add_amount_options(CLI::App& command, AmountOptions& options);
 
-// What one unit of --count and --rate is, and what it travels on.
+// One unit of --count and --rate, and the link that carries it.
 struct UnitFacts {
     unsigned frames = 1;  // 2: pairs
     double mean_frame_bytes = 0;

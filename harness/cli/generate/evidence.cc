@@ -83,7 +83,7 @@ Result<std::vector<std::string>> write_evidence(const std::string& folder,
     const std::vector<load::Anomaly> anomalies = run.take_anomalies();
     std::vector<std::string> files;
     TRY(doing(make_folders(folder, ErrorCode::kBadInput), "--evidence {}", folder));
-    // Those of an earlier run would be taken for this one's.
+    // Files of an earlier run would be taken for this one's.
     std::error_code wrong;
     for (const fs::directory_entry& entry : fs::directory_iterator(folder, wrong)) {
         const std::string name = entry.path().filename();

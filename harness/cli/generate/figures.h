@@ -17,13 +17,13 @@ struct ClassFigures {
     // sent = as sent + late + wrong + damaged + missing.
     std::uint64_t missing() const { return sent > came->arrived() ? sent - came->arrived() : 0; }
 };
-// Of the classes that were sent or came.
+// Returns the figures of each class that was sent or came.
 std::vector<ClassFigures> class_figures(const load::TrialReport& report);
 
-// Of all streams together.
+// Adds up the totals of all streams.
 judge::SequenceTotals all_streams(const load::TrialReport& report);
 
-// Of the fields that were not as they had to be, in how many frames, most first.
+// Returns the fields that were not as they had to be, with their numbers of frames, most first.
 std::vector<load::WrongField> wrong_fields(const load::TrialReport& report);
 
 inline double us(std::int64_t ns) {

@@ -30,13 +30,13 @@ struct LaneOptions {
 
 void add_lane_options(CLI::App& command, LaneOptions& options);
 
-// What of it makes no sense, before any port is opened: more lcores than CPUs or than queues.
+// Checks the options before any port is opened. Errors: more lcores than CPUs or than queues.
 Status check_lanes(const LaneOptions& options);
 
 // By load::share_queues().
 load::Roles roles_of(const LaneOptions& options, port::Port& sending, port::Port& receiving);
 
-// What a device in this kernel does to a sender on AF_XDP that is faster than it.
+// Reaction of a device in this kernel to a sender on AF_XDP that is faster than it.
 enum class SlowDevice : std::uint8_t { kHoldsUp, kLosesFrames };
 
 struct Lanes {

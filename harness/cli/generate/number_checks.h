@@ -60,7 +60,8 @@ inline const CLI::Validator kPositive =
     whole(1, UINT64_MAX, "a whole number above 0", "NUMBER > 0");
 // 0 or more.
 inline const CLI::Validator kWhole = whole(0, UINT64_MAX, "a whole number", "NUMBER");
-// What `--cpu` takes: far more than any machine has; which of them are there is asked later.
+// Numbers that `--cpu` takes: far more than any machine has. Whether the CPU is there is checked
+// later.
 inline const CLI::Validator kCpu = whole(0, 65'535, "the number of a CPU", "CPU");
 inline const CLI::Validator kUdpPort = whole(1, 65'535);
 

@@ -21,8 +21,8 @@ struct Rate {
 // Errors name the text: no number, not above 0, not finite, above 100 %.
 Result<Rate> parse_rate(const std::string& text);
 
-// What a frame of `frame_bytes` (without FCS) occupies on an Ethernet link, in bits: preamble, FCS
-// and the gap behind it belong to it.
+// Returns the bits that a frame of `frame_bytes` (without FCS) occupies on an Ethernet link: with
+// its preamble, FCS and the gap behind it.
 double bits_on_wire(double frame_bytes);
 
 // Frames per second; 0: as fast as it goes. `per_unit` frames count as one for kPerSecond.

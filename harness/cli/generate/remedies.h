@@ -1,4 +1,4 @@
-// What a person can do about a run whose figures the tester itself spoiled.
+// Remedies for a run whose figures the tester itself spoiled.
 #pragma once
 
 #include <string>

@@ -11,7 +11,7 @@
 namespace pathproof::cli {
 namespace {
 
-// What says of made frames how they are: a capture's are sent as they are, and not measured.
+// Options that describe made frames. A capture's frames are sent as they are, and not measured.
 constexpr std::string_view kOfMadeFrames =
     "--pairs --type --mix --size --flows --suffix --expect-answer --timeout "
     "--seed --destination "
@@ -60,7 +60,7 @@ Result<std::shared_ptr<const load::Recording>> read_recording(const ReplayOption
         return fail(ErrorCode::kUnavailable, "--replay: capture file {}: stopped while reading it",
                     options.file);
     }
-    // What came through a pipe is gone.
+    // Bytes that came through a pipe cannot be read again.
     std::error_code ignored;
     if (!std::filesystem::is_regular_file(options.file, ignored)) {
         return fail(all.error(), "--replay");

@@ -1,4 +1,4 @@
-// What `pathproof generate` tells of a run, for people and for scripts.
+// The result of a run of `pathproof generate`, for people and for scripts.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -26,7 +26,8 @@ struct GenerateResult {
     load::TrialReport report;
     port::PortInfo sending;
     port::PortInfo receiving;
-    // What comes back can be told: false for a capture file, whose frames carry no number.
+    // Frames that come back can be recognized: false for a capture file, whose frames carry no
+    // number.
     bool tracked = true;
     std::optional<ReplayJudgement> judged;   // of a capture whose frames were followed
     std::optional<ReplayJudgement> studied;  // of made frames that were sent again one by one
@@ -42,21 +43,22 @@ struct GenerateResult {
 
     // The figures can be relied on: the run went to its end and nothing is held against it.
     bool conclusive() const { return !report.partial && report.objections.empty(); }
-    // Nothing that came is other than it has to be, and of frames that a DUT forwards none is missing,
-    // late or doubled. Answers may be missing: how many is what is measured. Nothing is said of a
-    // capture, whose frames are not tracked.
+    // Returns whether every frame came as it must, and of frames that a DUT forwards none is
+    // missing, late or doubled. Answers may be missing: their number is what is measured. A capture
+    // that was not followed is not judged, since its frames are not tracked: true.
     bool all_right() const;
     // Frames that came wrong, damaged or, of those that a DUT forwards, twice, and wrong quotes of ICMP
     // errors: they are so whatever the tester lacked.
     std::uint64_t certain_harm() const;
-    // Nothing but a want of CPU, or frames of its own that the tester lost, is held against the run.
+    // Returns whether the only objections to the run are a lack of CPU, or frames of its own that
+    // the tester lost.
     bool only_disturbed() const;
     // 0: all right; 1: not, or certain harm was done though the tester was disturbed; 3: the figures
     // cannot be relied on.
     int exit_code() const;
-    // What may help where they cannot.
+    // Returns advice on figures that cannot be relied on.
     std::vector<std::string> remedies() const;
-    // What to know of figures that can be relied on: frames that nobody waited for, or that were
+    // Returns remarks on figures that can be relied on: frames that nobody waited for, or that were
     // held back.
     std::vector<std::string> remarks() const;
 };

@@ -118,7 +118,8 @@ void add_tags(FrameSpec& spec, const std::vector<std::uint16_t>& vlans) {
     link.vlans = static_cast<std::uint8_t>(vlans.size());
 }
 
-// What one station can be and send: a frame to or from anything else tells of no path.
+// Checks that both ends are addresses of one station: a frame to or from anything else proves
+// nothing about a path.
 Status check_ends(const frame::PacketSpec& packet, const char* which) {
     const auto is_host = [](const frame::IpAddress& address) {
         const std::uint8_t first = address.bytes[0];
@@ -306,7 +307,8 @@ void add_envelope(CLI::App& command, TrafficOptions& options) {
         ->needs(vni);
 }
 
-// Who is asked for a MAC address is found on the link alone, not in a tunnel.
+// Checks that the next hop's MAC address is typed or can be asked for: on the link alone, not in a
+// tunnel.
 Status check_next_hop(const TrafficOptions& options) {
     if (options.destination.empty()) {
         return fail(ErrorCode::kBadInput, "--destination is missing: it says where the frames go");

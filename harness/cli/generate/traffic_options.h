@@ -65,9 +65,9 @@ struct Traffic {
     bool wrong_on_purpose = false;    // some frames leave with wrong checksums
 };
 
-// What was typed as plans, with the frames tried out. `flows` counts where --flows was not given.
-// MAC addresses are zero where they were not given: the port's own and the next hop's are to be put there.
-// Errors name option and value.
+// Turns the typed options into plans, and tries out their frames. `flows` counts if --flows was not
+// given. MAC addresses that were not given are zero: the port's own and the next hop's are to be
+// put there. Errors name option and value.
 Result<Traffic> traffic_of(const TrafficOptions& options, std::uint64_t flows);
 
 }  // namespace pathproof::cli

@@ -68,7 +68,7 @@ void ProgressWatcher::watch(const std::stop_token& over) {
     std::unique_lock guard(lock);
     std::condition_variable_any pause;
     const auto is_over = [&] { return over.stop_requested(); };
-    // One that ends just as a wait begins makes the wait's answer false (libstdc++ 12).
+    // A run that ends just as a wait begins makes the wait return false (libstdc++ 12).
     for (int second = 1;
          !pause.wait_until(guard, over, began + std::chrono::seconds(second), is_over) &&
          !is_over();

@@ -58,7 +58,7 @@ std::string share_text(const BackendHealth& backend) {
                        100 * backend.unanswered_share.low, 100 * backend.unanswered_share.high);
 }
 
-// Where refusals were not looked for, silence is only one of two reasons.
+// Returns the word for the verdict. If refusals were not watched, silence has two possible reasons.
 std::string verdict_word(const BackendHealth& backend, const BackendReport& report) {
     const bool either = backend.verdict == BackendVerdict::kDead && !report.refusals_watched;
     return either ? "dead or refusing" : name(backend.verdict);
@@ -105,7 +105,7 @@ std::string table_text(const BackendReport& report) {
     return text;
 }
 
-// What else there is to say, a line each.
+// Returns further remarks on the report, a line each.
 std::string remarks(const BackendReport& report) {
     std::string text = report.services.empty()
                            ? "no translated flows (--all shows those without translation too)\n"
@@ -206,7 +206,8 @@ void put(Output& output, const BackendReport& report, std::int64_t time_ns,
 }
 
 Result<int> run_once(const BackendOptions& options, const netfilter::Filter& filter) {
-    // What a dump shows as unanswered counts as such: how long it has waited is not in it.
+    // A flow that a dump shows as unanswered counts as such: the dump does not tell how long it has
+    // waited.
     BackendTableOptions table_options{.rules = options.rules()};
     table_options.rules.patience_ns = 0;
     if (options.all) {

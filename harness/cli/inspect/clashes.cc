@@ -179,7 +179,8 @@ class ClashWatch {
     }
 
     Result<monitor::ClashBalance> balance_at_end(const std::vector<CpuStats>& before) {
-        // What goes after this is counted as gone later, and must be among the table's entries.
+        // An entry that goes after this is counted as gone later, and must be among the table's
+        // entries.
         TRY(watcher_->catch_up(watch_sink()));
         const auto after = cpu_stats(options_.common.netns);
         counter_.end(realtime_ns());
@@ -197,8 +198,8 @@ class ClashWatch {
         return balance;
     }
 
-    // How many entries a dump lists. The kernel lets go of the expired ones on the way
-    // (ctnetlink_dump_table), which gives their DESTROY events.
+    // Returns the number of entries that a dump lists. The kernel lets go of the expired ones on
+    // the way (ctnetlink_dump_table), which gives their DESTROY events.
     Result<std::uint64_t> read_table() const {
         const auto read =
             TRY(dump(options_.common.netns, {}, [](const Entry&) { return Next::kContinue; }));

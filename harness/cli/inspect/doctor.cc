@@ -34,7 +34,7 @@ struct DoctorOptions {
     bool no_drops = false;
 };
 
-// How sure harm is, from the surest on.
+// Certainty of harm, from the surest on.
 enum class Rank : std::uint8_t { kRefusedNow, kStale, kDroppedNow, kSevere, kMay };
 const char* name(Rank rank) {
     switch (rank) {

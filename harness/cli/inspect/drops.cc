@@ -91,7 +91,7 @@ std::string to_text(const std::vector<drops::DropCount>& counts) {
     return text;
 }
 
-// What else there is to say about the counts, a line each.
+// Returns further remarks on the counts, a line each.
 std::string remarks(const drops::DropSummary& summary) {
     std::string text;
     if (summary.unspecified > 0) {
@@ -233,7 +233,7 @@ class RuleFinder {
 
 constexpr std::size_t kMostFlows = 50;
 
-// How the text and the JSON name the flows, or why they are not known.
+// Lists the flows as text, or the reason why they are not known.
 void put_flows(Output& output, const Result<fate::Fates>& fates, const DropsOptions& options) {
     if (!fates) {
         output.put_line("flows of dropped packets are not known: " + fates.error().message);

@@ -31,7 +31,8 @@ void say_unless_empty(const char* who, const std::vector<std::string>& words) {
     }
 }
 
-// Who selects by what, and how the kernel behaved with each kind of word.
+// Reports what the kernel selects by and what this program, and how the kernel behaved with each
+// kind of word.
 void explain(const Filter& filter) {
     const KernelFilterSupport support = kernel_filter_support(filter);
     const Clauses clauses = clauses_of(filter);

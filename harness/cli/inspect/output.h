@@ -1,4 +1,4 @@
-// What the sub-commands of `pathproof inspect` share: options, and lines on standard output.
+// Options that the sub-commands of `pathproof inspect` share, and lines on standard output.
 #pragma once
 
 #include <chrono>
@@ -39,7 +39,7 @@ struct Limits {
     std::optional<double> duration_s;
     std::optional<std::uint64_t> count;
 
-    // When --duration is over, counted from now; never without one.
+    // Returns the time at which --duration is over, counted from now; never without one.
     std::chrono::steady_clock::time_point deadline() const;
 };
 // --duration and --count; `counted` says of what ("events").
@@ -51,7 +51,7 @@ std::string time_text(std::int64_t time_ns);
 // Lines to standard output; they go out when flushed or when enough have gathered.
 class Output {
   public:
-    // Where the next line is written, without its end.
+    // The buffer for the next line, without its end.
     std::string& line() { return buffer_; }
     void end_line();
     void put_line(std::string_view text) {
@@ -69,7 +69,8 @@ class Output {
 
 // An error where the namespace, which was there, went meanwhile: what was counted since is not known.
 Status still_there(const std::string& netns);
-// The same for a result: an error that it has gone in place of one that it is not found.
+// Returns the result; if the namespace has gone, an error that says so in place of one that says
+// that something was not found.
 template <typename T>
 Result<T> or_gone(Result<T> result, const std::string& netns) {
     TRY(still_there(netns));

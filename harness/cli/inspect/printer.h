@@ -1,4 +1,4 @@
-// How entries and events are printed: text with the columns that -o asks for, JSON lines, or CSV.
+// Prints entries and events: text with the columns that -o asks for, JSON lines, or CSV.
 #pragma once
 
 #include <string>
@@ -35,7 +35,7 @@ class Printer {
     template <typename Value>
     void put(Output& output, const Value& value) const;
     void put(Output& output, const netfilter::Gap& gap) const;
-    // What came, at the end; text says it on stderr only.
+    // Puts the totals of what came, at the end; as text on stderr only.
     void put_summary(Output& output, const netfilter::WatchTotals& totals) const;
 
   private:

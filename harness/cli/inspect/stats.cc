@@ -32,7 +32,7 @@ struct StatsOptions {
     std::optional<double> interval_s;
 };
 
-// What else fills up or refuses where flows fail, and what it means.
+// A counter of something else that fills up or refuses where flows fail, and its meaning.
 struct Limit {
     const char* counter;
     const char* meaning;

@@ -22,7 +22,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using Input = screen::Terminal::Input;
 
-// How late a key or a signal may be noticed.
+// Longest time until a key or a signal is noticed.
 constexpr std::chrono::milliseconds kLook{100};
 
 struct TopOptions {

@@ -95,7 +95,7 @@ class Watch {
         }
     }
 
-    // What had come in before the end is shown too.
+    // Shows also the events that had come in before the end.
     Result<int> end(Watcher& watcher) {
         const auto finished = watcher.finish(sink_);
         const WatchTotals& totals = watcher.totals();

@@ -120,7 +120,7 @@ class Why {
         const std::string& netns = options_.common.netns;
         lookup_.emplace(TRY(Lookup::open(netns)));
         auto tap = TRY(monitor::FlowTap::start(netns, tuple_));
-        // Of all that is read here only this may be missing: the answer then says so.
+        // The drop tracer alone may be missing of all that is read here; the answer then says so.
         if (auto tracer = drops::DropTracer::start({.netns = netns});
             tracer && (*tracer)->poll().scope == drops::Scope::kNamespace) {
             tracer_ = std::move(*tracer);
@@ -261,7 +261,7 @@ class Why {
         look.counters = summed(stats);
         look.table = TRY(table_size(options_.common.netns));
         story_->take(look);
-        // Who asks may be gone before the end.
+        // The sockets are looked up now: the one that asks may be gone before the end.
         if (has_ports(tuple_.protocol) && story_->packets().forth_in == 0) {
             const auto here = TRY(sockets());
             const auto owner = predict::owner_of(here, tuple_.source);

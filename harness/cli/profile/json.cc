@@ -6,7 +6,7 @@ namespace {
 using namespace profile;
 using nlohmann::ordered_json;
 
-// What is empty says nothing, and is left out.
+// Puts the value under the key. An empty value says nothing, and is left out.
 template <typename Said>
 void put(ordered_json& json, const char* key, const Said& said) {
     if (!said.empty()) {

@@ -15,7 +15,8 @@ FIELDS(Bound, load_pps, offered_pps, trials, seconds, tester_limited, doubtful)
 namespace pathproof::cli {
 namespace {
 
-// So many frames in the shortest trial, or loss ratios mean nothing.
+// Least load without --min-load: so many frames a second, or that share of the greatest load if it
+// is less. Fewer frames in the shortest trial give loss ratios that mean nothing.
 constexpr double kLeastLoad = 1'000;
 constexpr double kLeastShare = 1e-3;
 

@@ -24,7 +24,7 @@ struct SizeSearch {
     double min_load() const;
 };
 
-// Why an outcome is not conclusive, each a sentence. None: it is.
+// Reasons why an outcome is not conclusive, one sentence each. Empty: it is conclusive.
 struct Reasons {
     std::vector<std::string> sentences;
     TesterTrouble trouble;
@@ -50,7 +50,7 @@ struct SizeOutcome {
 // "1488095", "-" without one.
 std::string pps_text(const std::optional<search::Bound>& bound);
 
-// How long trials may take, and how long they usually do.
+// Usual duration of the trials, and the longest they may take.
 struct SearchTime {
     search::Nanoseconds usual{};
     search::Nanoseconds most{};

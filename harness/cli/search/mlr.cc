@@ -27,7 +27,8 @@ Result<search::MlrPlan> mlr_plan(const SizeSearch& search) {
     return plan;
 }
 
-// Of a partial drop rate, as asked for; else of the goal that allows the greatest loss.
+// Returns the goal that allows the greatest loss among those with a lower bound: a partial drop
+// rate, if one was asked for.
 const GoalResult* partial_drop(const search::MlrResult& result) {
     const GoalResult* best = nullptr;
     for (const GoalResult& goal : result.goals) {
@@ -55,7 +56,7 @@ Result<SearchTime> mlr_time(const SizeSearch& search) {
                       .most = std::max<search::Nanoseconds>(kLeastBudget, 20 * sums)};
 }
 
-// Of the medium, a greatest load that passes is all that can be asked for.
+// Returns whether the goal passed at the medium's greatest load: nobody can ask for more.
 bool at_line_rate(const SizeSearch& search, const GoalResult& goal) {
     return search.medium_is_real && search.max_load.source == MaxLoadSource::kLineRate &&
            goal.irregularities == std::vector{Irregularity::kMaxLoadPasses};

@@ -1,4 +1,4 @@
-// What `pathproof search` can be told, and what is made of it.
+// Options of `pathproof search`, and the plans made of them.
 #pragma once
 
 #include <cstdint>
@@ -69,7 +69,8 @@ double offered_tolerance(const SearchOptions& options);
 // Errors: a least load that is not below the greatest, where both were typed.
 Status check_loads(const SearchOptions& options);
 
-// Of typed loads and of seconds of trials: what a run can do, and what its times can count.
+// Validators of typed loads and of trials' seconds: values that a run can offer, and times that it
+// can count.
 extern const CLI::Validator kLoad;
 extern const CLI::Validator kTypedSeconds;
 

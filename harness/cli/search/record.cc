@@ -66,7 +66,7 @@ std::string progress_line(std::uint64_t number, std::uint16_t size,
                        100 * output.loss_ratio(), mark);
 }
 
-// Whether the folder has the result of a search that came to its end.
+// Returns whether the folder has the result of a complete search.
 bool has_whole_search(const std::string& folder) {
     const json earlier = process::json_or_null(read_file(folder + "/search.json").value_or(""));
     return earlier.is_object() && earlier.value("verdict", "") != "PARTIAL";
@@ -136,7 +136,7 @@ Status SearchRecord::result(const json& result, const std::string& table) {
     if (options_.out.empty()) {
         return {};
     }
-    // What came to no end takes nothing's place that did.
+    // An incomplete result never replaces a complete one.
     std::string folder = options_.out;
     if (result.value("verdict", "") == "PARTIAL" && has_whole_search(folder)) {
         folder += "/incomplete";

@@ -1,4 +1,4 @@
-// Where trials and results go: JSON lines, a folder, and progress for who waits.
+// The output of trials and results: JSON lines, a folder, and progress for those who wait.
 #pragma once
 
 #include <unistd.h>

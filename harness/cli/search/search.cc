@@ -154,7 +154,7 @@ Status SearchCommand::finish(const SearchSetup& setup, SearchRecord& record) {
 }
 
 Result<int> SearchCommand::run() {
-    // What can be found wrong before a port is opened.
+    // All checks that need no port come before one is opened.
     const auto sizes = TRY(frame_sizes(options_));
     TRY(search_goals(options_));
     TRY(check_loads(options_));

@@ -11,7 +11,7 @@
 
 namespace pathproof::cli {
 
-// Where the greatest load of a search comes from.
+// Source of a search's greatest load.
 enum class MaxLoadSource : std::uint8_t { kOption, kLineRate, kTester };
 const char* name(MaxLoadSource source);
 
