@@ -104,7 +104,8 @@ void set_policy(pid_t thread, int policy) {
     sched_setscheduler(thread, policy, &none);
 }
 
-// With the CPU time that nobody wants it would never end where others want all of it for long.
+// Gives the calibration's threads normal priority: with idle CPU time alone it would never end
+// while others want all of it.
 void hurry() {
     std::error_code none;
     for (const auto& thread : std::filesystem::directory_iterator("/proc/self/task", none)) {
@@ -173,7 +174,7 @@ CalibrationBeside::CalibrationBeside(const Options& options) {
     quick.seed = kSeed;
     quick.workers = std::clamp(static_cast<unsigned>(options.cpus.size()), 1u, 4u);
     running_ = std::async(std::launch::async, [quick] {
-        // Its own threads take this over.
+        // The calibration's own threads inherit the policy.
         set_policy(0, SCHED_IDLE);
         return calibration::calibrate(quick);
     });

@@ -176,7 +176,7 @@ inline auto ending(verdict::Cell& cell) {
     };
 }
 
-// Null where there is none.
+// Returns null if there is none.
 template <typename Cells, typename Wanted>
 const typename Cells::value_type* first_of(const Cells& cells, const Wanted& wanted) {
     const auto at = std::ranges::find_if(cells, wanted);

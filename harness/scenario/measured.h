@@ -34,7 +34,7 @@ class Measured {
     // A device under test, once: by its title, or by its name where the run has read it before (without a title),
     // which then gets the title.
     void know_item(verdict::Item item);
-    // Its readings when it is given up, or when the run ends.
+    // Adds the item's readings when it is given up, or when the run ends.
     void end_item(const verdict::Item& item, const std::vector<verdict::Reading>& now);
     // A host that comes and goes with a scenario.
     void know_host(verdict::HostWatch host);

@@ -46,7 +46,8 @@ struct OptionRow {
     const char* help;
     // Set for a number, where 0 is as if it had not been given. Nothing: a flag, or a text.
     std::optional<std::uint64_t> most;
-    // It runs cells of its own in the place of the scenario's: without --cells, and one such at a time.
+    // The option runs cells of its own instead of the scenario's: without --cells, and only one
+    // such option at a time.
     bool own_cells = false;
     // Another option without which it says nothing of that scenario.
     const char* with = nullptr;
@@ -85,11 +86,11 @@ struct Options {
     lab::Settings cure = {};
 
     bool has(const char* option) const { return given != nullptr && given->contains(option); }
-    // Its number, or `otherwise` where it was not given.
+    // Returns the option's number, or `otherwise` if it was not given.
     std::uint64_t number(const char* option, std::uint64_t otherwise) const {
         return has(option) ? given->at(option).number.value_or(otherwise) : otherwise;
     }
-    // Its text; empty where it was not given.
+    // Returns the option's text; empty if it was not given.
     std::string text(const char* option) const {
         return has(option) ? given->at(option).text : std::string();
     }
@@ -173,10 +174,10 @@ std::vector<FigureRow> figures_of(const Scenario& scenario);
 const std::vector<Scenario>& all_scenarios();
 // Their ids: "vxlan-checksum, dns-race, ...".
 std::string known_scenarios();
-// Null for an unknown id.
+// Returns null for an unknown id.
 const Scenario* find_scenario(const std::string& id);
 Result<verdict::ScenarioResult> run_scenario(const Scenario& scenario, Context& context);
-// Result of a scenario that its lab cannot run: NOT RUN, all its cells SKIP, with the reason.
+// Returns the result of a scenario that its lab cannot run: NOT RUN, all its cells SKIP, with the reason.
 verdict::ScenarioResult not_run(const Scenario& scenario, const std::string& why);
 // Selects this scenario's patterns among patterns of cells ("cure.*", "dns-race/cure.*"), without
 // its name.

@@ -35,7 +35,8 @@ struct Toggle {
     std::string text;
 };
 
-// Told where its condition holds; without one, where the first value named in it is not zero.
+// A clause is told if its condition holds; without a condition, if the first value that it names is
+// not zero.
 struct Clause {
     std::string text;
     std::string when = {};
@@ -98,8 +99,8 @@ struct CureText {
     std::string text = "{command} ({outcome})";
 };
 
-// Told where a cell of the matrix is so: sentences are about the first. A finding is cured where one of
-// its cures is shown.
+// A finding is told if a cell of the matrix matches it; its sentences are about the first such
+// cell. It is cured if one of its cures is shown.
 struct Finding {
     std::string of = "harmed";
     std::string headline = {};
@@ -129,7 +130,7 @@ struct HarmChart {
     std::string hits, trials;
     std::string of = "not again";
     double maximum = 100;
-    // Beside it what was computed.
+    // Computed values, shown beside the bars.
     std::string computed = {}, computed_of = {};
 };
 

@@ -280,7 +280,7 @@ class SentenceParser {
         return std::string_view(ends_at).find(letter) != std::string_view::npos;
     }
 
-    // Up to one of these letters, which is not taken.
+    // Parses up to one of these letters, and leaves that letter in place.
     Sentence until(const char* ends_at, bool optional) {
         Sentence sentence;
         std::string plain;
@@ -401,7 +401,7 @@ class SentenceParser {
         return part;
     }
 
-    // Behind the ? of an optional part with a condition; 0: it has none.
+    // Returns the place after the ? of an optional part with a condition; 0: it has none.
     std::size_t condition_end() const {
         for (std::size_t at = at_; at < text_.size() && !ends(text_[at], "{}[]|\\"); ++at) {
             if (text_[at] == '?') {

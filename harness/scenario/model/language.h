@@ -33,7 +33,7 @@ class Names {
     // Returns nothing for an unknown name.
     virtual std::optional<int> find(const std::string& name) const = 0;
     virtual std::string unit(int number) const = 0;
-    // It may have no value, and is told in an optional part alone.
+    // Returns whether the value may be missing; it is then told in an optional part alone.
     virtual bool may_lack(int number) const = 0;
 };
 

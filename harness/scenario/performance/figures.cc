@@ -20,7 +20,8 @@ using verdict::CellVerdict;
 using verdict::Interval;
 using verdict::Measure;
 
-// Between the bounds lies the rate; where the tester was the limit, it lies anywhere above the lower one.
+// Returns the bounds between which the rate lies; where the tester was the limit, it lies anywhere
+// above the lower one.
 Interval bounds_of(const GoalResult& goal, const ThroughputSeen& seen, const Medium& medium) {
     const double low = goal.lower->offered_pps;
     const double line = medium.line_pps(seen.frames);

@@ -94,7 +94,7 @@ struct ScaleSeen {
 };
 verdict::Cell conclude(const std::string& id, const ScaleSeen& seen);
 
-// All of it that was measured.
+// All measured values.
 struct Seen {
     Medium medium;
     std::vector<std::pair<std::string, ThroughputSeen>> throughput;  // by cell

@@ -15,7 +15,7 @@ inline constexpr const char* kNobody = "not found";
 
 // "64 bytes", "IMIX".
 std::string frames_text(const std::vector<measure::FrameShare>& frames);
-// Null: it was not searched for.
+// Returns null if the goal was not searched for.
 const search::GoalResult* goal_named(const ThroughputSeen& seen, const std::string& name);
 // Names what kept the goal's lower bound from being higher, in one of the words above. The goal has
 // a lower bound.

@@ -115,7 +115,7 @@ struct PodPathsMeasured {
     std::map<std::string, verdict::ScenarioVerdict> earlier;
 };
 
-// In the order in which they run, of one network.
+// Returns one network's cells in the order in which they run.
 std::vector<PodPathCell> pod_paths_plan(const std::string& chain, const std::string& prefix);
 
 verdict::Cell conclude(const PodPathCell& what, const PodPathValues& seen);

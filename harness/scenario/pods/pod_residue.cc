@@ -230,7 +230,7 @@ class PodResidueRun {
         hear(nodes_->detach(other), seen);
     }
 
-    // As after a node's reboot or a runtime's crash.
+    // Makes the situation after a node's reboot or a runtime's crash.
     void collect(PodResidueValues& seen) {
         seen.times = 1;
         // GC must keep what is in order: nothing is lost yet.
@@ -257,12 +257,12 @@ class PodResidueRun {
             }
             hear(nodes_->detach(one_), seen);
         }
-        // And the pod can be attached now.
+        // The pod can still be attached now.
         add_and_del(seen);
     }
 
     void add_two(PodResidueValues& seen) {
-        // Each with a runtime of its own, as two of a node's kubelet.
+        // Two runtimes, as a node's kubelet may run two at a time.
         cni::Runtime mine = nodes_->runtime(0), theirs = nodes_->runtime(0);
         auto other = std::async(std::launch::async, [&] { return theirs.add(other_.attachment); });
         const auto one = mine.add(one_.attachment);

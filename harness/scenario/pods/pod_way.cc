@@ -155,7 +155,7 @@ void take(const PodPathCell& what, const PodWay& way,
         if (size.name == "mtu") {
             size.arrived = datagrams.contains(size.bytes - head);
         } else if (size.name == "over") {
-            // All of it in pieces, or whole again by the hand of a conntrack on the way.
+            // The packet arrives in pieces, or whole if conntrack joined it on the way.
             size.arrived = datagrams.contains(size.bytes - head) ||
                            pieces >= size.bytes - ip_header(what.family);
         }

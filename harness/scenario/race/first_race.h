@@ -14,7 +14,7 @@ namespace pathproof::scenario {
 
 struct FirstRace {
     std::vector<MeasuredCell> cells;  // the race, then its control
-    // One after the other, up to the proof.
+    // Phases up to the proof, in order.
     std::vector<std::pair<std::string, std::chrono::milliseconds>> phases;
 };
 

@@ -69,7 +69,8 @@ Result<std::vector<MeasuredCell>> run_late_answer(Context& context, NatBench& be
     return cells;
 }
 
-// With answers after 1.5 s all queries of a cell wait for theirs at one time.
+// Runs only the cells whose answers come after 1.5 s: all queries of such a cell wait for their
+// answers at one time.
 Result<std::vector<LoadWay>> load_late_answer(Context& /*context*/, NatBench& bench,
                                               LoadRunner& runner, std::optional<double> load) {
     TRY(bench.set({}));

@@ -29,7 +29,7 @@ using namespace std::chrono_literals;
 constexpr std::uint16_t kTypeA = 1;
 constexpr std::uint16_t kTypeAaaa = 28;
 constexpr double kCellPairsPerSecond = 5000;
-// No cell lasts longer at a load that was found, unless its pairs were asked for.
+// Limit of a cell's duration at a load that was found, unless the user gave the number of pairs.
 constexpr double kMostSecondsOfCell = 3;
 constexpr unsigned kMostAttempts = 3;
 constexpr auto kPauseBetweenAttempts = 500ms;

@@ -189,8 +189,8 @@ Result<LoadSearch> NatBench::find_highest(const pairs::PairPlan& plan, double gr
                               search.objection =
                                   trial.objection.empty() ? search.objection : trial.objection;
                           });
-    // Upwards first: nothing is left out of a trial, so that one far beyond the tester's rate would last for a
-    // minute.
+    // Searches upwards first: a trial leaves nothing out, so that one far beyond the tester's rate
+    // would last for a minute.
     double top = std::min(kFirstOfSearch, greatest);
     for (bool carried = true; carried && top < greatest;) {
         const search::TrialOutput* trial =

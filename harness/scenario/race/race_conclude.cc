@@ -46,7 +46,7 @@ constexpr Cause kCauses[] = {
     {Fate::kUnexplained, "", "unexplained", "harmed: no cause could be joined"},
 };
 
-// By something that was named and is no race.
+// Counts queries harmed by a named cause that is not the race.
 std::uint64_t other_harm(const RaceCell& what, const RaceValues& seen) {
     return seen.found.harmed() - own_harm(what, seen) - seen.found.count(Fate::kUnexplained);
 }
@@ -84,7 +84,7 @@ Clauses why(const RaceCell& what, const RaceValues& seen, bool others_only) {
     const join::PairFindings& found = seen.found;
     Clauses clauses;
     const auto count = [&](Fate fate) { return found.count(fate); };
-    // Behind causes that counters alone tell.
+    // Suffix of causes that counters alone tell.
     const std::string how_known =
         seen.not_followed.empty() ? "" : fmt::format("; {}", fate::kByCounters);
     const std::uint64_t insertion = others_only ? 0 : count(Fate::kDroppedAtInsertion);
@@ -365,7 +365,7 @@ void explain_lists(const Cells& cells, verdict::ScenarioResult& result) {
     }
 }
 
-// At a load: whether it was offered, and whether events and pairs agree.
+// Doubts a cell at a load that was not offered whole, or whose events and pairs do not agree.
 void doubt_load(const RaceValues& seen, Cell& cell) {
     if (!seen.load || cell.verdict == CellVerdict::kError) {
         return;

@@ -50,7 +50,7 @@ struct LoadValues {
         0;  // frames that a port of the tester on the DUT's machine took too late
     std::vector<std::string> disturbances;  // of the tester's lcores
 
-    // Beyond a hundredth the tester did not keep up.
+    // Allows a hundredth less; beyond that the tester did not keep up.
     bool offered() const { return sent >= 0.99 * asked; }
 };
 

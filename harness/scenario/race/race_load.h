@@ -13,7 +13,8 @@
 
 namespace pathproof::scenario {
 
-// As it is typed: "max", pairs a second ("50000", "50k", "1.5M"), a share of the links' rate ("80%").
+// A load as the user types it: "max", pairs a second ("50000", "50k", "1.5M"), or a share of the
+// links' rate ("80%").
 struct AskedLoad {
     enum class Kind : std::uint8_t { kMost, kRate, kShare } kind = Kind::kMost;
     double value = 0;  // pairs a second; a share, 0 to 1

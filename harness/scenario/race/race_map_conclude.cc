@@ -21,7 +21,7 @@ std::string pairs_a_second(double load) {
     return fmt::format("{:.0f} pairs/s", load);
 }
 
-// That of the axis: where it was measured at the far port, that one.
+// Returns the skew for the axis: that at the far port if it was measured there.
 const Skew& axis_skew(const MapPoint& point) {
     return point.untimed.empty() ? point.far : point.sent;
 }

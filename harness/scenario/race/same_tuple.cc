@@ -186,7 +186,7 @@ class SameTuple {
         return map;
     }
 
-    // Each way at its own highest load, and the control at that of the first.
+    // Runs each way at its own highest load, and the control at that of the first.
     Result<std::vector<LoadWay>> load_all(LoadRunner& runner) {
         std::vector<LoadWay> ways;
         for (const Case& which : load_cases()) {

@@ -302,7 +302,7 @@ class TcpLimitBench : public NatPathBench<TcpLimitCell, TcpLimitValues> {
         }
     }
 
-    // One lookup that failed, in the order of time.
+    // Tells one lookup that failed, in the order of time.
     std::optional<verdict::Proof> story(const TcpLimitCell& what, const agent::DnsLoadReport& load,
                                         const agent::ForwarderReport& forwarder,
                                         const agent::TcpQueue& queue) const {

@@ -94,7 +94,7 @@ struct TcpLimitValues {
 
 using MeasuredTcpLimitCell = Measurement<TcpLimitCell, TcpLimitValues>;
 
-// In the order in which they run.
+// Returns the cells in the order in which they run.
 std::vector<TcpLimitCell> dns_tcp_limit_plan();
 Scenario dns_tcp_limit_scenario();
 

@@ -243,7 +243,7 @@ TcpLimitHarm tell_harm(const agent::DnsLoadReport& load, const agent::ForwarderR
                                                                              : met.by_server);
             }
         }
-        // One by itself: what is not the queue's first.
+        // The lookup counts once, first by a cause other than the queue.
         ++(met.by_answer != 0       ? harm.by_answer
            : met.by_rubbish != 0    ? harm.by_rubbish
            : met.by_loss != 0       ? harm.by_loss

@@ -44,7 +44,7 @@ struct Fragmented {
     bool is_whole() const { return whole != 0 && bytes >= whole; }
 };
 
-// By the IP identification.
+// Groups the fragments by their IP identification.
 std::map<std::uint16_t, Fragmented> fragments_of(const std::vector<agent::CapturedFrame>& frames,
                                                  const frame::IpAddress& server) {
     constexpr std::uint16_t kMoreFragments = 0x2000, kOffset = 0x1fff;  // RFC 791 section 3.1

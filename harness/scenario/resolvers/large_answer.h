@@ -66,7 +66,7 @@ struct LargeAnswerValues {
 
 using MeasuredLargeAnswerCell = Measurement<LargeAnswerCell, LargeAnswerValues>;
 
-// In the order in which they run.
+// Returns the cells in the order in which they run.
 std::vector<LargeAnswerCell> large_answer_plan();
 Scenario large_answer_scenario();
 

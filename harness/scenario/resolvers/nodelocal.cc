@@ -80,7 +80,7 @@ setting::Settings node_cache_rules(const lab::NatPathNames& names, const NodeCac
             allow("OUTPUT", answer);
             skip("OUTPUT", query);
         }
-        // Its health check.
+        // Rules for node-cache's health check.
         skip("OUTPUT", to + " -p tcp -m tcp --dport 8080");
         skip("OUTPUT", from + " -p tcp -m tcp --sport 8080");
     }

@@ -66,7 +66,7 @@ struct NodelocalValues {
 
 using MeasuredNodelocalCell = Measurement<NodelocalCell, NodelocalValues>;
 
-// In the order in which they run.
+// Returns the cells in the order in which they run.
 std::vector<NodelocalCell> nodelocal_plan();
 Scenario nodelocal_scenario();
 

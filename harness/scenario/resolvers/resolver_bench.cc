@@ -75,7 +75,8 @@ std::string ResolverHosts::resolv_conf(const std::vector<std::string>& search,
                        options.empty() ? "" : "options " + options + "\n");
 }
 
-// Its sockets are of the server's namespace, its thread is one of ours: no log has to come from elsewhere.
+// Starts the server with sockets of its own namespace and a thread of this process, so that no log
+// has to come from elsewhere.
 Result<std::unique_ptr<agent::DnsServer>> ResolverHosts::serve(agent::DnsRules rules,
                                                                agent::milliseconds delay) const {
     return process::in_netns(hosts_.names().server, [&] {

@@ -73,7 +73,7 @@ struct SearchPathValues {
 
 using MeasuredSearchPathCell = Measurement<SearchPathCell, SearchPathValues>;
 
-// In the order in which they run.
+// Returns the cells in the order in which they run.
 std::vector<SearchPathCell> search_path_plan();
 Scenario search_path_scenario();
 

@@ -78,7 +78,7 @@ struct SplitAnswerValues {
 
 using MeasuredSplitAnswerCell = Measurement<SplitAnswerCell, SplitAnswerValues>;
 
-// In the order in which they run.
+// Returns the cells in the order in which they run.
 std::vector<SplitAnswerCell> split_answer_plan();
 Scenario split_answer_scenario();
 

@@ -47,7 +47,7 @@ struct BridgeValues {
 
 using MeasuredBridgeCell = Measurement<BridgeCell, BridgeValues>;
 
-// In the order in which they run.
+// Returns the cells in the order in which they run.
 std::vector<BridgeCell> bridge_cells();
 Scenario bridge_unnat_scenario();
 

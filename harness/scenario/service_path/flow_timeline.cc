@@ -36,7 +36,7 @@ struct Moment {
     std::string text;
 };
 
-// Between its first sign and its end a flow has this endpoint after NAT.
+// A flow's endpoint after NAT, valid from the flow's first sign to its end.
 struct Translated {
     Endpoint client;
     std::int64_t from_ns = 0, until_ns = INT64_MAX;

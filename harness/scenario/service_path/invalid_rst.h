@@ -65,7 +65,7 @@ struct SegmentValues {
 
 using MeasuredSegmentCell = Measurement<SegmentCell, SegmentValues>;
 
-// In the order in which they run.
+// Returns the cells in the order in which they run.
 std::vector<SegmentCell> segment_cells();
 Scenario invalid_rst_scenario();
 

@@ -38,7 +38,7 @@ struct ReuseValues {
 
 using MeasuredReuseCell = Measurement<ReuseCell, ReuseValues>;
 
-// In the order in which they run.
+// Returns the cells in the order in which they run.
 std::vector<ReuseCell> ipvs_reuse_plan();
 Scenario ipvs_reuse_scenario();
 

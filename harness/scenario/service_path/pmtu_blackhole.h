@@ -59,7 +59,7 @@ struct PmtuValues {
 
 using MeasuredPmtuCell = Measurement<PmtuCell, PmtuValues>;
 
-// In the order in which they run.
+// Returns the cells in the order in which they run.
 std::vector<PmtuCell> pmtu_blackhole_plan();
 Scenario pmtu_blackhole_scenario();
 

@@ -47,7 +47,7 @@ using MeasuredExhaustionCell = Measurement<ExhaustionCell, ExhaustionValues>;
 // all of a range of at most 128.
 double search_failure(const std::vector<bool>& used);
 
-// In the order in which they run.
+// Returns the cells in the order in which they run.
 std::vector<ExhaustionCell> snat_exhaustion_plan();
 Scenario snat_exhaustion_scenario();
 

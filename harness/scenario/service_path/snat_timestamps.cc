@@ -65,7 +65,7 @@ class PathBench : public NatPathBench<TimestampCell, TimestampValues> {
     // snat-race), or whose server was late though its queue had room (the machine stood still), is
     // made again, up to five times in all.
     Status run(const TimestampCell& /*what*/, MeasuredTimestampCell& cell) override {
-        // As the cure that is tried on top makes it.
+        // A cure that is tried on top changes the path's settings.
         TimestampPath& path = cell.what.path;
         if (has(hosts_.cure, "random-fully") && path.snat == PathSnat::kMasquerade) {
             path.snat = PathSnat::kMasqueradeRandomFully;

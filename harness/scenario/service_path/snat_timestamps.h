@@ -33,7 +33,7 @@ struct TimestampCell {
     double per_second = 0;
 
     bool translates() const { return path.snat != lab::Snat::kNone; }
-    // No TIME_WAIT at the server is what the cell is about.
+    // Returns whether the cell is about a server without TIME_WAIT.
     bool without_time_wait() const { return closes_first == agent::Closer::kClient; }
 };
 
@@ -56,7 +56,7 @@ struct TimestampValues {
 
 using MeasuredTimestampCell = Measurement<TimestampCell, TimestampValues>;
 
-// In the order in which they run.
+// Returns the cells in the order in which they run.
 std::vector<TimestampCell> timestamp_cells();
 Scenario snat_timestamps_scenario();
 
@@ -70,8 +70,8 @@ inline verdict::ScenarioResult conclude(const std::vector<MeasuredTimestampCell>
     return snat_timestamps_conclusions().conclude(cells);
 }
 
-// Beside each cure with --random-fully: its side effect, as snat-timestamps saw it in this run or as
-// not measured in it, and what avoids it.
+// Adds to each cure with --random-fully its side effect, as snat-timestamps saw it in this run or
+// as not measured in it, and the setting that avoids it.
 void tell_side_effects(std::vector<verdict::ScenarioResult>& scenarios);
 
 }  // namespace pathproof::scenario

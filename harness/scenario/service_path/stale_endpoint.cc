@@ -31,7 +31,8 @@ using frame::Family;
 
 constexpr std::uint32_t kEndpointConnects = 400;
 constexpr double kEndpointConnectsPerSecond = 400;
-// Longer than a neighbour is looked for (3 s, net.ipv4.neigh.default.mcast_solicit).
+// The timeout is longer than the search for a neighbour (3 s,
+// net.ipv4.neigh.default.mcast_solicit).
 constexpr agent::milliseconds kEndpointTimeout{3500};
 constexpr const char* kService = "service";
 constexpr const char* kStranger = "stranger";

@@ -75,7 +75,7 @@ struct EndpointValues {
 
 using MeasuredEndpointCell = Measurement<EndpointCell, EndpointValues>;
 
-// In the order in which they run.
+// Returns the cells in the order in which they run.
 std::vector<EndpointCell> endpoint_cells();
 Scenario stale_endpoint_scenario();
 

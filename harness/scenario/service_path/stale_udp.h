@@ -70,7 +70,7 @@ struct StaleUdpValues {
 
 using MeasuredStaleUdpCell = Measurement<StaleUdpCell, StaleUdpValues>;
 
-// In the order in which they run.
+// Returns the cells in the order in which they run.
 std::vector<StaleUdpCell> stale_udp_plan();
 Scenario stale_udp_scenario();
 

@@ -143,7 +143,7 @@ const StaleUdpConclusions& stale_udp_conclusions() {
                      .cause = "ipvs-nodest",
                      .text = "{gone}; IPVS keeps the flow's connection to the endpoint that is "
                              "gone: \"{connection}\""},
-                    // Not the one that ended IPVS's old connection.
+                    // The datagram that ended IPVS's old connection does not count.
                     {.when = "lost != 0 and not (expires_nodest and lost == 1 and not "
                              "ipvs_to_gone)",
                      .is = kFail,

@@ -49,8 +49,8 @@ struct SynRecord {
 // Fate of a SYN.
 enum class SynFate : std::uint8_t {
     kAccepted,
-    // By the TIME_WAIT of its 4-tuple, which another port before NAT had left: its TSval is below
-    // the last one there (PAWS), and the client answered the server's ACK with a RST.
+    // Refused by the TIME_WAIT of its 4-tuple, which another port before NAT had left: its TSval is
+    // below the last one there (PAWS), and the client answered the server's ACK with a RST.
     kTimestamp,
     kSequence,    // the same by its sequence number, for it has no (later) timestamp
     kLost,        // it left the client and did not reach the server

@@ -31,7 +31,7 @@ constexpr std::uint16_t kServerPort = 9000;
 constexpr std::uint32_t kStrangers = 0xc6130000;  // 198.19.0.0
 constexpr std::uint16_t kStrangersPort = 20'000;
 constexpr std::uint16_t kStrangersPorts = 64;
-// At some 400 bytes each of the kernel's memory.
+// Each entry takes some 400 bytes of the kernel's memory.
 constexpr std::uint64_t kMostEntries = 600'000;
 // Entries of unanswered flows may go before the new ones come: conntrack's garbage collection takes
 // them, too, where a table was full.

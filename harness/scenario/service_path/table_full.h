@@ -52,7 +52,7 @@ struct TableValues {
 
 using MeasuredTableCell = Measurement<TableCell, TableValues>;
 
-// In the order in which they run.
+// Returns the cells in the order in which they run.
 std::vector<TableCell> table_full_plan();
 Scenario table_full_scenario();
 

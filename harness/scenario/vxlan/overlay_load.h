@@ -18,8 +18,8 @@ struct LoadPoint {
     bool gso = true;
     verdict::Cell::Role role = verdict::Cell::Role::kMatrix;
 };
-// With and without super-frames each: without NAT, the suspect, the suspect with its cure; and
-// without NAT with the cure, for its cost where nothing is broken.
+// Returns these points, each with and without super-frames: no NAT, the suspect, the suspect with
+// its cure; and no NAT with the cure, for its cost where nothing is broken.
 std::vector<LoadPoint> load_points();
 
 // One kind of traffic for some seconds, and the wire's account of it.
@@ -45,7 +45,7 @@ struct LoadPhase {
     double frames_per_second() const {
         return seconds > 0 ? static_cast<double>(frames) / seconds : 0;
     }
-    // On a link, with preamble, FCS and gap (IEEE 802.3).
+    // Returns the rate on a link, with preamble, FCS and gap (IEEE 802.3).
     double gbit_per_second() const;
     double goodput_gbit() const;  // of the streams
     std::uint64_t unexplained() const { return bad_frames - std::min(bad_frames, stale_port); }

@@ -323,7 +323,7 @@ void tell_cure(const OverlayFacts& failing, const OverlayNaming& naming,
     }
     const bool cured = off->verdict == CellVerdict::kPass;
     const auto bad = std::ranges::find(off->measures, "wire_bad_frames", &verdict::Measure::name);
-    // With no wrong checksum left, what else the cell lacks is not the cure's fault.
+    // The cure is not to blame for other losses once no wrong checksum is left.
     const bool none_wrong = bad != off->measures.end() && bad->value.is_zero();
     const bool same_again = back != nullptr && back->verdict == CellVerdict::kFail &&
                             back->cause == judge_overlay(failing).cause;
@@ -465,8 +465,8 @@ Cell judge_overlay(const OverlayFacts& facts) {
                         facts.bad_frames, facts.frames, found.empty() ? ": no cause fits" : why,
                         missing.empty() ? "" : "; " + missing);
     }
-    // Without its stimulus a cell says nothing of the failure it looks for, unless it is there all
-    // the same.
+    // A cell without its stimulus says nothing of the failure it looks for, unless the failure is
+    // there all the same.
     const bool there_all_the_same = cell.role != Cell::Role::kDemonstration &&
                                     facts.translated != 0 &&
                                     cell.cause.find(kStalePortWord) != std::string::npos;
