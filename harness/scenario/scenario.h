@@ -177,7 +177,8 @@ std::string known_scenarios();
 // Returns null for an unknown id.
 const Scenario* find_scenario(const std::string& id);
 Result<verdict::ScenarioResult> run_scenario(const Scenario& scenario, Context& context);
-// Returns the result of a scenario that its lab cannot run: NOT RUN, all its cells SKIP, with the reason.
+// Returns the result of a scenario that its lab cannot run: NOT RUN, all its cells SKIP, with the
+// reason.
 verdict::ScenarioResult not_run(const Scenario& scenario, const std::string& why);
 // Selects this scenario's patterns among patterns of cells ("cure.*", "dns-race/cure.*"), without
 // its name.

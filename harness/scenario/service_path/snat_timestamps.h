@@ -71,7 +71,7 @@ inline verdict::ScenarioResult conclude(const std::vector<MeasuredTimestampCell>
 }
 
 // Adds to each cure with --random-fully its side effect, as snat-timestamps saw it in this run or
-// as not measured in it, and the setting that avoids it.
+// as not measured in it, and what avoids it.
 void tell_side_effects(std::vector<verdict::ScenarioResult>& scenarios);
 
 }  // namespace pathproof::scenario
