@@ -49,7 +49,7 @@ enum class Access {
 Result<std::unique_ptr<Database>> open_database(const Target& target, Access access,
                                                 std::chrono::milliseconds patience);
 
-// One for each kind, in a source of its own.
+// Opens a database of one kind; each kind has a source file of its own.
 Result<std::unique_ptr<Database>> open_sqlite(const Target& target, Access access,
                                               std::chrono::milliseconds patience);
 Result<std::unique_ptr<Database>> open_postgres(const Target& target,

@@ -71,7 +71,7 @@ std::string one_line(std::string text) {
     return text;
 }
 
-// By SQLSTATE (PostgreSQL's appendix A).
+// Maps an SQLSTATE (PostgreSQL's appendix A) to an error code.
 ErrorCode postgres_code(std::string_view state) {
     if (state == "55P03" || state == "57014" || state == "40P01") {
         return ErrorCode::kBusy;  // lock_not_available, query_canceled, deadlock_detected

@@ -49,7 +49,7 @@ Status make_step(Database& database, const Step& step, std::size_t number) {
 
 Status make_steps(Database& database, const Target& target, const std::vector<Step>& to) {
     if (target.is_postgres) {
-        // One at a time, whoever else makes the schema at this moment.
+        // The lock lets one process at a time make the schema.
         TRY(database.query("SELECT pg_advisory_xact_lock(7284190)"));
         TRY(database.query("CREATE SCHEMA IF NOT EXISTS pathproof"));
     }

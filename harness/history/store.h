@@ -68,7 +68,7 @@ class Store {
     // Newest first.
     Result<std::vector<RunRow>> list(const Filter& filter);
     Result<std::int64_t> count();
-    // By the beginning of its id. kNotFound; kBadInput: several begin so.
+    // Finds a run by the beginning of its id. kNotFound; kBadInput: several ids begin so.
     Result<RunRow> find(const std::string& id);
     Result<std::vector<CellRow>> cells(const RunRow& run);
     Result<std::vector<FigureRow>> figures(const RunRow& run);
