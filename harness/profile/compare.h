@@ -68,7 +68,8 @@ enum class QuirkState {
     kUnknown,  // the version is not known
 };
 const char* name(QuirkState state);  // "in force", "expired", "not yet", "not known"
-// By the kernel's range where it has one, else by DPDK's; without either it is in force.
+// Judges by the quirk's kernel range if it has one, else by DPDK's; without either the quirk is in
+// force.
 QuirkState state_of(const Quirk& quirk, const Running& running);
 
 }  // namespace pathproof::profile

@@ -1,4 +1,4 @@
-// From what was seen on the wire to the documented defects that look like it.
+// Finds the documented defects that look like a defect seen on the wire.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 

@@ -90,8 +90,8 @@ struct TunnelPorts {
     std::string source;
 };
 
-// Something the driver does around a defect of the device, or a defect of the driver, and the
-// versions in which it is there.
+// A driver's workaround for a defect of the device, or a defect of the driver, with the versions
+// that have it.
 struct Quirk {
     std::string what;
     VersionRange kernel;

@@ -48,7 +48,7 @@ class TomlReader {
     void each_table(const toml::table& table, std::string_view key,
                     const std::function<void(const toml::table&)>& read);
 
-    // Not empty; "" after a complaint or where `node` is null.
+    // Reads a text that is not empty; "" after a complaint or if `node` is null.
     std::string text(const toml::node* node, std::string_view key);
     std::string required_text(const toml::table& table, std::string_view key);
     std::string optional_text(const toml::table& table, std::string_view key);
