@@ -87,7 +87,7 @@ std::string meaning(const RunResult& run) {
 }
 
 Badge headline_of(const RunResult& run) {
-    // Beside what a kernel complained of, the run's own verdict counts.
+    // The run's own verdict counts, whatever a kernel complained of.
     const bool is_repro = run.options.command == "repro" && !run.scenarios.empty() &&
                           run.scenarios.back().id != kKernelLog;
     return is_repro && run.verdict != RunVerdict::kIncomplete

@@ -14,7 +14,7 @@ namespace {
 
 using namespace verdict;
 
-// Empty: it was not read.
+// Returns the fact's value; empty: it was not read.
 std::string value_in(const std::vector<Fact>& facts, std::string_view name) {
     for (const Fact& fact : facts) {
         if (fact.name == name && fact.status == Fact::Status::kRead) {

@@ -21,7 +21,8 @@ nlohmann::ordered_json to_json(const verdict::Calibration& calibration);
 nlohmann::ordered_json to_json(const verdict::PriceTable& table);
 Result<verdict::PriceTable> price_table(const nlohmann::ordered_json& table);
 
-// As text: indented, valid UTF-8 whatever the strings hold (bytes that are none become U+FFFD).
+// Returns the document as text: indented, valid UTF-8 whatever the strings hold (bytes that are
+// none become U+FFFD).
 std::string json_text(const verdict::RunResult& run);
 // Returns the document on one line.
 std::string json_line(const verdict::RunResult& run);

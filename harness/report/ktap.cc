@@ -12,7 +12,7 @@ namespace {
 
 using namespace verdict;
 
-// On one line, and no directive of its own.
+// Puts a text on one line, and escapes what would read as a directive.
 std::string on_a_line(const std::string& text) {
     std::string line = wrap(text, std::string::npos, 0);
     for (std::size_t at = 0; (at = line.find('#', at)) != std::string::npos; at += 2) {
@@ -35,7 +35,7 @@ std::string case_line(std::size_t number, const Case& one) {
                               one.outcome == Outcome::kSkipped ? said : "");
 }
 
-// As a field of a table: no markup, no end of the field.
+// Escapes a text for a table's field: no markup, no end of the field.
 std::string field(const std::string& text) {
     std::string out;
     for (const char letter : on_a_line(text)) {

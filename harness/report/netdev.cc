@@ -20,7 +20,7 @@ namespace {
 using namespace verdict;
 using nlohmann::ordered_json;
 
-// As NIPA's namify(): letters and digits, all else one '-'.
+// Names a text as NIPA's namify() does: letters and digits, all else one '-'.
 std::string plain_name(const std::string& text) {
     std::string plain;
     for (const unsigned char letter : text) {
@@ -49,7 +49,7 @@ std::optional<std::string> retry_of(const Case& one) {
     return one.cell->verdict == CellVerdict::kUnstable ? "pass" : "fail";
 }
 
-// As Python prints a datetime of UTC, which is what NIPA's own executors write.
+// Formats a time as Python prints a datetime of UTC, which is what NIPA's own executors write.
 std::string moment(const std::string& started_at, double seconds_later) {
     std::tm parts{};
     if (strptime(started_at.c_str(), "%Y-%m-%dT%H:%M:%S", &parts) == nullptr) {

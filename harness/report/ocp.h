@@ -26,7 +26,8 @@ class OcpStream {
     using Sink = std::function<Status(std::string_view)>;
     explicit OcpStream(Sink sink) : sink_(std::move(sink)) {}
 
-    // From any thread, in this order; after interrupt() or end() nothing is written.
+    // These may be called from any thread, in this order; after interrupt() or end() nothing is
+    // written.
     void begin(const verdict::RunResult& head);
     void begin_scenario(const std::string& id);
     void end_scenario(const verdict::ScenarioResult& scenario);

@@ -300,7 +300,8 @@ std::string repeat_html(const RunResult& run) {
                             paragraph_html("As typed: `" + run.command + "`."));
 }
 
-// In their order on the page; one that has nothing to say is empty. A new section is a row here.
+// Sections in their order on the page; a section that has nothing to say is empty. A new section is
+// a row here.
 constexpr std::string (*kPlainSections[])(const RunResult& run) = {
     verdict_html, areas_html,  certificate_html, scenarios_html,
     prices_html,  repeat_html, environment_html,

@@ -18,7 +18,7 @@ std::string escape_markup(std::string_view text);
 // forbids or treats specially; a JSON parser reads the same values from it.
 std::string json_in_markup(std::string_view json);
 
-// As escape_markup, with `words between backticks` as code elements.
+// Escapes like escape_markup(), with `words between backticks` as code elements.
 std::string markup_with_code(std::string_view text);
 
 // "99.95", "42,634", "0.0150": four significant digits for fractions, all digits for whole numbers.
