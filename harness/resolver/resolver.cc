@@ -17,10 +17,10 @@ namespace {
 
 using std::chrono::milliseconds;
 
-// Beyond what the lookups themselves may take.
+// Time allowed beyond the lookups' own.
 constexpr milliseconds kSlack{20'000};
 
-// Beside this one, as they are built and installed.
+// Finds a program beside this one, where programs are built and installed.
 Result<std::string> program_of(const std::string& name, const std::string& package) {
     const std::string own = process::own_binary();
     std::string program = own.substr(0, own.rfind('/') + 1) + name;

@@ -60,7 +60,8 @@ Status check_name(const std::string& name);
 Result<std::vector<Outcome>> look_up(const std::string& netns, Kind kind,
                                      const std::vector<Lookup>& lookups, unsigned per_second);
 
-// That resolv.conf with `instead` in the place of its nameservers, and the first of them; none: empty.
+// A resolv.conf with `instead` in place of its nameservers, and the first of these; empty: it had
+// none.
 struct Redirected {
     std::string resolv_conf;
     std::string nameserver;
