@@ -5,7 +5,7 @@
 
 namespace pathproof::run {
 
-// By the rules of the command that asked for the run.
+// Returns the exit code by the rules of the command that asked for the run.
 int exit_code_of(const verdict::RunResult& result);
 
 }  // namespace pathproof::run

@@ -26,7 +26,7 @@ void StderrProgress::silence() {
     }
 }
 
-// On a terminal in place of the bar.
+// Prints a sentence; on a terminal it replaces the bar.
 void StderrProgress::say(const std::string& text) {
     const std::lock_guard lock(saying_);
     if (!silent_) {

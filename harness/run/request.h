@@ -1,5 +1,5 @@
-// From the options of a run to its session: for the commands that ask for a run, and for `rerun`,
-// which reads the options from a report.
+// Makes a run's session of its options: for the commands that ask for a run, and for `rerun`, which
+// reads the options from a report.
 #pragma once
 
 #include <cstdint>

@@ -33,7 +33,7 @@ namespace {
 
 constexpr std::uint32_t kHugepageMib = 512;
 
-// On the built-in NAT path all hosts belong to the kernel.
+// Returns whether a scenario needs ports: on the built-in NAT path all hosts belong to the kernel.
 bool any_uses_ports(const SessionOptions& options) {
     return !options.place->devices().empty() ||
            std::ranges::any_of(options.scenarios, [](const scenario::Scenario* scenario) {

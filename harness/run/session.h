@@ -27,7 +27,8 @@ class RunObserver {
     // The run is certain; of the result its head and the items that the lab names are there.
     virtual void begin(const verdict::RunResult& head) = 0;
     virtual void begin_scenario(const std::string& id) = 0;
-    // With all its repetitions. What waits for the whole run, as what its baseline knows, is not in it yet.
+    // The scenario comes with all its repetitions. Parts that wait for the whole run, such as what
+    // its baseline knows, are not in it yet.
     virtual void end_scenario(const verdict::ScenarioResult& scenario) = 0;
     virtual void interrupt(const std::string& sentence) = 0;
 };

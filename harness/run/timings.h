@@ -14,7 +14,7 @@ namespace pathproof::run {
 
 class Timings {
   public:
-    // From timings.json in the user's state folder; none where there is none, or it cannot be read.
+    // Reads timings.json in the user's state folder; empty if there is none, or it cannot be read.
     static Timings read();
     static Timings of(const std::string& text);
     std::string text() const;

@@ -21,7 +21,7 @@ constexpr const char* kHwmon = "/sys/class/hwmon";
 constexpr const char* kHere = "this machine";
 constexpr const char* kDut = "the DUT";
 
-// By the DUT's agent, or, of a lab without one, in the device's own namespace.
+// Reads an item through the DUT's agent, or, in a lab without one, in the device's own namespace.
 Result<verdict::Item> read_item(const lab::CabledDevice& device, agent::Client* dut,
                                 fingerprint::Serials serials) {
     return dut != nullptr ? dut->item(device.name, serials)
@@ -30,7 +30,7 @@ Result<verdict::Item> read_item(const lab::CabledDevice& device, agent::Client* 
                             });
 }
 
-// As a part of an id: letters, digits, all else one '-'.
+// Makes a text a part of an id: letters and digits, all else one '-'.
 std::string slug(const std::string& text) {
     std::string plain;
     for (const char letter : text) {
