@@ -43,8 +43,7 @@ Interval fraction_interval(std::uint64_t hits, std::uint64_t trials) {
         return {0, 1};
     }
     const double count = static_cast<double>(trials);
-    // At the ends the exact one-sided bound is wanted: 1 - 0.05^(1/n), of which 3/n is the upper
-    // estimate.
+    // The ends need the exact one-sided bound: 1 - 0.05^(1/n), of which 3/n is the upper estimate.
     if (hits == 0) {
         return {0, std::min(1.0, 3 / count)};
     }

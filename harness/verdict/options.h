@@ -26,7 +26,7 @@ struct OptionValue {
     bool is_flag() const { return !number && text.empty(); }
     bool operator==(const OptionValue&) const = default;
 };
-// By name, as `pairs`. Each is of a scenario, which declares it.
+// Options by name, such as `pairs`. Each belongs to a scenario, which declares it.
 using ScenarioOptions = std::map<std::string, OptionValue>;
 
 struct RunOptions {

@@ -31,7 +31,7 @@ struct Preflight {
         std::string pcie;  // "linked at 8 GT/s x4"
         bool operator==(const Port&) const = default;
     };
-    // As the file has it, and what the probe frames proved.
+    // A cable as the file has it, and as the probe frames proved it.
     struct Cable {
         enum class Proof {
             kBothWays,

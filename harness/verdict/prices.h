@@ -62,7 +62,7 @@ const char* name(CostVerdict verdict);
 struct ProbeOutcome {
     CellVerdict verdict = CellVerdict::kError;
     std::string reason;
-    // It fails in a way that the probe does not look for: a cure under which it does breaks it.
+    // The probe fails in a way that it does not look for; a cure under which it does so breaks it.
     bool otherwise = false;
 };
 

@@ -43,9 +43,10 @@ const char* name(CellVerdict verdict);
 const char* name(ScenarioVerdict verdict);
 const char* name(RunVerdict verdict);
 
-// It failed, always or at times.
+// Returns whether the cell failed, always or at times.
 bool fails(CellVerdict verdict);
-// Something is wrong with what the scenario looked at: reproduced, or a defect found. Not: exposed.
+// Returns whether something is wrong with what the scenario looked at: reproduced, or a defect
+// found. Not: exposed.
 bool is_failure(ScenarioVerdict verdict);
 // Returns whether the verdict is that of a scenario that looks for defects.
 bool is_truth(ScenarioVerdict verdict);
@@ -107,7 +108,8 @@ struct Cell {
     std::optional<Waiver> waiver = std::nullopt;  // the entry that `known` is of
     bool fresh = false;  // it fails, and the baseline of this run does not expect it
     std::optional<Runs> runs = std::nullopt;  // nothing: it was run once
-    // From the end of the cell before it; nothing: not measured. Cells that run side by side end together.
+    // Time from the end of the cell before it; nothing: not measured. Cells that run side by side
+    // end together.
     std::optional<double> seconds = std::nullopt;
     std::vector<Measure> measures;
     std::vector<EvidenceFile> evidence;
@@ -227,7 +229,7 @@ struct ScenarioResult {
     double seconds = 0;
 };
 
-// Its cells, then its controls.
+// Returns the scenario's cells, then its controls.
 auto all_cells(auto& scenario) {
     std::vector<std::reference_wrapper<std::remove_reference_t<decltype(scenario.cells.front())>>>
         all(scenario.cells.begin(), scenario.cells.end());
@@ -235,7 +237,7 @@ auto all_cells(auto& scenario) {
     return all;
 }
 
-// Null for a cell or control that the scenario has not.
+// Returns null for a cell or control that the scenario does not have.
 const Cell* find_cell(const ScenarioResult& scenario, const std::string& id);
 
 // A part ("tx.as-found.tso") is listed where it fails; where it is not, the whole ("tx.as-found")

@@ -82,7 +82,7 @@ struct Calibration {
     std::vector<CalibrationRow> judge_mutants;
     std::uint64_t healthy_frames = 0;
     std::uint64_t false_alarms = 0;
-    // One Tx and one Rx fault at a time.
+    // Pairs of one Tx and one Rx fault that are planted together.
     std::uint64_t pairs = 0;
     std::uint64_t pairs_both_named = 0;
     std::uint64_t pairs_masked = 0;  // one hides the other, and that was said

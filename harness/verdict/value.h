@@ -43,7 +43,7 @@ class Value {
     // Returns the value if is_number(), else 0: as a number, and as a count (cut off).
     double number() const { return as<double>(); }
     std::uint64_t count() const { return as<std::uint64_t>(); }
-    // As scripts read it: "null", "true", "12", "0.5", or the words.
+    // Returns the value as scripts read it: "null", "true", "12", "0.5", or the words.
     std::string text() const;
 
     const Kinds& kinds() const { return held_; }
