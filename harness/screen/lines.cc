@@ -137,7 +137,7 @@ std::string bar(double share, std::size_t columns) {
     }
     const std::size_t inside = columns - 2;
     const double held = std::clamp(share, 0.0, 1.0) * static_cast<double>(inside);
-    // Anything at all shows, and only a full table fills the bar.
+    // Any share above zero fills one place, and only a full table fills the bar.
     std::size_t full = static_cast<std::size_t>(std::floor(held));
     full = share > 0 ? std::max<std::size_t>(full, 1) : 0;
     return "[" + std::string(full, '#') + std::string(inside - full, '.') + "]";

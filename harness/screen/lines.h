@@ -34,7 +34,7 @@ struct Size {
 };
 
 std::size_t width(const Line& line);
-// Without styles, as it would be read.
+// Returns the text of a line, without its styles.
 std::string plain(const Line& line);
 
 // Cut to `columns`; a line that was longer ends in '>'. Bytes that are not printable ASCII (names

@@ -16,7 +16,7 @@ using monitor::BackendVerdict;
 using monitor::ServiceHealth;
 using monitor::Snapshot;
 
-// From here on the interval of the unanswered share has room too.
+// Width from which on the interval of the unanswered share has room too.
 constexpr std::size_t kWide = 100;
 constexpr std::size_t kCount = 9;
 constexpr std::size_t kShare = 9;

@@ -23,7 +23,7 @@ Section service_section(const monitor::Snapshot& snapshot, const ViewState& stat
                         std::size_t columns);
 Section clash_section(const monitor::Snapshot& snapshot, const ViewState& state,
                       std::size_t columns);
-// Without findings: no rows.
+// Makes the section of findings; without findings it has no rows.
 Section finding_section(const monitor::Snapshot& snapshot, const ViewState& state);
 Section drop_section(const monitor::Snapshot& snapshot, const ViewState& state);
 

@@ -20,7 +20,8 @@ namespace {
 constexpr std::array kFatal{SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT};
 constexpr int kEscapeDelayMs = 50;
 
-// For the handler of fatal signals: what the terminal was like, and how to leave its other screen.
+// State for the handler of fatal signals: the terminal as it was, and how to leave its other
+// screen.
 termios terminal_before;
 std::array<char, 128> leave_screen;
 std::size_t leave_screen_bytes = 0;
