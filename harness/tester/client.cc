@@ -14,7 +14,7 @@ namespace {
 
 using std::chrono::milliseconds;
 
-// For what takes no time of its own.
+// Patience for operations that take no time of their own.
 constexpr milliseconds kPatience = std::chrono::seconds(30);
 // EAL start-up, allocation of the report and its way through the socket, on a busy machine.
 // The longest burst of a number of frames, which has no duration.

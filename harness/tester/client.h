@@ -48,8 +48,8 @@ struct Opened {
 // The tester's own account at the end of a load.
 struct LoadEnd {
     load::OwnBias bias;  // latency that it adds itself
-    // Its counter's lead over its host's clock (CLOCK_MONOTONIC), in millionths; nothing within
-    // the first second.
+    // Lead of the tester's counter over its host's clock (CLOCK_MONOTONIC), in millionths; nothing
+    // within the first second.
     std::optional<double> clock_ppm;
 };
 
@@ -81,7 +81,7 @@ class Client {
     Status start_wire(const softnic::WirePlan& plan, std::uint32_t wire = 0);
     // True once a port of wire 0 lost its kernel interface for good: nothing more will pass.
     Result<bool> wire_broken();
-    // With `evidence_path`, the kept bad frames are written there as pcapng.
+    // Stops the wire; with `evidence_path`, writes the kept bad frames there as pcapng.
     Result<softnic::WireReport> stop_wire(const std::string& evidence_path = "",
                                           std::uint32_t wire = 0);
 

@@ -82,7 +82,7 @@ namespace pathproof::judge {
 
 FIELDS(LatencyBins, bins, counts, min_ns, max_ns, bias_ns)
 
-// By its contents.
+// A histogram travels as its contents.
 inline void to_json(nlohmann::json& out, const LatencyHistogram& histogram) {
     out = message::encode(histogram.contents());
 }

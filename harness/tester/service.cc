@@ -262,7 +262,7 @@ int serve(int input, int output) {
     WorkQueue queue;
     Service service;
     process::RpcServer server;
-    // On the thread that EAL was started on.
+    // Operations run on the thread on which EAL was started.
     const auto add = [&]<typename R, typename... Args>(const char* name,
                                                        R (Service::*run)(Args...)) {
         server.on(name, message::operation([&queue, &service, run](Args... args) {
