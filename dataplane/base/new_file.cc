@@ -63,8 +63,8 @@ Result<NewFile> NewFile::beside(const std::string& path) {
                     : S_ISFIFO(there.st_mode) ? "a FIFO"
                                               : "a device");
     }
-    // In the same folder, so that it can be renamed. The node exporter reads files that end in
-    // .prom only.
+    // The unfinished file lies in the same folder, so that it can be renamed. The node exporter
+    // reads files that end in .prom only.
     std::string unfinished = fmt::format("{}.{}.new", path, getpid());
     unlink(unfinished.c_str());  // of an earlier process of this number
     Fd file(open(unfinished.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0644));

@@ -7,7 +7,7 @@
 namespace pathproof {
 namespace {
 
-// In the order of ErrorCode.
+// Names in the order of ErrorCode.
 constexpr std::array kNames = {"bad_input", "not_permitted", "not_supported", "kernel_lacks",
                                "not_found", "busy",          "unavailable",   "failed"};
 static_assert(kNames.size() == static_cast<std::size_t>(ErrorCode::kFailed) + 1);

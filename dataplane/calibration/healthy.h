@@ -38,7 +38,7 @@ struct MutantScore {
     judge::OracleMistake mistake = judge::OracleMistake::kNone;
     std::uint64_t frames = 0;
     std::uint64_t alarms = 0;
-    // Without a mistake there must be none, with one there must be some.
+    // Returns whether there was an alarm if, and only if, there was a mistake.
     bool as_it_must() const {
         return (alarms > 0) == (mistake != judge::OracleMistake::kNone) && frames > 0;
     }

@@ -23,8 +23,8 @@ struct CalibrationOptions {
     std::uint64_t most_intermittent = 2'000'000;  // frames for one fault of F48
     std::size_t pair_step = 1;                    // every Nth sender's fault in pairs
     unsigned workers = 1;
-    // For the calibration's own proof that it can fail: header fields that the judge shall not look
-    // at, and a mistake of the byte-wise judge in the healthy run.
+    // Handicaps by which the calibration proves that it can fail: header fields that the judge
+    // shall not look at, and a mistake of the byte-wise judge in the healthy run.
     matrix::FreeFields blind_to;
     judge::OracleMistake mistake = judge::OracleMistake::kNone;
 };

@@ -12,7 +12,7 @@ namespace {
 
 using matrix::FindingKind;
 
-// To see whether two runs showed the same; of this process only.
+// Shows whether two runs saw the same; comparable within this process only.
 class Digest {
   public:
     void add(std::span<const std::uint8_t> bytes) {

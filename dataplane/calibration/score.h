@@ -42,8 +42,8 @@ struct FaultScore {
 // The faults' number of differing frames below which the matrix has a hole.
 inline constexpr std::uint64_t kLeastKills = 3;
 
-// At rate 1 through all rows of its direction: tx and wire faults those that are sent, rx faults
-// those that are received. `free_fields`: see matrix::TxCell.
+// Scores the model at rate 1 in all rows of its direction: tx and wire faults in those that are
+// sent, rx faults in those that are received. `free_fields`: see matrix::TxCell.
 FaultScore score_fault(const softnic::FaultModel& model, const Material& material,
                        std::uint64_t seed, const matrix::FreeFields& free_fields);
 

@@ -51,8 +51,8 @@ class DnsName {
     // "www.example.com", with or without the last dot; "." is the root. \DDD and \X as in RFC 1035
     // section 5.1. Errors (kBadInput): an empty label, a label over 63 bytes, a name over 255.
     static Result<DnsName> from_text(std::string_view text);
-    // Without the last dot (the root is "."); bytes that are no letter, digit, '-' or '_' are
-    // escaped.
+    // Returns the name without its last dot (the root is "."); bytes that are no letter, digit, '-'
+    // or '_' are escaped.
     std::string to_text() const;
 
     std::span<const std::uint8_t> wire() const noexcept { return {bytes_.data(), size_}; }

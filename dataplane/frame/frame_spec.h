@@ -109,9 +109,10 @@ struct FrameSpec {
     std::vector<std::uint8_t> payload;
     std::uint16_t stale_source_port = 44'246;
     std::uint64_t seed = 1;
-    // Not 0: a super-frame of TCP or UDP that a NIC shall cut into segments with at most so many
-    // bytes of payload each (TSO, USO). Its transport checksum mode is kOffload, or kPseudo for
-    // receivers that want the pseudo-header's sum with the length in it, as Linux does.
+    // Largest payload, in bytes, of the segments into which a NIC shall cut the frame, a
+    // super-frame of TCP or UDP (TSO, USO); 0: no super-frame. Its transport checksum mode is
+    // kOffload, or kPseudo for receivers that want the pseudo-header's sum with the length in it,
+    // as Linux does.
     std::uint16_t segment_bytes = 0;
     bool operator==(const FrameSpec&) const = default;
 };

@@ -130,8 +130,8 @@ inline PacketView parse_packet(Bytes frame) noexcept {
 constexpr bool is_vlan(std::uint16_t type) noexcept {
     return type == 0x8100 || type == 0x88a8 || type == 0x9100;
 }
-// By its EtherType alone, at a few cycles: false of ARP, LLDP, LACP and the like, of which a view
-// would have an Ethernet header and nothing else.
+// Judges by the EtherType alone, in a few cycles: false for ARP, LLDP, LACP and the like, of which
+// a view would have an Ethernet header and nothing else.
 inline bool may_carry_ip(Bytes frame) noexcept {
     constexpr std::size_t kType = 12;
     constexpr std::size_t kEthernet = 14;

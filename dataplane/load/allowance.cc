@@ -31,7 +31,7 @@ constexpr Word kWords[] = {{"wire", 0},
                            {"source-port", Allowance::kSourcePort},
                            {"destination-port", Allowance::kDestinationPort}};
 
-// "ttl=3": so many hops.
+// Reads the number of hops in "ttl=3".
 bool read_hops(const std::string& word, std::uint8_t& hops) {
     hops = whole_number<std::uint8_t>(word.substr(4)).value_or(0);
     return hops > 0;

@@ -29,8 +29,8 @@ struct Descriptor {
     }
 };
 
-// Both good and bad: the NIC knows the data to be good but not the field
-// (RTE_MBUF_F_RX_IP_CKSUM_NONE), which is no claim about the field.
+// Counts frames by claim and truth. A claim that is both good and bad means that the NIC knows the
+// data to be good but not the field (RTE_MBUF_F_RX_IP_CKSUM_NONE): it is no claim about the field.
 void count(RxFlagCounts& counts, bool said_good, bool said_bad, bool bad, std::uint64_t frames) {
     if (said_good == said_bad) {
         counts.unknown += frames;

@@ -25,7 +25,7 @@ class ClaimTally {
         }
         frames_ += frames;
     }
-    // To be called before `totals` are looked at.
+    // Brings `totals` up to date; to be called before they are looked at.
     void flush(IntakeTotals& totals) noexcept;
 
     // Adds a frame that the quick verifier does not know.

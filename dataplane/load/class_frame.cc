@@ -136,7 +136,7 @@ Status check_padding(std::size_t padding, std::size_t shortest) {
                 shortest + kOptBytes + kPaddingOptionBytes + kFcsBytes);
 }
 
-// By how much the shortest frame of the class is to be lengthened.
+// Returns by how much the shortest frame of the class is to be lengthened.
 Result<std::size_t> padding_of(const MixPart& part, std::size_t shortest) {
     if (part.frame_bytes == 0) {
         return std::max(shortest, kShortestFrame) - shortest;

@@ -24,7 +24,7 @@ class FlowWalk {
         restart();
     }
 
-    // To the flow of this number, counted from the first of the walk and round again.
+    // Moves to the flow of this number, counted from the first of the walk and round again.
     void seek(std::uint64_t number) noexcept {
         const std::uint64_t behind = number % count_;
         const std::uint64_t flow =
@@ -43,7 +43,7 @@ class FlowWalk {
     // Flows from this one on that have its source address and follow by port_step().
     std::uint64_t left_in_row() const noexcept { return left_in_row_; }
 
-    // On by `flows`, at most left_in_row().
+    // Moves on by `flows`, at most left_in_row().
     void advance(std::uint64_t flows) noexcept {
         left_ -= flows;
         left_in_row_ -= flows;

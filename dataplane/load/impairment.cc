@@ -58,7 +58,7 @@ bool Impairment::later(const Held& a, const Held& b) noexcept {
     return std::pair(a.due, a.number) > std::pair(b.due, b.number);
 }
 
-// Never 0, whose logarithm would be none.
+// Draws a share that is never 0, whose logarithm would be none.
 double Impairment::draw() noexcept {
     return as_share(random_()) + 0x1p-54;
 }

@@ -22,7 +22,7 @@ struct ImpairmentPlan {
     double duplication = 0;
     double reordering = 0;
     double corruption = 0;
-    // A frame that is held back, and the copy of a doubled one, come up to so many frames later.
+    // Largest distance, in frames, by which a held frame or the copy of a doubled one comes later.
     std::uint32_t most_distance = 1;
     std::uint32_t most_held = 4'096;  // at one time; each keeps an mbuf of its pool
     std::vector<std::uint16_t> tunnel_ports = {4789};  // to know what checksums cover
@@ -54,7 +54,8 @@ class Impairment {
     // frames for each that comes in; held ones that are due and find no room come with the next
     // burst. Frames are expected to be their owner's alone: damage is done in place.
     std::size_t pass(std::span<rte_mbuf* const> in, std::span<rte_mbuf*> out) noexcept;
-    // At the end: gives up what is still held, as much as there is room for; 0 when that was all.
+    // Gives up, at the end, the frames still held, as many as there is room for; 0 when that was
+    // all.
     std::size_t flush(std::span<rte_mbuf*> out) noexcept;
 
     const ImpairmentCounts& counts() const noexcept { return counts_; }

@@ -227,7 +227,7 @@ inline bool KnownShape::sums_are_right(const std::uint8_t* frame,
     if (kind_ == Kind::kVxlanZero) {
         return true;
     }
-    // From the UDP header to the inner IP header.
+    // Sum of the bytes from the UDP header to the inner IP header.
     const std::uint64_t between = outer_addresses + dwords<7>(frame + kOuterTransport) +
                                   load<std::uint16_t>(frame + kInnerNetwork - 2);
     return load<std::uint16_t>(frame + kOuterTransport + 6) != 0 &&

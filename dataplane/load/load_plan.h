@@ -46,7 +46,7 @@ struct SourcePlan {
     // and stands for the pair.
     enum class Pairing : std::uint8_t { kSingle, kPairs } pairing = Pairing::kSingle;
     FlowPlan flow;
-    // In an envelope: used in turn; none: the spec's.
+    // Source ports of the envelope, used in turn; none: the specification's.
     std::vector<std::uint16_t> outer_source_ports;
     std::string suffix = "pathproof.test";
     // Destination port of UDP background traffic (echo, RFC 862); DNS and TCP go to the
@@ -60,7 +60,7 @@ struct SourcePlan {
     std::uint64_t flow_step = 1;
 };
 
-// By TrafficClass.
+// Counts by TrafficClass.
 using ClassCounts = std::array<std::uint64_t, frame::kTrafficClasses>;
 
 }  // namespace pathproof::load

@@ -120,7 +120,7 @@ class Engine final : public LoadRun {
     }
 
   private:
-    // On the first sender's lcore: that is whose code it is about.
+    // Measures the bias on the first sender's lcore: it is that lcore's code that adds it.
     Status measure_bias() {
         if (plan_.make_source) {
             return {};  // what the frames are is not known here, and they may not be many
@@ -137,7 +137,8 @@ class Engine final : public LoadRun {
         return {};
     }
 
-    // Until the trial is over. A link that is lost ends it: frames would only be thrown away.
+    // Watches the links until the trial is over. A link that is lost ends it: frames would only be
+    // thrown away.
     std::vector<std::string> watch_links() {
         std::vector<std::string> troubles;
         while (!board_.wait_done(kLook)) {

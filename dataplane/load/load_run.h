@@ -41,8 +41,8 @@ struct Roles {
     std::vector<Queue> receivers;
     // Queues of ports at which nothing comes back, of workers that receive: ICMP errors are read there.
     std::vector<Queue> listeners;
-    // At most one a worker. They answer until the last receiver has heard enough, and what they
-    // count is read from them afterwards.
+    // A responder, at most one a worker. It answers until the last receiver has heard enough, and
+    // its counts are read afterwards.
     struct Responder {
         unsigned worker = 0;
         traffic::RespondWorker* responder = nullptr;
@@ -66,9 +66,9 @@ struct LoadPlan {
     // Behind a member of a pair the other leaves this much later, to the time-stamp counter's tick;
     // 0: in one burst.
     Nanoseconds pair_skew{0};
-    // For what is measured departure by departure: frames are made before they are due and leave to
-    // the counter's tick, one unit at a time; a lcore reads and answers less the nearer it is to a
-    // departure; and what is late leaves late, but is never left out.
+    // Precise departures, for measurements frame by frame: frames are made before they are due and
+    // leave to the counter's tick, one unit at a time. A lcore reads and answers less the nearer it
+    // is to a departure. A late unit leaves late, but is never left out.
     bool punctual = false;
     // Frames that a punctual lcore reads and answers at one look, whatever is due: at high rates something always is.
     std::uint16_t least_read = 1;
@@ -76,7 +76,8 @@ struct LoadPlan {
     // Makes the source of frames: called once for each sender, with its stream and its share of the
     // flows. Null: FrameSource::make.
     std::function<Result<std::unique_ptr<Source>>(const SourcePlan&)> make_source;
-    // For these ARP and neighbour discovery are answered, on the lcores that receive at their ports.
+    // Stations for which ARP and neighbour discovery are answered, on the lcores that receive at
+    // their ports.
     std::vector<neighbour::Place> stations;
     // Takes the received frames in place of a TrackedIntake of each lcore; all receivers are then
     // one worker's, and a report's `intake` stays empty.
@@ -96,8 +97,8 @@ struct TrialOrder {
     double frames_per_second = 0;  // of all senders together; 0: as fast as it goes
     Nanoseconds duration{0};       // 0: until `frames` have left
     std::uint64_t frames = 0;      // 0: until `duration` has passed
-    // A closed loop: so many frames may be under way at one time, of all senders together; one that
-    // does not come back within IntakePlan::late_after is given up. 0: no limit.
+    // Largest number of frames under way at one time in a closed loop, of all senders together; a
+    // frame that does not come back within IntakePlan::late_after is given up. 0: no limit.
     std::uint64_t outstanding = 0;
     Nanoseconds drain = std::chrono::milliseconds(100);
     // Listening on after everything sent has arrived only shows duplicates that come late: `settle`
@@ -124,7 +125,7 @@ struct InterDeparture {  // gaps between bursts that left one after the other, o
     double worst_window = 0;
 };
 
-// From one member of a pair to the other, when the plan sets them apart: read from the counter
+// Time from one member of a pair to the other, when the plan sets them apart: read from the counter
 // right before each is handed to the driver.
 struct PairSkew {
     std::uint64_t pairs = 0;
@@ -141,7 +142,7 @@ struct OwnBias {
     std::int64_t floor_ns = 0;   // the quickest single frame
     std::int64_t single_ns = 0;  // median of single frames
     std::int64_t burst_ns = 0;   // median of whole bursts, whose frames have one stamp
-    // In the trial itself:
+    // The rest is measured in the trial itself.
     std::int64_t hand_over_ns = 0;  // median from a burst's stamp until the driver had it
     // Mean time between the two looks at a receive queue that a frame arrives between: half of it
     // is what it waits.
@@ -234,7 +235,7 @@ class LoadRun {
                                                   const LoadPlan& plan);
     virtual ~LoadRun() = default;  // ends the workers
 
-    // Without FCS, over the mix or the capture file.
+    // Returns the mean length without FCS, over the mix or the capture file.
     virtual double mean_frame_bytes() const = 0;
     // Validates an order without sending; run() makes the same checks.
     virtual Status check(const TrialOrder& order) const = 0;

@@ -11,12 +11,12 @@ namespace pathproof::load {
 namespace {
 
 constexpr std::uint16_t kReceiveBurst = 64;
-// Between the last worker's arrival and the first deadline.
+// Time between the last worker's arrival and the first deadline.
 constexpr Nanoseconds kLead{200'000};
 constexpr Nanoseconds kStall{100'000};
 // Stall limit of a turn that moved frames: a virtual port's driver does the kernel's work in it.
 constexpr Nanoseconds kBusyStall{1'000'000};
-// Up to this rate a worker without a deadline of its own may sleep between frames.
+// Highest rate at which a worker without a deadline of its own may sleep between frames.
 constexpr double kNapRate = 20'000;
 // A trial that is called off listens on for so long, so that what is under way counts.
 constexpr Nanoseconds kShortDrain = std::chrono::milliseconds(100);

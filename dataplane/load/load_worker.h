@@ -16,7 +16,7 @@ namespace pathproof::load {
 
 // Account of a worker's time in one trial.
 struct WorkerTime {
-    // Between two looks at the receive queues, in cycles: their sum and that of their squares.
+    // Cycles between two looks at the receive queues: their sum and that of their squares.
     double looked = 0;
     double looked_squared = 0;
     Tsc busy = 0;  // cycles of the turns that moved frames
@@ -27,7 +27,7 @@ struct WorkerTime {
     std::uint64_t waited_ns = 0;
     Tsc began = 0;
     Tsc ended = 0;
-    // On its CPU, before the first frame and after the last.
+    // Clocks on the worker's CPU, before the first frame and after the last.
     port::ClockReading clocks_before;
     port::ClockReading clocks_after;
 };

@@ -49,7 +49,7 @@ Result<Sender> make_sender(const Roles& roles, unsigned number, const LoadPlan& 
                   std::move(source), clock);
 }
 
-// By which way a worker that receives at a port sends there, too.
+// Finds the way by which a worker that receives at a port sends there, too.
 Result<neighbour::Outlet> outlet_of(const Roles::Queue& role, const Roles& roles,
                                     const LoadWorker::List& workers) {
     const Roles::Queue* sender = nullptr;

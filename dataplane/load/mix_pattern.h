@@ -1,4 +1,4 @@
-// In which order the parts of a mix take turns: each as evenly spread as its share allows, the
+// Order in which the parts of a mix take turns: each as evenly spread as its share allows, the
 // whole worked out before anything is sent.
 #pragma once
 

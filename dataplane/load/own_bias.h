@@ -10,10 +10,10 @@ struct rte_mempool;
 
 namespace pathproof::load {
 
-// From the stamp over making the frames and handing them through a ring to the clock that a
-// receiver reads; fills in floor_ns, single_ns and burst_ns. The frames come from `source` and
-// buffers from `pool`. Takes some milliseconds of the calling lcore. Errors: no memory for the
-// ring or no buffers.
+// Measures the time from the stamp over making the frames and handing them through a ring to the
+// clock that a receiver reads; fills in floor_ns, single_ns and burst_ns. The frames come from
+// `source` and buffers from `pool`. Takes some milliseconds of the calling lcore. Errors: no memory
+// for the ring or no buffers.
 Result<OwnBias> measure_own_bias(Source& source, rte_mempool* pool, std::uint16_t burst,
                                  const traffic::TscClock& clock);
 

@@ -45,7 +45,7 @@ class PreparedFrame {
             change_upper(upper);
         }
     }
-    // The source address, as so many further than the first.
+    // Sets the source address by its distance from the first one.
     void set_row(std::uint32_t row) noexcept {
         if (row != row_) {
             change_row(row);

@@ -33,8 +33,8 @@ std::string without_path(std::string_view trouble, const std::string& path) {
     return std::string(trouble);
 }
 
-// Without waiting inside open(2) for somebody who writes to a FIFO: no signal before it would end
-// that. Null: errno says why.
+// Opens a file without waiting inside open(2) for a FIFO's writer: no signal before it would end
+// that wait. Null: errno says why.
 std::FILE* open_file(const std::string& path, const std::atomic<bool>* stop) {
     constexpr int kLookMs = 100;
     Fd file(::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));

@@ -38,7 +38,8 @@ class Recording {
     frame::Bytes bytes(std::size_t frame) const noexcept {
         return {bytes_.data() + frames_[frame].offset, frames_[frame].length};
     }
-    // Since the first frame; never earlier than of the frame before, whatever the file says.
+    // Returns the frame's time since the first one; never earlier than the frame before, whatever
+    // the file says.
     std::uint64_t at_ns(std::size_t frame) const noexcept { return frames_[frame].at_ns; }
 
     std::uint16_t longest_frame() const noexcept { return longest_; }

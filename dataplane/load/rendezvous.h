@@ -12,7 +12,7 @@ namespace pathproof::load {
 
 class Rendezvous {
   public:
-    // Before a trial: units are counted from 0 again.
+    // Prepares for a trial: units are counted from 0 again.
     void reset() noexcept;
 
     // The leader's side: waits until the follower is ready for `unit`, then names the instant: the

@@ -13,7 +13,7 @@ namespace pathproof::load {
 
 struct ReplayPlan {
     std::uint64_t times = 1;  // 0: over and over, until the run ends
-    // At the run's rate (or as fast as it goes), or with the gaps of the file.
+    // Gaps between frames: by the run's rate (or as fast as it goes), or as in the file.
     enum class Gaps : std::uint8_t { kOfTheRun, kOfTheFile } gaps = Gaps::kOfTheRun;
     double gap_scale = 1;  // 2: twice the file's gaps, half its speed
     // Senders share the frames out: this one sends frames first, first + step ... of the file.
@@ -36,8 +36,9 @@ class ReplaySource final : public Source {
     std::size_t fill(std::span<rte_mbuf*> burst, std::uint64_t sent_ns) noexcept override;
     void left(std::size_t frames, std::uint64_t at_ns) noexcept override;
     void restamp(std::span<rte_mbuf*>, std::uint64_t) noexcept override {}
-    // With the file's gaps: nothing once all frames were given out. Between the last frame of a
-    // pass and the first of the next lies the mean gap of the file.
+    // Returns the next time by the file's gaps, if they are used; nothing once all frames were
+    // given out. Between the last frame of a pass and the first of the next lies the mean gap of
+    // the file.
     std::optional<std::uint64_t> next_due_ns() const noexcept override;
 
     // All of class kReplay.
@@ -55,7 +56,7 @@ class ReplaySource final : public Source {
 
     std::shared_ptr<const Recording> recording_;
     ReplayPlan plan_;
-    // From the first frame of a pass to the first of the next, unscaled.
+    // Time from the first frame of a pass to the first of the next, unscaled.
     std::uint64_t pass_ns_ = 0;
     std::uint64_t next_ = 0;
     std::uint64_t pass_ = 0;

@@ -13,7 +13,7 @@ struct RunPorts {
 
     // One sentence for each link that is not up.
     std::vector<std::string> link_troubles() const;
-    // Among the run's ports, senders' first.
+    // Returns the port's number among the run's ports, senders' first.
     std::size_t number(const port::Port& port) const;
 
     std::vector<port::Port*> senders;

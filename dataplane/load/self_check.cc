@@ -14,7 +14,8 @@ constexpr double kRateTolerance = 0.001;
 // Share of a worker's time that may be spent waiting for its CPU or in stalls.
 constexpr double kLostTimeTolerance = 0.01;
 constexpr double kClockTolerancePpm = 100;
-// A counter that is not invariant must be seen to run on for so long, and in so many readings.
+// Shortest time, and smallest number of readings, over which a counter that is not invariant must
+// be seen to run on.
 constexpr std::int64_t kLeastWatchNs = 1'000'000'000;
 constexpr unsigned kLeastReadings = 8;
 

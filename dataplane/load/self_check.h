@@ -20,7 +20,7 @@ struct RunFacts {
     std::vector<std::string> troubles;
 };
 
-// By so much the first and the last departure may be late without the rate being missed.
+// Time by which the first and the last departure may be late without the rate being missed.
 inline constexpr double kEndsSeconds = 200e-6;
 
 // Fills in `objections`, and what says that the tester was the limit.

@@ -12,13 +12,14 @@ namespace {
 constexpr std::int64_t kLateNs = 10'000;
 // Part of the schedule that may be made up for after a stall, unless a burst is more.
 constexpr Nanoseconds kCatchUp{100'000};
-// A driver is called stuck after so many attempts, too: the sender itself may have lost its CPU.
+// Number of failed attempts that must be exceeded, besides the time, before a driver is called
+// stuck: the sender itself may have lost its CPU.
 constexpr unsigned kStuckAttempts = 100;
 // Time that a trial which ends with its duration gives the driver to take the last frames.
 constexpr Nanoseconds kLastFrames = std::chrono::milliseconds(1);
 // The partner of a pair is waited for in place when it is so near, unless all departures are.
 constexpr Nanoseconds kPartnerSpin{20'000};
-// Between naming an instant and leaving at it: the time the other lcore needs to hear of it.
+// Time between naming an instant and leaving at it: the other lcore needs it to hear of it.
 constexpr Nanoseconds kNotice{3'000};
 
 // The earlier one's time before the other.

@@ -25,12 +25,13 @@ constexpr std::int64_t kAround[] = {0, 1, -1, 2, -2, 3, -3};
 constexpr unsigned kFewBytes = 8;
 // Step forward up to this distance from the last frame looked at; seek beyond it.
 constexpr std::uint64_t kNearby = 64;
-// By so many bytes, in front of its payload, a frame may be shifted: four tags, or headers that were lost.
+// Largest number of bytes by which a frame may be shifted in front of its payload: four tags, or
+// headers that were lost.
 constexpr int kFarthestShift = 16;
 constexpr std::size_t kShortestHeaders = 14;
 constexpr std::size_t kShortestFrame = 60;  // IEEE 802.3, without FCS
 
-// In the order of SentFrames::AnswerField.
+// Names in the order of SentFrames::AnswerField.
 constexpr const char* kAnswerFields[] = {"source address",   "source port", "destination address",
                                          "destination port", "dns.id",      "dns.rcode",
                                          "dns.name",         "dns.type",    "payload",
@@ -67,7 +68,7 @@ std::size_t tag_bytes(Bytes frame) {
     return bytes;
 }
 
-// Any upper-case letter among so many bytes: names come back as they were sent.
+// Returns whether any of the bytes is an upper-case letter: names come back as they were sent.
 bool has_capitals(const std::uint8_t* at, std::size_t bytes) {
     bool any = false;
     for (std::size_t i = 0; i < bytes; ++i) {

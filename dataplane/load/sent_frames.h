@@ -84,7 +84,8 @@ class SentFrames {
     void begin_trial() noexcept;
 
     std::uint64_t time_field() noexcept { return bit("stamp.time"); }
-    // To where frames are sent: what cannot be read there may be one of them.
+    // Returns whether the frame goes where the run's frames are sent: one that cannot be read there
+    // may be one of them.
     bool goes_there(frame::Bytes frame, const Innermost& packet) const noexcept {
         const std::size_t last_four = packet.network == frame::Network::kIpv4 ? 16 : 36;
         return judge::load<std::uint32_t>(frame.data() + packet.ip + last_four) == last_four_;

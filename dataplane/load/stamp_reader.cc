@@ -38,7 +38,8 @@ StampReader::StampReader(const IntakePlan& plan, const frame::DnsName& suffix)
     for (unsigned stream = 0; stream < streams_; ++stream) {
         ids_.emplace_back(plan.seed, static_cast<std::uint8_t>(stream));
     }
-    // From the end, so that no part reaches beyond the suffix; the first may begin in the stamp.
+    // The parts are laid out from the end, so that none reaches beyond the suffix; the first may
+    // begin in the stamp.
     const Bytes wire = suffix_.wire();
     for (std::size_t end = wire.size(); end > 0;) {
         const std::size_t size = std::min<std::size_t>(end, 16);

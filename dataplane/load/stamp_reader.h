@@ -68,7 +68,7 @@ class StampReader {
     // Returns whether a UDP segment carries no message, but a binary stamp of the run.
     bool is_binary(frame::Bytes segment, Tracked& tracked) const noexcept;
     std::span<const frame::StampIds> ids() const noexcept { return ids_; }
-    // Since `sent_ns`, of times that have 48 bits; 0 or kAhead if that lies ahead.
+    // Returns the time since `sent_ns`, of times that have 48 bits; 0 or kAhead if that lies ahead.
     static std::uint64_t age(std::uint64_t now_ns, std::uint64_t sent_ns) noexcept;
 
   private:

@@ -9,7 +9,7 @@ struct ThreadTime {
     std::uint64_t ran_ns = 0;
     std::uint64_t waited_ns = 0;  // it could have run, but another thread did
 
-    // From /proc/thread-self/schedstat; all 0 on a kernel without CONFIG_SCHED_INFO.
+    // Reads /proc/thread-self/schedstat; all 0 on a kernel without CONFIG_SCHED_INFO.
     static ThreadTime of_caller() noexcept;
 };
 

@@ -59,7 +59,7 @@ struct WrongFrame {
     std::string what;  // lines: fields, and what they are instead of
 };
 
-// In how many frames a field was not as it had to be.
+// Number of frames in which a field was not as it had to be.
 struct WrongField {
     std::string name;  // "ip.tos", "inner.udp.source_port", "dns.name", "frame.length", ...
     std::uint64_t frames = 0;

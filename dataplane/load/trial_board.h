@@ -53,7 +53,7 @@ class TrialBoard {
     void sending_is_over() noexcept { sending_.fetch_sub(1, std::memory_order_acq_rel); }
     void listening_is_over() noexcept { listening_.fetch_sub(1, std::memory_order_acq_rel); }
     bool somebody_sends() const noexcept { return sending_.load(std::memory_order_acquire) > 0; }
-    // Or will listen, once all was sent.
+    // Returns whether a worker listens, or will listen once all was sent.
     bool somebody_listens() const noexcept {
         return listening_.load(std::memory_order_acquire) > 0;
     }

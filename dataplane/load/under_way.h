@@ -1,9 +1,9 @@
-// A closed loop: no more than so many frames of a stream are under way at one time. A frame is
-// under way until it has come back or its time is over.
+// A closed loop: it limits the frames of a stream that are under way at one time. A frame is under
+// way until it has come back or its time is over.
 //
-// No record of single frames is kept. Time is cut into slots; a sender counts what left in each, a
-// receiver, which knows from the stamps when it left, what came back of it. When the time of a slot
-// is over, what is missing of it is given up.
+// No record of single frames is kept. Time is cut into slots. A sender counts the frames that left
+// in each slot; a receiver, which knows from the stamps when a frame left, counts those that came
+// back. When the time of a slot is over, its missing frames are given up.
 #pragma once
 
 #include <array>
@@ -65,7 +65,7 @@ class Window {
   public:
     using Tallies = std::vector<const ReturnTally*>;  // of the sender's stream, by receiving lcore
 
-    // At most `frames` under way.
+    // Allows at most `frames` under way.
     Window(std::uint64_t frames, Nanoseconds timeout, const Tallies& tallies,
            std::uint64_t now_ns) noexcept;
 

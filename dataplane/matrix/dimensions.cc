@@ -57,7 +57,7 @@ constexpr std::array<Info, kDimensions> kInfo = {{
     {"mistake", kRxMistakes},
 }};
 
-// In the order of Dimension.
+// Members in the order of Dimension.
 template <typename AnyRow>
 auto members_of(AnyRow& row) {
     return std::tie(row.encap, row.outer_checksum, row.tunnel_port, row.nat, row.vlan, row.network,

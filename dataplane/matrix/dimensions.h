@@ -122,7 +122,7 @@ enum class RxInput : std::uint8_t {
     kBadOuterIp,
     kBadBothTransports,
 };
-// And how wrong.
+// Kind of error in those checksums.
 enum class RxMistake : std::uint8_t { kNone, kComplement, kPlusOne, kZero, kPseudo };
 
 enum class Dimension : std::uint8_t {

@@ -30,7 +30,7 @@ struct DirectedRow {
     const char* why;  // the defect that needs it
     Row row;
 };
-// For the direction, whatever the device.
+// Returns the rows for the direction, whatever the device.
 std::vector<DirectedRow> directed_rows(Direction direction);
 
 }  // namespace pathproof::matrix

@@ -1,5 +1,5 @@
-// From a row of the matrix to frames: what is handed to the device under test and with which
-// request, and what a perfect sender would put on the wire.
+// Makes frames of a row of the matrix: those handed to the device under test, with their requests,
+// and those that a perfect sender would put on the wire.
 #pragma once
 
 #include <cstdint>
@@ -102,7 +102,7 @@ FrameBytes without_tag(FrameBytes frame);
 // The way such frames are read: where their tunnel listens, if they have one.
 frame::TunnelPorts tunnels_of(const Row& row);
 
-// For the software NIC.
+// Translates a handed frame for the software NIC.
 softnic::TxFrame to_tx_frame(const HandedFrame& frame, const Probe& probe);
 
 }  // namespace pathproof::matrix

@@ -149,7 +149,7 @@ void add_tags(FrameSpec& spec, const Row& row) {
     }
 }
 
-// From the outermost IP header to the innermost payload.
+// Returns the number of bytes from the outermost IP header to the innermost payload.
 std::size_t header_bytes(const FrameSpec& spec) {
     const frame::FrameLayout layout = frame::layout_of(spec);
     return layout.packet.payload - (spec.tunnel ? layout.outer.network : layout.packet.network);
@@ -380,7 +380,7 @@ frame::FrameSpec spec_of(const Row& row, const Label& label, const Addresses& ad
         tune(spec, SumTo::kAllOnes);
         tune_headers_to_zero(spec);
     }
-    // In pieces, the rest of the data shall stay all ones.
+    // Data that is handed over in pieces stays all ones: only a whole frame is tuned.
     const bool whole = row.segmentation == Segmentation::kNone && row.buffers == Buffers::kOne;
     if (row.values == PayloadValues::kAllOnes && whole && has_internet_checksum(row) &&
         spec.payload.size() >= 2) {

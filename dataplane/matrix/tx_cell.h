@@ -113,7 +113,7 @@ class TxCell {
     FreeFields free_fields_;
     TxCellResult counts_;
     std::map<std::string, Tally> tallies_;
-    // By layer: frames whose checksum there is right, and there at all.
+    // Number of frames, by layer, that have a checksum there and whose checksum is right.
     std::map<std::string, std::uint64_t> healthy_;
 };
 

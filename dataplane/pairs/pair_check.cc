@@ -6,7 +6,8 @@
 namespace pathproof::pairs {
 namespace {
 
-// Records of so many queries still fit the memory of a lab machine (about 150 bytes each).
+// Largest number of pairs: the records of their queries still fit the memory of a lab machine
+// (about 150 bytes each).
 constexpr std::uint64_t kMostPairs = 5'000'000;
 constexpr double kHighestRate = 1e6;
 constexpr auto kLongestSkew = std::chrono::seconds(1);

@@ -5,7 +5,7 @@
 
 namespace pathproof::port {
 
-// Both clocks at one instant.
+// Readings of both clocks at one instant.
 struct ClockReading {
     std::uint64_t tsc = 0;
     std::int64_t monotonic_ns = 0;

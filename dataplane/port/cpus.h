@@ -8,8 +8,8 @@
 
 namespace pathproof::port {
 
-// In ascending order, at most `most` of them (sched_getaffinity(2)); CPU 0 alone if the kernel does
-// not say.
+// Returns the usable CPUs in ascending order, at most `most` of them (sched_getaffinity(2)); CPU 0
+// alone if the kernel does not say.
 std::vector<int> usable_cpus(std::size_t most = std::numeric_limits<std::size_t>::max());
 
 // Returns whether a thread of this process may be pinned to the CPU. An isolated CPU (isolcpus=) is

@@ -23,7 +23,7 @@ struct KernelPort {
     std::string interface;
     Sockets sockets = Sockets::kPacket;
 };
-// For a vdev with its arguments, "net_af_xdp,iface=u0"; nothing for any other device.
+// Reads a vdev with its arguments, "net_af_xdp,iface=u0"; nothing for any other device.
 std::optional<KernelPort> kernel_port(const std::string& device);
 
 // Returns whether both names would open one device.

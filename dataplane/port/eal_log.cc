@@ -23,7 +23,7 @@ struct Log {
     FILE* stream = nullptr;  // lives as long as the process: drivers may log until the very end
 };
 
-// Never destroyed: EAL's threads may log while the process exits.
+// The log is never destroyed: EAL's threads may log while the process exits.
 Log& log() {
     static Log& the_log = *new Log;
     return the_log;

@@ -5,9 +5,9 @@
 
 namespace pathproof::port {
 
-// By the ids, as sysfs writes them ("0x1af4"). The subsystem carries the vendor of the hypervisor: Red
-// Hat (QEMU), VMware, Microsoft. QEMU's e1000e, an 82574L, carries Intel's, and 0 as its device; other
-// NICs of Intel have that on real boards too (I225-V).
+// Recognises an emulated NIC by its ids, as sysfs writes them ("0x1af4"). The subsystem carries the
+// vendor of the hypervisor: Red Hat (QEMU), VMware, Microsoft. QEMU's e1000e, an 82574L, carries
+// Intel's, and 0 as its device; other NICs of Intel have that on real boards too (I225-V).
 constexpr bool is_emulated(std::string_view device, std::string_view subsystem_vendor,
                            std::string_view subsystem_device) {
     return subsystem_vendor == "0x1af4" || subsystem_vendor == "0x15ad" ||

@@ -14,7 +14,7 @@ std::vector<NamedCounter> extended_counters(const Port& port) {
     const auto room = static_cast<unsigned>(most);
     std::vector<rte_eth_xstat_name> names(room);
     std::vector<rte_eth_xstat> values(room);
-    // Both give a number beyond `room`, and nothing else, if counters were added meanwhile.
+    // Both calls return a number beyond `room`, and nothing else, if counters were added meanwhile.
     if (rte_eth_xstats_get_names(port.id(), names.data(), room) != most ||
         rte_eth_xstats_get(port.id(), values.data(), room) != most) {
         return {};

@@ -43,7 +43,7 @@ bool fill(rte_mempool& pool, int node) {
     if (zone == nullptr) {
         return false;
     }
-    // Without an IOVA, for no device reads these buffers by DMA of DPDK's.
+    // The buffers need no IOVA: no device reads them by DMA of DPDK's.
     const int filled =
         rte_mempool_populate_iova(&pool, static_cast<char*>(zone->addr), RTE_BAD_IOVA, zone->len,
                                   free_zone, const_cast<rte_memzone*>(zone));

@@ -11,11 +11,13 @@ struct rte_mempool;
 
 namespace pathproof::port {
 
-// The mbufs of a port that so many lcores serve: twice what can lie in the descriptors of all its
-// queues, in bursts and in the lcores' caches at one time, and no fewer than PortConfig's own.
+// Returns the number of mbufs for a port that `lcores` lcores serve: twice what can lie in the
+// descriptors of all its queues, in bursts and in the lcores' caches at one time, and no fewer than
+// PortConfig's own.
 std::uint32_t frame_buffers_for(const PortConfig& config, std::size_t lcores);
 
-// MiB of an EAL whose ports have so many mbufs in all, for EalOptions::memory_mib.
+// Returns the MiB that an EAL needs for ports with this number of mbufs in all, for
+// EalOptions::memory_mib.
 std::uint32_t memory_mib_for(std::uint64_t frame_buffers);
 
 // The functions below make a pool of `count` mbufs on the NUMA node (SOCKET_ID_ANY: any), freed by

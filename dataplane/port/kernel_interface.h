@@ -99,7 +99,8 @@ class XdpSockets {
 
 // The bytes of a frame that fit one slot of `framesz` bytes of a TPACKET_V2 receive ring.
 std::uint32_t packet_ring_room(std::uint32_t framesz);
-// And the longest that one of its transmit ring does; the driver drops longer ones without a word.
+// Returns the longest frame that a slot of `framesz` bytes of a transmit ring sends; the driver
+// drops longer ones without a word.
 std::uint32_t packet_ring_send_room(std::uint32_t framesz);
 
 }  // namespace pathproof::port

@@ -52,7 +52,8 @@ Status check_class(const std::string& address, const fs::path& device) {
                 address, code.empty() ? "unknown" : code);
 }
 
-// In this network namespace: of the device itself, or of one on its bus (virtio1/net/eth0).
+// Returns whether this network namespace shows an interface of the device itself, or of one on its
+// bus (virtio1/net/eth0).
 bool shows_an_interface(const fs::path& device) {
     std::error_code none;
     bool shown = !fs::is_empty(device / "net", none) && !none;

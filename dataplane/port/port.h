@@ -112,7 +112,7 @@ class Port {
     // Data path: no allocation, no exception, no lock of ours. A queue belongs to one lcore at a
     // time.
     std::uint16_t rx_burst(std::uint16_t queue, rte_mbuf** frames, std::uint16_t room) noexcept;
-    // From the first of all receive queues that has frames, each in its turn; 0: none has.
+    // Receives from the first of all receive queues that has frames, each in its turn; 0: none has.
     std::uint16_t rx_any(rte_mbuf** frames, std::uint16_t room) noexcept;
     // Frees what waits in a receive queue, or in all, so that a run sees no frame from before it.
     // Says how many.

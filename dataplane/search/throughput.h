@@ -27,7 +27,8 @@ struct ThroughputResult {
 
     double throughput_pps() const { return passed ? passed->offered_pps : 0; }  // as offered
     bool doubtful() const { return (passed && passed->doubtful) || (failed && failed->doubtful); }
-    // Both bounds, near enough, of the device and not of the tester.
+    // Returns whether both bounds were found, near enough, and are the device's and not the
+    // tester's.
     bool conclusive() const {
         return ending == Ending::kNone && passed && failed && limit == Limit::kDevice &&
                !doubtful();

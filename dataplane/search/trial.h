@@ -24,7 +24,8 @@ struct TrialInput {
     Nanoseconds duration{};
     std::uint64_t frames = 0;  // not 0: exactly so many in one go, whatever the duration
 
-    // After `duration` the stream goes on at another load, without a pause (RFC 2544, 26.5).
+    // Change of load after `duration`: the stream goes on at another load, without a pause (RFC
+    // 2544, 26.5).
     struct Change {
         double load_pps = 0;
         Nanoseconds duration{};
@@ -57,8 +58,8 @@ struct TrialOutput {
     // and latencies are not the device's alone; what came back in spite of it did come back.
     std::string disturbance;
     bool partial = false;  // ended before its time
-    // With a change of load: when the last of the lost frames left, counted from the change.
-    // Nothing: none of those sent after the change was lost.
+    // Departure of the last lost frame, counted from the change of load. Nothing: there was no
+    // change, or none of the frames sent after it was lost.
     std::optional<Nanoseconds> last_loss;
 
     // Frames that were to be sent.

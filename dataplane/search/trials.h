@@ -12,8 +12,8 @@ namespace pathproof::search {
 
 struct Budget {
     Nanoseconds time = std::chrono::minutes(20);
-    // A trial that has an objection, or that a disturbance of the tester may have made worse, is
-    // run again so many times. When the last is no better it is used after all, and what rests on
+    // Largest number of repetitions of a trial that has an objection, or that a disturbance of the
+    // tester may have made worse. If the last is no better it is used after all, and what rests on
     // it is marked.
     unsigned repeats = 2;
     const std::atomic<bool>* stop = nullptr;  // true: the user wants an end

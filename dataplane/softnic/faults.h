@@ -70,7 +70,7 @@ std::span<const FaultModel> fault_models();       // F01 to F48, every variant
 std::span<const FaultModel> open_world_models();  // X01 ...: no published defect behaves so
 Fault fault_of(const FaultModel& model);          // the models' texts are all valid
 
-// On each frame that it could hit.
+// Returns the fault acting on each frame that it could hit.
 Fault at_full_rate(const Fault& fault);
 
 // Effect of a fault at rate 1 on one frame.

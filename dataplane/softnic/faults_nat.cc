@@ -46,7 +46,7 @@ std::uint32_t stale_address(const TxCase& at, Bytes frame, const Target& target)
     return field_value(*target.site, sum);
 }
 
-// With local checksum offload the outer field is taken for a partial checksum: the port change is
+// Takes the outer field for a partial checksum, as with local checksum offload: the port change is
 // skipped, the address change applied with the wrong sign.
 std::uint32_t nat_of_lco(const TxCase& at, Bytes frame, const Target& target) {
     WordSum sum;

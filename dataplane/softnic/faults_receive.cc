@@ -23,7 +23,8 @@ void set_claim(RxVerdict& verdict, const Target& target, RxClaim claim) {
     }
 }
 
-// For `l4` any IP packet, ICMP and fragments as well; the others need their field.
+// Returns whether the receiver makes a claim about the target: for `l4` about any IP packet, ICMP
+// and fragments as well; for the others only where the packet has the field.
 bool speaks_of(const Target& target) {
     return target.field == FaultField::kL4 ? target.packet->ip() : target.site.has_value();
 }

@@ -93,7 +93,7 @@ struct Mechanism {
     FieldSet fields = kUdpTcp;
     Needs needs = Needs::kAsked;
     Redo redo = Redo::kOuter;
-    // Further than `needs`: not given is always.
+    // A further condition besides `needs`; null: none.
     bool (*applies)(const TxCase&, Bytes frame, const Target&) = nullptr;
     // The value that the field gets.
     std::uint32_t (*value)(const TxCase&, Bytes frame, const Target&) = nullptr;

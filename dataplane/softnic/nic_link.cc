@@ -158,7 +158,7 @@ void Side::flush() noexcept {
     out_count = 0;
 }
 
-// In the plan's order; 0 for those that do not act here.
+// Returns the hits in the plan's order; 0 for faults that do not act here.
 std::vector<std::uint64_t> Side::fault_hits() const {
     const std::vector<std::uint64_t> acting = nic.fault_hits();
     std::vector<std::uint64_t> all;

@@ -40,7 +40,7 @@ struct NicLinkReport {
     std::vector<std::string> objections;
 };
 
-// At work on one worker lcore; it sleeps up to 50 us at a time when no frame comes.
+// The link works on one worker lcore; it sleeps up to 50 us at a time when no frame comes.
 class NicLink {
   public:
     // Errors: a worker that is busy. The two `ports` must outlive it.

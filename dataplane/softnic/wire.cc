@@ -217,7 +217,7 @@ void RunningWire::take_in(Side& side, rte_mbuf* frame, bool left_partial, Burst&
         rte_pktmbuf_free(frame);
         return;
     }
-    // Never by its value where the port can tell: a wrong sum that nobody left to the NIC stays.
+    // A port that can tell decides, not the value: a wrong sum that nobody left to the NIC stays.
     if (plan_.mode == WireMode::kHealthyNic && verdict.any_bad() && (left_partial || !side.ring)) {
         (left_partial ? side.tally.completed : side.tally.completed_by_value) +=
             complete_partial_checksums(bytes, plan_.tunnel_ports, verdict);

@@ -87,8 +87,9 @@ char* outer_software_sum(const rte_mbuf& mbuf) {
     return there ? rte_pktmbuf_mtod_offset(&mbuf, char*, field) : nullptr;
 }
 
-// Since DPDK 24.07 many drivers put 0 in the place of that checksum, for few senders know what the
-// inner one will be. Here it is known: the frame leaves as it was planned.
+// Prepares a frame for sending and keeps its planned outer checksum. Since DPDK 24.07 many drivers
+// put 0 in that place, for few senders know what the inner one will be. Here it is known: the frame
+// leaves as it was planned.
 bool prepare(std::uint16_t port, rte_mbuf*& mbuf) {
     const char* planned = outer_software_sum(*mbuf);
     std::array<char, sizeof(rte_udp_hdr::dgram_cksum)> sum{};

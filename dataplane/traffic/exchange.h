@@ -27,7 +27,7 @@ struct ExchangePlan {
     std::size_t from = 0;  // indices of ports
     std::size_t to = 1;    // the same: what comes back to the port that sent
     std::vector<ExchangeFrame> frames;
-    // After the last frame was sent, the exchange ends when so long nothing came.
+    // Silence after the last sent frame that ends the exchange.
     Nanoseconds quiet = std::chrono::milliseconds(50);
     bool operator==(const ExchangePlan&) const = default;
 };

@@ -84,7 +84,7 @@ class Promptness {
     ~Promptness();
 };
 
-// Up to this rate of departures an lcore sleeps most of the time.
+// Highest rate of departures at which an lcore sleeps most of the time.
 inline constexpr double kPromptRate = 2'000;
 
 }  // namespace pathproof::traffic

@@ -12,8 +12,8 @@
 
 namespace pathproof::traffic {
 
-// In one piece: a scattered frame is gathered in `scratch`, up to its size. A VLAN tag that the
-// driver took out is put back into the mbuf.
+// Returns the frame in one piece: a scattered frame is gathered in `scratch`, up to its size. A
+// VLAN tag that the driver took out is put back into the mbuf.
 inline frame::Bytes as_on_the_wire(rte_mbuf* mbuf, std::span<std::uint8_t> scratch) noexcept {
     if ((mbuf->ol_flags & RTE_MBUF_F_RX_VLAN_STRIPPED) != 0) {
         rte_vlan_insert(&mbuf);

@@ -12,7 +12,7 @@
 namespace pathproof::traffic {
 namespace {
 
-// A transmit queue that stays full for so many tries (some 0.1 ms) is the path's limit, not a
+// Number of tries (some 0.1 ms) after which a full transmit queue is the path's limit, not a
 // hiccup; waiting longer would only move the loss to the receive queue.
 constexpr unsigned kTries = 1'000;
 

@@ -41,7 +41,8 @@ struct ResponderOptions {
     frame::DnsName suffix;                    // under which numbered queries lie
     std::uint32_t keep_bad_frames = 0;
     Reflect reflect = Reflect::kNothing;  // by take_in_place() only
-    // For its addresses ARP and neighbour discovery are answered, by take_in_place() only.
+    // Station for whose addresses ARP and neighbour discovery are answered, by take_in_place()
+    // only.
     std::optional<neighbour::Station> station;
 };
 
