@@ -12,7 +12,7 @@ double measure_tsc_mhz();
 // in MHz. Cycles of the counter and of the core are not the same: the core speeds up and down.
 double measure_core_mhz(double tsc_mhz);
 
-// Both as facts of the environment, with what they were measured by.
+// Returns both as facts of the environment, with the way in which they were measured.
 verdict::FactGroup clock_facts();
 
 }  // namespace pathproof::bench

@@ -24,11 +24,11 @@ Listeners parse_netlink_table(std::string_view text);
 
 Result<Listeners> read_listeners(const std::string& netns);
 
-// Until a socket listens in the namespace; kUnavailable when `limit` passes before.
+// Waits until a socket listens in the namespace; kUnavailable when `limit` passes before.
 Status wait_for_listener(const std::string& netns, std::chrono::milliseconds limit);
 
-// Until the listeners have taken all that waits for them, or `limit` has passed; gives what they
-// look like then.
+// Waits until the listeners have taken all that waits for them, or `limit` has passed; returns
+// their state then.
 Result<Listeners> wait_until_drained(const std::string& netns, std::chrono::milliseconds limit);
 
 // Packets that a device was given to send: those that left and those that it dropped, so all that

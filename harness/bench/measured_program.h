@@ -44,7 +44,7 @@ struct MeasuredRun {
     OutputFile err;
 };
 
-// Two costs one after the other: times add up, memory is the larger one.
+// Adds two costs, one after the other: times add up, memory is the larger one.
 Cost sum(const Cost& first, const Cost& second);
 
 // A program that runs. It does not outlive the thread that started it; nor this object.
@@ -58,7 +58,7 @@ class MeasuredProgram {
 
     pid_t pid() const { return pid_; }
     void signal(int number) const;
-    // To it and the processes that it has started.
+    // Signals the program and the processes that it has started.
     void signal_all(int number) const;
     // Writes to its standard input (Input::kTold). kUnavailable once it has ended.
     Status tell(const std::string& text) const;

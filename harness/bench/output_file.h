@@ -18,7 +18,7 @@ class OutputFile {
     static Result<OutputFile> make();
 
     int fd() const { return file_.get(); }
-    // By which other programs can open it as long as this object lives.
+    // Returns the path by which other programs can open it as long as this object lives.
     std::string path() const;
     // Adds to its end.
     Status write(std::string_view text) const;

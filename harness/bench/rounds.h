@@ -67,9 +67,9 @@ struct RoundPlan {
     unsigned rounds = 7;
     unsigned most_rounds = 14;  // with those that were rejected
     enum class Contended { kReject, kUseWhenNothingElse } contended = Contended::kReject;
-    // Told before each lane of each round; round 0 is the warm-up.
+    // Called before each lane of each round; round 0 is the warm-up.
     std::function<void(unsigned round, const Lane& lane)> progress;
-    // Told when a lane failed.
+    // Called when a lane failed.
     std::function<void(const Lane& lane, const FailedRun& run)> failed;
     // Reads the CPUs' clock; tests put their own in its place.
     std::function<Result<CpuClock>()> clock = read_cpu_clock;

@@ -37,8 +37,8 @@ struct Flooded {
     double seconds = 0;  // from the first frame to the last
 };
 
-// Sends one UDP packet of each of so many flows, each of another 5-tuple, through a packet socket
-// that passes the queueing discipline by (PACKET_QDISC_BYPASS). Frames that the device would not
+// Sends one UDP packet of each of `plan`'s flows, each of another 5-tuple, through a packet socket
+// that bypasses the queueing discipline (PACKET_QDISC_BYPASS). Frames that the device would not
 // take are sent again.
 Result<Flooded> flood(const FloodPlan& plan);
 

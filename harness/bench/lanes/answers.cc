@@ -156,7 +156,8 @@ Client round_trip(const LaneRun& lane) {
             .read = read_ours};
 }
 
-// In namespaces of its own: what one client has left at its device, the next one does not meet.
+// Runs the client in fresh namespaces, where it does not meet what another client left at its
+// device.
 Result<Measurement> ask_afresh(const DataplaneBench& bench, const OutputFile& names,
                                const std::function<Client(const LaneRun&)>& client) {
     VethRig rig(*bench.journal);

@@ -4,7 +4,7 @@
 namespace pathproof::bench {
 namespace {
 
-// Without no-rx=1 the device makes frames up for whoever receives, and flowgen receives.
+// The device has no-rx=1: else it would make up frames for flowgen, which receives.
 constexpr const char* kDevice = "net_null0,no-rx=1";
 
 Lane peer(const DataplaneBench& bench, const std::string& id, const std::string& title,

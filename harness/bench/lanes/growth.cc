@@ -6,7 +6,7 @@ namespace {
 
 constexpr std::uint16_t kFcs = 4;
 constexpr std::array<std::uint64_t, 5> kFlows{1, 1'000, 100'000, 1'000'000, 10'000'000};
-// With FCS, as RFC 2544 section 9.1 counts; 9018 is the jumbo frame of an MTU of 9000.
+// Frame sizes with FCS, as RFC 2544 section 9.1 counts; 9018 is the jumbo frame of an MTU of 9000.
 constexpr std::array<std::uint16_t, 8> kSizes{64, 128, 256, 512, 1024, 1280, 1518, 9018};
 
 std::string size_id(std::uint16_t size) {

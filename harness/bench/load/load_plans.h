@@ -1,4 +1,4 @@
-// From a benchmark's job to the plans of the data plane.
+// Makes the data plane's plans from a benchmark's job.
 #pragma once
 
 #include "dataplane/load/load_run.h"

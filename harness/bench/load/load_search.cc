@@ -34,7 +34,7 @@ Result<double> ceiling(const TrialAt& trial) {
     return 1.2 * static_cast<double>(report.unique()) / std::max(report.sending_seconds, 1e-3);
 }
 
-// Between a rate that is taken to come back whole and one that does not.
+// Halves the interval between a rate that is taken to come back whole and one that does not.
 Result<double> halve(const TrialAt& trial, double top) {
     double low = kLowest;
     for (int i = 0; i < kHalvings; ++i) {

@@ -27,7 +27,7 @@ struct VerifyOutcome {
     bool operator==(const VerifyOutcome&) const = default;
 };
 
-// On one net_ring port; of the job count the CPUs, the envelope, the flows and the time.
+// Runs on one net_ring port; of the job only the CPUs, the envelope, the flows and the time count.
 Result<VerifyOutcome> run_verify_job(const LoadJob& job);
 
 std::string to_text(const VerifyOutcome& outcome);
