@@ -95,8 +95,8 @@ struct Evidence {
 // kFragmentOnly can be said.
 std::vector<ChecksumName> matching_names(std::span<const std::uint8_t> frame,
                                          const ChecksumFinding& finding, const Evidence& evidence);
-// With conntrack's tuple alone. The frame is read with its own outer destination port as a VXLAN
-// port if the finding is of a tunnel and no well-known port tells.
+// Does the same with conntrack's tuple alone. The frame's own outer destination port is read as a
+// VXLAN port if the finding is of a tunnel and no well-known port tells.
 std::vector<ChecksumName> matching_names(std::span<const std::uint8_t> frame,
                                          const ChecksumFinding& finding,
                                          const std::optional<OriginalTuple>& original);
@@ -137,7 +137,7 @@ class NameVote {
     ChecksumName verdict() const;
     // The hypotheses that fit all frames so far: more than one where they cannot be told apart.
     std::vector<ChecksumName> candidates() const;
-    // For a report on kUnknown: the last frame's finding (wire value, right value).
+    // The last frame's finding (wire value, right value), for a report on kUnknown.
     const ChecksumFinding& last() const { return last_; }
 
   private:
@@ -157,8 +157,8 @@ class NameVote {
     ChecksumFinding last_;
 };
 
-// wire - right: in ones' complement for 16-bit checksums, exclusive or for SCTP's CRC32c. What is
-// reported beside an UNKNOWN.
+// Returns wire - right, which is reported beside an UNKNOWN: in ones' complement for 16-bit
+// checksums, exclusive or for SCTP's CRC32c.
 std::uint32_t difference(const ChecksumFinding& finding);
 
 }  // namespace pathproof::judge

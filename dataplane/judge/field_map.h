@@ -20,8 +20,8 @@ struct Field {
     FieldKind kind = FieldKind::kHeader;
 };
 
-// In the order of their offsets, each byte of the frame in at least one. Names start with "outer.",
-// "tunnel." and "inner." in a tunnel and have no such word in a plain frame.
+// Returns the frame's fields in the order of their offsets; each byte is in at least one. Names
+// start with "outer.", "tunnel." and "inner." in a tunnel and have no such word in a plain frame.
 std::vector<Field> fields_of(std::span<const std::uint8_t> frame, const frame::FrameView& view);
 
 // The field's value as a number in host order; of fields over 8 bytes the first 8.

@@ -46,7 +46,7 @@ class LatencyHistogram {
         }
     }
 
-    // All times of both. What was taken off must be the same in both.
+    // Adds the other's times. The bias that was taken off must be the same in both.
     void merge(const LatencyHistogram& other) noexcept;
 
     // Returns the same times, each shorter by `bias_ns`, none shorter than 0. The bias is what the

@@ -58,7 +58,7 @@ void predict_cut_buffers(const Suspect& suspect, Predictions& out) {
     const PartialSum last = piece(suspect, found.back(), suspect.end());
     add(suspect, ChecksumName::kLastBufferOnly, pseudo + last, out);
     if ((found.back() - suspect.start()) % 2 != 0) {
-        // By whoever knows on which half of a word the buffer begins: bytes change places (RFC 1071
+        // A sender that knows on which half of a word the buffer begins swaps the bytes (RFC 1071
         // section 2 (B)).
         const PartialSum lanes = frame::sum_word(__builtin_bswap16(frame::folded(last)));
         add(suspect, ChecksumName::kLastBufferOnly, pseudo + lanes, out);

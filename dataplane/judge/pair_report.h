@@ -64,7 +64,7 @@ struct LatencySummary {
     std::int64_t max_ns = 0;
 };
 
-// By layer and ChecksumState.
+// Counts by layer and ChecksumState.
 using ChecksumCounts = std::array<std::array<std::uint64_t, 4>, kLayerCount>;
 
 struct KeptFrame {
@@ -86,8 +86,8 @@ struct PairReport {
     std::vector<port::PortCounters> ports;  // deltas over the run, one a port of the tester
     std::uint64_t tester_lost = 0;  // frames that the tester's own ports dropped (missed, no mbuf)
     double seconds = 0;
-    // Not empty: why this run is no result ("late departures 12 %", "port s0 lost 31 frames
-    // itself").
+    // Reasons why this run is no result ("late departures 12 %", "port s0 lost 31 frames itself").
+    // Empty: it is one.
     std::vector<std::string> objections;
     // Workers that waited for their CPU or stood still; no objection by themselves.
     std::vector<std::string> disturbances;

@@ -37,7 +37,7 @@ __attribute__((target("avx2"))) std::uint64_t sum_avx2(const std::uint8_t* at,
     whole = _mm256_add_epi32(whole, whole_too);
     upper = _mm256_add_epi32(upper, upper_too);
     const __m256i lower = _mm256_sub_epi32(whole, _mm256_slli_epi32(upper, 16));
-    // As 64-bit lanes: the sums of two of 32 bits need not fit 32.
+    // The sums need 64-bit lanes: two of 32 bits together need not fit 32.
     const __m256i low_half = _mm256_set1_epi64x(0xffffffff);
     const __m256i wide = _mm256_add_epi64(
         _mm256_add_epi64(_mm256_and_si256(lower, low_half), _mm256_srli_epi64(lower, 32)),

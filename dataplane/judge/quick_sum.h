@@ -32,7 +32,7 @@ inline bool sums_up(std::uint64_t sum) noexcept {
     return multiple_of_ones(sum) && sum != 0;
 }
 
-// For more than kShort bytes: by the widest registers that this CPU has.
+// Sums more than kShort bytes, with the widest registers that this CPU has.
 std::uint64_t long_sum(const std::uint8_t* at, std::size_t bytes) noexcept;
 
 inline constexpr std::size_t kShort = 128;

@@ -100,7 +100,7 @@ class QuickVerifier {
     static constexpr std::uint8_t kTcpProtocol = 6;
     static constexpr std::uint8_t kUdpProtocol = 17;
     static constexpr std::uint8_t kIcmpv6Protocol = 58;
-    // As words of the frame lie in memory.
+    // EtherTypes as they lie in memory as words of the frame.
     static constexpr std::uint16_t kIpv4Type = 0x0008;
     static constexpr std::uint16_t kIpv6Type = 0xdd86;
 

@@ -11,8 +11,8 @@
 
 namespace pathproof::judge {
 
-// As RTE_MBUF_F_RX_*_CKSUM_* word it; the kernel's TP_STATUS_CSUM_VALID is kGood, CSUMNOTREADY is
-// kNone, and neither of them is kUnknown.
+// A receiver's claim, worded like RTE_MBUF_F_RX_*_CKSUM_*. The kernel's TP_STATUS_CSUM_VALID is
+// kGood, CSUMNOTREADY is kNone, and neither of them is kUnknown.
 enum class RxClaim : std::uint8_t {
     kUnknown,  // no claim is made
     kGood,

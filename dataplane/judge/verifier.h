@@ -79,7 +79,7 @@ struct FrameVerdict {
         }
         return nullptr;
     }
-    // That of a layer; null if there is none.
+    // Returns a layer's finding; null if there is none.
     const ChecksumFinding* find(Layer layer) const&;
 };
 
@@ -90,10 +90,10 @@ void write_right(std::span<std::uint8_t> frame, const ChecksumFinding& finding) 
 // Judges received frames, with the word-wise sums of frame/checksum.h.
 FrameVerdict verify(std::span<const std::uint8_t> frame,
                     const frame::TunnelPorts& tunnels) noexcept;
-// With UDP to a port in `vxlan_ports` (host order) read as VXLAN, and no other tunnel.
+// Reads UDP to a port in `vxlan_ports` (host order) as VXLAN, and no other tunnel.
 FrameVerdict verify(std::span<const std::uint8_t> frame,
                     std::span<const std::uint16_t> vxlan_ports) noexcept;
-// For a frame that was parsed already.
+// Judges a frame that was parsed already.
 FrameVerdict verify(std::span<const std::uint8_t> frame, const frame::FrameView& view) noexcept;
 
 // Mistakes that a judge could make. An oracle that makes one must turn healthy frames red: that
