@@ -270,8 +270,8 @@ std::vector<SentRow> sent_rows(const RowsRun& run) {
 
 namespace {
 
-// By place, the one name that the nameless checksums of all rows have among their candidates; of
-// three rows at least, whose payloads differ.
+// Returns, by place, the one name that all rows' nameless checksums have among their candidates. At
+// least three rows, whose payloads differ, must agree.
 std::map<std::string, std::string> names_by_candidates(std::span<const SentRow> rows) {
     constexpr std::size_t kEnoughRows = 3;
     struct Open {

@@ -23,9 +23,9 @@ class KernelExchange final : public Exchange {
                    std::chrono::milliseconds patience)
         : tester_(tester), dut_(dut), device_(std::move(device)), patience_(patience) {}
 
-    // With a received frame TP_STATUS_CSUM_VALID claims that the first transport checksum is good,
-    // TP_STATUS_CSUMNOTREADY that it is unfinished and the data good (packet(7)). The kernel says
-    // nothing of IP headers, and calls nothing bad.
+    // Sends the probes. Of a received frame TP_STATUS_CSUM_VALID claims that the first transport
+    // checksum is good, TP_STATUS_CSUMNOTREADY that it is unfinished and the data good (packet(7)).
+    // The kernel says nothing of IP headers, and calls nothing bad.
     Result<Exchanged> send(Way way, std::span<const matrix::Probe> probes) override;
     // Records at the tester's port while `send` sends, until as many frames came as it says are on
     // their way, or none comes any more.

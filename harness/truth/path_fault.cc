@@ -23,7 +23,7 @@ bool begins_with(const FrameBytes& whole, const FrameBytes& start) {
     return whole.size() >= start.size() && std::equal(start.begin(), start.end(), whole.begin());
 }
 
-// By how far the end of the frame moved, where the rest of it is found again; 0: it is not.
+// Returns how far the end of the frame moved, if the rest of it is found again; 0: it is not.
 std::ptrdiff_t shift_of(const FrameBytes& sent, const FrameBytes& came) {
     if (sent.size() == came.size() || sent.size() < kLeastShifted || came.size() < kLeastShifted) {
         return 0;

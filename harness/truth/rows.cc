@@ -72,7 +72,7 @@ std::vector<std::string> lacking_for(const frame::OffloadRequest& request,
     return lacking;
 }
 
-// In the terms that the port understands.
+// Adapts the probe to the terms that the port understands.
 void suit(Probe& probe, const port::PortInfo& device, std::vector<std::string>& lacking) {
     const bool knows_tunnels = contains(device.tx_offloads, "OUTER_IPV4_CKSUM");
     for (matrix::HandedFrame& handed : probe.handed) {
@@ -135,7 +135,7 @@ class Rows {
     Rows(const Path& path, const RowSettings& settings, RowsRun& run)
         : path_(path), settings_(settings), tunnels_(tunnels_read_by(path.device)), run_(run) {}
 
-    // Told after each batch: how many rows are done.
+    // Callback after each batch with the number of rows done.
     using Done = std::function<void(std::size_t)>;
     Status send(const matrix::Matrix& matrix, const Done& done);
     Status receive(const matrix::Matrix& matrix, const Done& done);

@@ -70,7 +70,7 @@ struct RowsRun {
     }
 };
 
-// Told after each batch: rows done, of how many.
+// Callback after each batch with the numbers of rows done and of all rows.
 using RowProgress = std::function<void(std::size_t, std::size_t)>;
 
 // Returns the tunnels that a port reads on receipt. A port with an outer checksum offload reads the

@@ -47,8 +47,8 @@ bool is_right(const Probe& probe, const FrameBytes& intended, const FrameBytes& 
            });
 }
 
-// By intended frame: the one on the wire that it is; null: it never came. Those with its bytes
-// first, the others in order.
+// Returns the frame on the wire for each intended one; null: it never came. Those with equal bytes
+// are paired first, the others in order.
 std::vector<const FrameBytes*> pairs_of(const Probe& probe, const std::vector<FrameBytes>& wire) {
     std::vector<const FrameBytes*> came(probe.intended.size());
     std::vector<bool> taken(wire.size());

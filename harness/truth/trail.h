@@ -78,7 +78,7 @@ struct Relation {
     std::string meaning;
 };
 std::optional<Relation> relation_of(std::span<const WrongSum> sums);
-// By place.
+// Returns the relations by place.
 std::map<std::string, Relation> relations_of(const Trail& trail);
 
 }  // namespace pathproof::truth
