@@ -104,7 +104,7 @@ struct Facts {
     // Source prefixes of routing rules.
     std::vector<AddressRange> rule_sources;
     std::vector<NeighbourEntry> neighbours;
-    // By the names of kHelped: entries of conntrack that have no answer.
+    // Entries of conntrack that have no answer, by the names of kHelped.
     std::map<std::string, std::uint64_t> unanswered;
     std::vector<IpvsService> ipvs;
     std::vector<Lease> leases;

@@ -18,7 +18,7 @@ namespace {
 
 using Words = std::vector<std::string>;
 
-// As iptables-restore takes a line apart: blanks, and quotes in which a backslash escapes.
+// Splits a line as iptables-restore does: at blanks, with quotes in which a backslash escapes.
 Words words_of(const std::string& line) {
     Words words;
     std::istringstream text(line);
@@ -269,7 +269,7 @@ struct Reader {
         } else if (option == "--comment") {
             next();
         } else if (option.starts_with("-")) {
-            // Beside "--mode random": its probability.
+            // "--mode random" takes its probability as a further option.
             if (option != "--probability") {
                 rule.conditions.push_back({.unknown = option});
             }

@@ -263,7 +263,7 @@ std::vector<Rule> NftReader::with_map(const Rule& rule, const json& map, const s
         take_verdict(one, element[1]);
         made.push_back(std::move(one));
     }
-    // By chance: one rule with all of them as targets.
+    // A choice by chance becomes one rule with all of them as targets.
     if (!made.empty() && looked_at(key).field == Field::kRandom) {
         Rule all = rule;
         all.action = made.back().action;

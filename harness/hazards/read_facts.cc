@@ -248,7 +248,7 @@ class FactReader {
         }
     }
 
-    // In the namespace.
+    // Reads the kernel's facts; runs in the namespace.
     void read_kernel() {
         for (const char* sysctl :
              {"net.ipv4.ip_forward", "net.netfilter.nf_conntrack_helper", setting::kTimestamps,

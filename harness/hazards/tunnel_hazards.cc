@@ -164,7 +164,7 @@ Hazard tunnel_mtu(Host& host) {
         hazard.evidence.push_back(evidence_of(device, text));
         least = least == 0 ? leaves : std::min(least, leaves);
     };
-    // By the device out: what the narrowest of its routes leaves.
+    // Bytes that the narrowest of a device's routes leaves, by the device out.
     std::map<const Device*, std::uint32_t> ways;
     for (const Route& route : host.facts.routes) {
         for (const std::string& name : route.devices) {
