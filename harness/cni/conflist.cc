@@ -123,7 +123,8 @@ class Reader {
         return {};
     }
 
-    // Also a name that is looked for in a folder: not one that leads elsewhere.
+    // Reads a plug-in's type. It is also a name that is looked for in a folder, and must not lead
+    // elsewhere.
     Result<std::string> type(const json& object, const std::string& path) const {
         auto name = TRY(text(object, "type", path));
         if (name.find('/') != name.npos || name.front() == '.') {

@@ -25,7 +25,7 @@ std::string key_of(const Attachment& what) {
     return what.container_id + " " + what.interface;
 }
 
-// As libcni names the file of an attachment.
+// Returns the name that libcni gives an attachment's file.
 std::string cache_file(const std::string& folder, const std::string& network,
                        const Attachment& what) {
     return fmt::format("{}/{}-{}-{}", folder, network, what.container_id, what.interface);

@@ -53,7 +53,7 @@ class Runtime {
 
     const Conflist& conflist() const { return conflist_; }
 
-    // That each plug-in is there and speaks the list's version.
+    // Checks that each plug-in is there and speaks the list's version.
     Status check_plugins() const;
 
     // An ADD that fails is followed by DEL, as libcni's users have it.
