@@ -21,7 +21,8 @@ std::string kept_text(const std::vector<verdict::PriceTable>& tables);
 // The one of exactly that kernel, those programs and that version; nothing: there is none, or no file.
 Result<std::optional<verdict::PriceTable>> find_kept(const std::string& file,
                                                      const verdict::PriceKey& key);
-// In the place of the one of the same key. A file that cannot be read is left as it is.
+// Keeps the table in place of the one with the same key. A file that cannot be read is left as it
+// is.
 Status keep(const std::string& file, const verdict::PriceTable& table);
 
 }  // namespace pathproof::prices

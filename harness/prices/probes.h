@@ -53,7 +53,7 @@ struct Probe {
     const OwnCell* own_cell(const std::string& cure) const;
     // Returns the reason why that cure is not tried on the probe; empty: it is tried.
     std::string leaves_out(const Cure& cure) const;
-    // And whether that is because the path has nothing of what the cure changes.
+    // Returns whether the cure is left out because the path has nothing of what it changes.
     bool does_not_apply(const Cure& cure) const { return !has_part(cure.needs); }
 };
 

@@ -26,7 +26,7 @@ verdict::PriceTable measure_prices(scenario::Context& context, const verdict::Pr
                                    const std::string& now,
                                    const std::vector<std::string>& patterns);
 
-// Beside each cure of these scenarios: what it does besides, by this table of this run or of an
+// Adds to each cure of these scenarios what it does besides, by this table of this run or of an
 // earlier one of the same kernel and programs, or that this was not measured (null).
 enum class Source { kThisRun, kKept };
 void tell_prices(std::vector<verdict::ScenarioResult>& scenarios, const verdict::PriceTable* table,
