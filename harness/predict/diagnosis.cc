@@ -344,7 +344,7 @@ bool is_answered_at_intervals(const FlowSeen& seen, std::uint64_t asked, std::ui
            seen.longest_silence <= 2 * (asked / answered) + 1;
 }
 
-// By the entry, the packets that were counted, rules, routes, neighbours and sockets.
+// Diagnoses by the entry, the packets that were counted, rules, routes, neighbours and sockets.
 Diagnosis by_state(const FlowSeen& seen, std::int64_t now_ns) {
     Diagnosis diagnosis;
     const std::vector<Outcome> fit = fitting(seen.outcomes, seen.entry);
@@ -421,7 +421,7 @@ Diagnosis by_state(const FlowSeen& seen, std::int64_t now_ns) {
     if (seen.stray_answers != 0) {
         return by_strays(seen, std::move(diagnosis));
     }
-    // Not answered: what every way that fits says alike is the cause.
+    // The flow is not answered: a cause on which all fitting ways agree is its cause.
     std::optional<Diagnosis> cause;
     bool alike = true;
     for (const Outcome& outcome : fit) {

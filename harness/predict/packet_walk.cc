@@ -252,7 +252,8 @@ void PacketWalk::leave(State state, const RouteAnswer& way) {
             finish(End::kForwarded, std::move(one));
             continue;
         }
-        // By the loopback device back in, with its entry: it is not translated again.
+        // The packet comes back in by the loopback device, with its entry: it is not translated
+        // again.
         one.packet.in = "lo";
         one.packet.out.clear();
         std::vector<State> back;
