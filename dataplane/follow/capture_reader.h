@@ -63,8 +63,8 @@ class CaptureReader {
     // The latest frame that was left out as one of another interface: the capture ran until then at
     // least. 0: none was.
     std::int64_t left_out_ns() const { return left_out_ns_; }
-    // Since when the capture ran at least, as the statistics at the file's end and frames of other
-    // interfaces say. 0: nothing says so.
+    // Earliest time at which the capture is known to have run, from the statistics at the file's
+    // end and the frames of other interfaces. 0: nothing says so.
     std::int64_t since_ns() const;
 
   private:
@@ -89,8 +89,8 @@ class CaptureReader {
     // False: a block that holds no frame, or one of an interface that is left out.
     Result<bool> read_packet(std::uint32_t type, frame::Bytes body, CapturedFrame& frame);
     Result<bool> take(CapturedFrame& frame, frame::Bytes bytes, std::uint32_t length);
-    // Since when the interface of a statistics block was captured; nothing: the block does not say, or
-    // the interface was not described yet.
+    // Returns the start of the capture on a statistics block's interface. Nothing: the block does
+    // not say, or the interface was not described yet.
     std::optional<std::int64_t> start_in(frame::Bytes statistics) const;
     // The earliest start that the statistics blocks at the end of a pcapng file name. A pipe has none.
     std::optional<std::int64_t> start_at_end() const;

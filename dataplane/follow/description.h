@@ -44,7 +44,7 @@ struct Condition {
 // All of its conditions together.
 struct Rule {
     std::vector<Condition> conditions;
-    // By condition: others that fit the same of these frames in its place, the plainest first.
+    // Other conditions that fit the same of these frames, for each condition, the plainest first.
     std::vector<std::vector<Condition>> alike;
 
     bool fits(const Traits& traits) const;

@@ -47,7 +47,7 @@ bool Follower::Engine::pair_by(const Table& table, std::uint64_t key, Record& re
             return true;
         }
         int score = surety == Surety::kStrict ? 0 : 2 * likeness_of_flows(record, candidate);
-        // Among equal frames, one that is not late is likelier.
+        // A candidate that is not late is the likelier one among equal frames.
         score += std::abs(time_of(candidate) - now) <= options_.late_ns ? 1 : 0;
         if (best == nullptr || score > best_score) {
             best = &candidate;
@@ -98,8 +98,8 @@ std::optional<Direction> direction_told(const Record& record) {
 
 }  // namespace
 
-// By what is known of its flow and, with a new one, of the station that sends it; by the clock where
-// nothing is known.
+// Judges a pair's direction by what is known of its flow and, if the flow is new, of the station
+// that sends it. If nothing is known, the clock decides.
 Direction Follower::Engine::direction_of(const Record& in_side, const Record& out_side) {
     if (const auto told = direction_told(in_side)) {
         return *told;

@@ -52,7 +52,7 @@ class Findings {
                                const std::vector<Alike>& wrong) const;
 
     std::map<std::string, Kept> findings_;
-    // By direction and kind: frames so far.
+    // Frames so far, by direction and kind.
     std::array<std::unordered_map<std::uint32_t, std::uint64_t>, 2> of_kind_;
     TraitTable table_;  // right frames are of owner 0 (forward) and 1
 };

@@ -23,7 +23,8 @@ struct FollowOptions {
     std::int64_t clock_offset_ns = 0;       // of the out side's clock against the in side's
     // Frames of the link that came out and never went in are the device's own, whatever it is allowed.
     bool device_speaks = false;
-    // Told the class of each frame that was sent, as far as it is known by then; null: nobody asks.
+    // Callback with the class of each frame that was sent, as far as it is known by then; null:
+    // nobody asks.
     std::function<void(Side, const FrameName&, Class)> on_fate = nullptr;
     ReadLimits limits;
 };
@@ -37,7 +38,8 @@ class Follower {
 
     // Before the first frame of this side: its capture ran since then.
     void begin(Side side, std::int64_t since_ns);
-    // In the order of time, both sides together (roughly: within an eighth of the window).
+    // Adds a frame. Both sides together come in the order of time (roughly: within an eighth of the
+    // window).
     void add(Side side, const CapturedFrame& frame);
     // The next frame of this side will be of this time: its capture ran on until then.
     void coming(Side side, std::int64_t time_ns);

@@ -16,7 +16,7 @@ std::optional<frame::ByteVector> with_trait(frame::Bytes frame, Trait trait, std
 // of the payload, TCP's place in its stream. Frames without IP have no room for marks.
 frame::ByteVector with_number(frame::Bytes frame, std::uint32_t number);
 
-// As the innermost packet of a frame says it. For frames that were made.
+// Returns the traits of a made frame's innermost packet.
 Traits traits_of(frame::Bytes frame);
 
 }  // namespace pathproof::follow
