@@ -29,7 +29,7 @@ struct Cure {
     Settings settings = {};
     std::string resolver = {};  // options of a resolv.conf(5)
     bool dot = false;           // behind the name
-    // In the sentences of scenarios, where they are not as above: the command, and the cure in words.
+    // The command, and the cure in words, for scenarios' sentences that do not use those above.
     std::string told_command = {};
     std::string in_words = {};
 
@@ -42,7 +42,7 @@ struct Cure {
     std::string told() const;
 };
 
-// In the order in which they are listed.
+// All cures, in the order in which they are listed.
 const std::vector<Cure>& all_cures();
 // The id is one of those: anything else is a programmer's mistake.
 const Cure& cure(const std::string& id);

@@ -83,7 +83,7 @@ Setting links(HostRole host, const std::string& id, const std::string& device,
 
 // The name of a table in a change: "nat", "ip6 nat".
 std::string table_name(const std::string& table, frame::Family family);
-// And back.
+// Returns the table's name without its family, the reverse of table_name().
 std::string bare_table(const std::string& name);
 frame::Family family_of(const std::string& name);
 
