@@ -51,7 +51,7 @@ Observation worst_of(const TruthRow& row) {
     return worst;
 }
 
-// As a cell of the DUT is called among those of all; empty: none.
+// Returns the name of the DUT's cell among those of all; empty: none.
 std::string named(const DutResult& dut, const std::string& cell) {
     return cell.empty() ? "" : dut.name + "." + cell;
 }

@@ -423,7 +423,7 @@ Result<TruthRun> judge_device(Context& context, TruthBench& bench, const Plan& p
     truth::StallWatch watch(plain_probe(plan.set));
     watch.begin("all off, plain frames");
     bench.watch_stalls(&watch);
-    // With the device's offloads off, those of both directions.
+    // The path is proven with the device's offloads off, those of both directions.
     Part<SettingOutcome> proof{.id = "tx",
                                .features = run.varied,
                                .points = {{Setting::Kind::kAllOff, ""}},
@@ -474,7 +474,7 @@ Status describe(Context& context, TruthBench& bench) {
     return {};
 }
 
-// In the place of those that the overlay has off (lab/link_changes.h).
+// Switches on the features that the overlay has off (lab/link_changes.h).
 setting::Settings super_frames(const std::string& device) {
     setting::Settings settings;
     for (const char* word : lab::kSuperFrameWords) {

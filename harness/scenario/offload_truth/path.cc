@@ -29,7 +29,7 @@ using truth::ProbeSet;
 using truth::Setting;
 using truth::TesterTally;
 
-// With a tunnel's headers around 256 bytes a row has no room in less.
+// Smallest MTU with room for a row of 256 bytes inside a tunnel's headers.
 constexpr std::uint32_t kLeastMtu = 704;
 constexpr std::size_t kMostAgain = 64;  // frames that are sent again
 constexpr std::size_t kLastTry = 8;     // and where nothing came at all
@@ -133,8 +133,8 @@ Result<std::vector<Probe>> try_probes(TruthBench& bench, const matrix::ProbeMake
     return failed;
 }
 
-// `again`: what the last try made of the frames that the first did not bring. Those that came now
-// are right.
+// Adds a further try to the count. `again`: the result of the last try for the frames that the
+// first did not bring. Frames that came now are right.
 void amend(PathCount& count, const PathCount& again, std::uint64_t tried) {
     count.right += again.right;
     const std::uint64_t rest = count.sent - count.right;
@@ -259,7 +259,8 @@ Result<std::vector<std::vector<FrameBytes>>> came_of(TruthBench& bench,
     return came;
 }
 
-// By intended frame: the one that came of it; those with its bytes first, the others in order.
+// Returns the frame that came of each intended one: those with equal bytes first, the others in
+// order.
 std::vector<FrameBytes> paired(const Probe& probe, std::vector<FrameBytes> came) {
     std::vector<FrameBytes> pairs(probe.intended.size());
     for (std::size_t i = 0; i < pairs.size(); ++i) {

@@ -60,7 +60,7 @@ constexpr std::array<SegmentFeature, 2> kFeatures = {{
     {"tx-udp_tnl-segmentation", truth::OuterSum::kZero, "ppseg0", 46, 0xc613fe05},
 }};
 
-// As found, each alone off, and off with the checksums.
+// Returns the settings: as found, each alone off, and off with the checksums.
 std::vector<Setting> points_of(const SegmentFeature& feature) {
     return {{Setting::Kind::kAsFound, feature.name},
             {Setting::Kind::kOneOff, feature.name},

@@ -196,7 +196,7 @@ class LabTunnels final : public TunnelHost {
                               masquerade(kind, overlay_.names().underlay));
     }
 
-    // With the addresses that the underlay needs for it.
+    // Makes the tunnel's device, with the addresses that the underlay needs for it.
     setting::Setting other_device(const TunnelKind& kind) const {
         const lab::OverlayNames& names = overlay_.names();
         const bool v6 = kind.family == frame::Family::kIpv6;
@@ -263,7 +263,7 @@ class DeviceTunnels final : public TunnelHost {
     }
 
   private:
-    // For all tunnels: the outer addresses, and neighbours that are not asked for.
+    // Sets what all tunnels need: the outer addresses, and neighbours that are not asked for.
     Status address() {
         addressed_.emplace(TRY(AddressedDevice::take(bench_.host(), bench_.device().name)));
         for (const frame::Family family : {frame::Family::kIpv4, frame::Family::kIpv6}) {
