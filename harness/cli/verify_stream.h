@@ -11,7 +11,7 @@
 
 namespace pathproof::cli {
 
-// As typed.
+// Options as typed.
 struct StreamOptions {
     std::vector<std::string> ends;    // --stream: client and server; none: no streams
     std::uint64_t bytes = 16u << 20;  // of one connection

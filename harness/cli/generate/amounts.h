@@ -15,7 +15,7 @@ class App;
 
 namespace pathproof::cli {
 
-// As typed; zeros were not given.
+// Options as typed; zeros were not given.
 struct AmountOptions {
     std::uint64_t count = 0;  // queries, or pairs
     std::optional<std::string> rate;

@@ -33,7 +33,7 @@ class FollowedReplay final : public load::Intake {
         std::shared_ptr<const load::Recording> recording, const std::string& file,
         std::uint64_t frames, bool other_port);
 
-    // For load::ReplayPlan.
+    // Times at which frames left, as load::ReplayPlan takes them.
     std::vector<std::uint64_t>& departures() { return departures_; }
 
     // Keeps the bytes; no allocation.

@@ -29,7 +29,7 @@
 namespace pathproof::cli {
 namespace {
 
-// As typed; empty texts were not given.
+// Options as typed; empty texts were not given.
 struct GenerateOptions {
     LaneOptions lanes;
     AmountOptions amounts;
@@ -75,8 +75,8 @@ Result<Traffic> planned_traffic(const GenerateOptions& options, const Rate& rate
     return traffic;
 }
 
-// With the neighbours of the ports, of which the next hop is asked for. The frames of a capture go where
-// they went before, and nobody answers for them.
+// Makes the plan, with the ports' neighbours, of which the next hop is asked for. A capture's
+// frames go where they went before, and nobody answers for them.
 Result<load::LoadPlan> load_plan(const GenerateOptions& options, const Traffic& traffic,
                                  Lanes& lanes, const std::atomic<bool>& stop) {
     load::LoadPlan plan{.source = traffic.source, .intake = traffic.intake};

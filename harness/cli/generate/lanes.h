@@ -15,7 +15,7 @@ class App;
 
 namespace pathproof::cli {
 
-// As typed.
+// Options as typed.
 struct LaneOptions {
     std::string port;
     std::string receive;  // empty: what comes back comes to the sending port
@@ -33,7 +33,7 @@ void add_lane_options(CLI::App& command, LaneOptions& options);
 // Checks the options before any port is opened. Errors: more lcores than CPUs or than queues.
 Status check_lanes(const LaneOptions& options);
 
-// By load::share_queues().
+// Shares out the queues with load::share_queues().
 load::Roles roles_of(const LaneOptions& options, port::Port& sending, port::Port& receiving);
 
 // Reaction of a device in this kernel to a sender on AF_XDP that is faster than it.

@@ -29,7 +29,8 @@ void add_replay_options(CLI::App& command, ReplayOptions& options);
 
 using SourceMaker = std::function<Result<std::unique_ptr<load::Source>>(const load::SourcePlan&)>;
 
-// For a port to send. Errors: what Recording::read says of the file, with the option's name.
+// Reads a capture that a port is to send. Errors: what Recording::read says of the file, with the
+// option's name.
 Result<std::shared_ptr<const load::Recording>> read_recording(const ReplayOptions& options,
                                                               const port::Port& port);
 

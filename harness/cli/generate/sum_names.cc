@@ -27,7 +27,7 @@ struct Kept {
     ChecksumFinding finding;
 };
 
-// By layer.
+// Returns kept frames with wrong checksums, by layer.
 std::map<std::string, std::vector<Kept>> kept_sums(const GenerateResult& result) {
     std::map<std::string, std::vector<Kept>> layers;
     const auto add = [&](const std::vector<std::uint8_t>& bytes,

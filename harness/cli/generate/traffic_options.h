@@ -22,7 +22,7 @@ struct LinkOptions {
     std::optional<frame::IpAddress> gateway;  // nothing: the destination is the next hop
 };
 
-// As typed; empty texts were not given.
+// Options as typed; empty texts were not given.
 struct TrafficOptions {
     bool pairs = false;
     std::string type = "A";

@@ -250,7 +250,8 @@ class Why {
         return {};
     }
 
-    // By the tuple as a packet of either direction has it, before and after translation.
+    // Takes a look at the flow. Its entry is found by the tuple as a packet of either direction has
+    // it, before and after translation.
     Status look() {
         monitor::FlowLook look{.time_ns = realtime_ns()};
         look.entry = TRY(lookup_->find(tuple_, options_.zone));

@@ -18,7 +18,7 @@ class Validator;
 
 namespace pathproof::cli {
 
-// As typed; empty texts and zeros were not given.
+// Options as typed; empty texts and zeros were not given.
 struct SearchOptions {
     LaneOptions lanes{.queues = 1};  // one lcore sends, the other receives
     // Devices route as a rule; one that bridges changes less.

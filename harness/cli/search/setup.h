@@ -30,8 +30,8 @@ class SearchSetup {
     // ended. Errors: those of LoadRun::start.
     Result<std::unique_ptr<measure::LoadMeasurer>> measurer(std::uint16_t size);
 
-    // As typed; else the link's rate; else what the tester alone can send, by a short trial.
-    // Nothing: that trial was stopped or cut short.
+    // Returns the greatest load: as typed; else the link's rate; else what the tester alone can
+    // send, by a short trial. Nothing: that trial was stopped or cut short.
     Result<std::optional<MaxLoad>> max_load(std::uint16_t size, search::Trials& probe) const;
 
     const port::PortInfo& sender() const { return lanes_->sending().info(); }
