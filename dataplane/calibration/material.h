@@ -1,4 +1,4 @@
-// Material of a calibration: the rows of the qualification matrix with their frames, made once, and
+// Input of a calibration: the rows of the qualification matrix with their frames, made once, and
 // the frames that a healthy software NIC puts on the wire for them.
 #pragma once
 

@@ -12,7 +12,7 @@
 
 namespace pathproof::calibration {
 
-// A fault that was found in a row.
+// A cause of failure that was found in a row.
 struct Verdict {
     std::string title;  // "PSEUDO", "SEG_HDR", "RX_GOOD_ON_BAD", "UNKNOWN", "MISSING", ...
     std::string place;  // "inner.tcp", "outer.udp.length", "l4", ...

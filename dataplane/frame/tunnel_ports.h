@@ -1,5 +1,5 @@
-// Choice of the packets that are read as tunnels, and of their kind: UDP by its destination port,
-// GRE and IP in IP by their protocol numbers.
+// Selection of the packets that are read as tunnels, and of their kind: UDP by its destination
+// port, GRE and IP in IP by their protocol numbers.
 #pragma once
 
 #include <array>

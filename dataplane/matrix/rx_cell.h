@@ -19,7 +19,7 @@ namespace pathproof::matrix {
 // nothing of each other: each judges the other.
 judge::RxClaims claims_of(const softnic::RxVerdict& verdict);
 
-// Arrival at the receiver of one frame that was on the wire.
+// One frame of the wire as it arrived at the receiver.
 struct Arrival {
     std::optional<FrameBytes> bytes;  // nothing: it was not delivered
     judge::RxClaims claims;

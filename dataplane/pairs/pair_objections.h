@@ -13,7 +13,7 @@
 
 namespace pathproof::pairs {
 
-// Common counts of some ports over the run.
+// Counters of some ports, added up over the run.
 struct PortAccount {
     std::string name;  // "port c0 and c1"
     std::uint64_t received = 0;

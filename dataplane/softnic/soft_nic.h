@@ -35,7 +35,7 @@ class SoftNic {
     std::vector<std::uint64_t> fault_hits() const;
 
   private:
-    // Memory of one fault between frames.
+    // State of one fault between frames.
     struct State {
         std::uint64_t salt = 0;
         std::uint64_t candidates = 0;
@@ -43,7 +43,7 @@ class SoftNic {
         std::uint32_t memory = 0;
     };
 
-    // Knowledge of a frame on the wire from before any fault acted.
+    // Places and facts of a frame on the wire before any fault acted.
     struct Note {
         Places places;
         Facts facts;

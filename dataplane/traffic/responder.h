@@ -67,7 +67,7 @@ struct ResponderCounts {
     std::uint64_t neighbours_not_sent = 0;
 };
 
-// The caller's task with a frame after take_in_place().
+// Action that the caller owes a frame after take_in_place().
 struct Turned {
     enum class Kind : std::uint8_t {
         kNothing,  // an answer, if there is one, waits

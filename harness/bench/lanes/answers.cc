@@ -20,8 +20,8 @@ constexpr unsigned kQueries = 1000;
 // Number of queries under way that dnsperf is given, too (peers/dnsperf.h).
 constexpr std::uint64_t kOutstanding = 1000;
 
-// Means of one run of a lane: the pair whose far end a server of ours answers on, and the peers'
-// names.
+// Resources of one run of a lane: the pair whose far end a server of ours answers on, and the
+// peers' names.
 struct LaneRun {
     const DataplaneBench& bench;
     const VethRig& rig;
@@ -186,7 +186,7 @@ Result<Measurement> send_one_way(const DataplaneBench& bench) {
         .waiting_share = {}};
 }
 
-// Means that all lanes share.
+// Resources that all lanes share.
 struct Shared {
     const DataplaneBench& bench;
     OutputFile names;

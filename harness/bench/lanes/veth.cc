@@ -19,7 +19,7 @@ constexpr unsigned kQueries = 1000;
 constexpr std::uint64_t kEthernetHeader = 14;
 constexpr std::chrono::seconds kLongestEnd{30};
 
-// Means that the lanes share: the pair with its sink, and the files that the peers read.
+// Resources that the lanes share: the pair with its sink, and the files that the peers read.
 struct Range {
     const DataplaneBench& bench;
     const VethRig& rig;
