@@ -82,8 +82,9 @@ struct ClashLimits {
 // resolves (TCP, SCTP, DCCP, ICMP) cost nothing.
 class ClashTracker {
   public:
-    // Only clashes whose hidden entry matches `filter`, and late answers to such a clash or flow.
-    // The events must not be filtered by what a late answer does not share: its service address.
+    // Finds only clashes whose hidden entry matches `filter`, and late answers to such a clash or
+    // flow. The events must not be filtered by what a late answer does not share: its service
+    // address.
     explicit ClashTracker(ClashSink sink = {}, ClashLimits limits = {}, Filter filter = {});
     ~ClashTracker();
 
@@ -105,7 +106,7 @@ struct ClashReport {
     std::uint64_t count(Clash::Fate fate) const;
 };
 
-// All of a log at once; nothing is forgotten.
+// Finds the clashes of a whole log at once; nothing is forgotten.
 ClashReport find_clashes(const EventLog& log);
 
 }  // namespace pathproof::netfilter

@@ -15,11 +15,11 @@ namespace pathproof::netfilter {
 inline constexpr std::size_t kLongestNumber = 20;
 inline constexpr std::size_t kLongestIp = 45;
 
-// Each writes at `out`, without a zero byte, and gives the place behind.
+// put_number() and put_ip() write at `out`, without a zero byte, and return the place behind.
 inline char* put_number(char* out, std::uint64_t number) {
     return std::to_chars(out, out + kLongestNumber, number).ptr;
 }
-// As inet_ntop(3) has it.
+// Writes an address as inet_ntop(3) does.
 char* put_ip(char* out, const frame::IpAddress& address);
 
 inline void append_number(std::string& out, std::uint64_t number) {

@@ -38,7 +38,7 @@ Result<DumpSummary> dump(const std::string& netns, const Filter& filter, const E
 // kernel does all of the filtering.
 Result<DumpSummary> count_entries(const std::string& netns, const Filter& filter);
 
-// As dump(), into memory.
+// Reads the table into memory; otherwise as dump().
 Result<std::vector<Entry>> dump_all(const std::string& netns, const Filter& filter = {});
 
 // Deletes every entry of the namespace, hidden ones too (IPCTNL_MSG_CT_DELETE without a tuple).

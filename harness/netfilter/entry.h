@@ -141,7 +141,7 @@ CpuStats summed(const std::vector<CpuStats>& stats);
 std::vector<CpuStats> delta(const std::vector<CpuStats>& before,
                             const std::vector<CpuStats>& after);
 
-// As commands print them, for scripts.
+// Converts to the JSON that commands print for scripts.
 void to_json(nlohmann::json& out, const Entry& entry);
 void to_json(nlohmann::json& out, const Event& event);
 void to_json(nlohmann::json& out, const CpuStats& stats);

@@ -67,7 +67,7 @@ void to_json(json& out, const Entry& entry) {
     put_unless_empty(out, "helper", entry.helper);
     put_unless_empty(out, "labels", entry.labels);
     put_unless_empty(out, "secctx", entry.security_context);
-    // For people and scripts that do not count bits.
+    // The field is for people and scripts that do not count bits.
     if (is_hidden(entry)) {
         out["nat_clash"] = true;
     }

@@ -115,7 +115,7 @@ const std::vector<Trial>& trials() {
     return all;
 }
 
-// Only one clause, and the protocol when it needs that.
+// Supports only one clause, and the protocol when the clause needs it.
 KernelFilterSupport only(Clause clause, const KernelFilterSupport& known) {
     KernelFilterSupport support(Behaviour::kRefuses);
     if (clause > Clause::kProtocol) {

@@ -16,14 +16,15 @@ std::string_view protocol_name(std::uint8_t protocol);
 std::optional<std::uint8_t> protocol_number(std::string_view word);
 // Returns whether packets of this protocol have ports.
 bool has_ports(std::uint8_t protocol);
-// All words that protocol_number knows.
+// Returns all words that protocol_number() knows.
 std::vector<std::string_view> protocol_names();
 
 // A state of TCP, SCTP or DCCP (IPPROTO_*) as conntrack(8) prints it; a value that is out of range
 // reads "NONE", as there.
 std::string_view state_name(std::uint8_t protocol, std::uint8_t state);
 
-// All of them, each once, and the one that a word stands for in any case.
+// Names of all protocol states, each once. protocol_state_name() returns the one that a word stands
+// for, in any case.
 std::vector<std::string_view> protocol_state_names();
 std::optional<std::string_view> protocol_state_name(std::string_view word);
 
@@ -31,7 +32,7 @@ std::optional<std::string_view> protocol_state_name(std::string_view word);
 std::span<const std::string_view> status_bits();
 // {"SEEN_REPLY", "CONFIRMED"}; bits without a name are given as "BIT_21".
 std::vector<std::string> status_names(std::uint32_t status);
-// Any case; "seen-reply" is "SEEN_REPLY".
+// Returns the bit of a name in any case; "seen-reply" is "SEEN_REPLY".
 std::optional<std::uint32_t> status_bit(std::string_view word);
 
 }  // namespace pathproof::netfilter

@@ -202,7 +202,7 @@ EventKind event_kind(const nlmsghdr& message) {
     return message.nlmsg_flags & (NLM_F_CREATE | NLM_F_EXCL) ? EventKind::kNew : EventKind::kUpdate;
 }
 
-// By CTA_STATS_*, in the words of `conntrack -S`.
+// Names of the counters in `conntrack -S`, by CTA_STATS_*.
 constexpr std::array<std::string_view, CTA_STATS_CHAIN_TOOLONG + 1> kCounterNames{
     "",       "searched",       "found",         "new",           "invalid", "ignore",
     "delete", "delete_list",    "insert",        "insert_failed", "drop",    "early_drop",

@@ -84,7 +84,7 @@ Status send_clashing() {
     if (bind(socket.get(), reinterpret_cast<const sockaddr*>(&from), sizeof from) != 0) {
         return fail(ErrorCode::kFailed, "bind: {}", std::strerror(errno));
     }
-    // It is on its way, whatever becomes of it: closed before it is sent again.
+    // The SYN is on its way, whatever becomes of it: the socket is closed before it is sent again.
     (void)!connect(socket.get(), reinterpret_cast<const sockaddr*>(&to), sizeof to);
     return {};
 }

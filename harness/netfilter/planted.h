@@ -10,7 +10,7 @@
 
 namespace pathproof::netfilter {
 
-// By how much the counters rose with one packet each.
+// Rise of the counters with one packet each.
 struct Planted {
     CpuStats refused;  // a TCP SYN whose reply tuple another entry has: dropped
     CpuStats invalid;  // a TCP segment with SYN and FIN
@@ -19,7 +19,7 @@ struct Planted {
 // Plants them in a network namespace made for it, without a name, which ends with this call. Takes
 // nft(8), CAP_SYS_ADMIN and CAP_NET_ADMIN, and loads no kernel module: where it would it says so.
 Result<Planted> plant_packets();
-// Once in a process.
+// Plants the packets once in a process and keeps the result.
 const Result<Planted>& planted_packets();
 
 // Returns whether nf_tables and nft_ct are there, judged by /proc/modules: nf_conntrack is not

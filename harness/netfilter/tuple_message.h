@@ -36,7 +36,7 @@ inline std::uint8_t kernel_family(frame::Family family) {
     return family == frame::Family::kIpv4 ? AF_INET : AF_INET6;
 }
 
-// All of them that a tuple of its protocol has.
+// Returns all parts that a tuple of its protocol has.
 inline std::uint32_t all_parts(const Tuple& tuple) {
     const std::uint32_t rest = !tuple.icmp                        ? part::kPorts
                                : tuple.protocol == IPPROTO_ICMPV6 ? part::kIcmpv6

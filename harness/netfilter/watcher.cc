@@ -80,7 +80,7 @@ class TableWatcher final : public Watcher {
     }
 
   private:
-    // Until the condition ends, or for as long as a mark is waited for.
+    // Polls while the condition holds, at most for the time that a mark is waited for.
     template <typename Condition>
     Status poll_while(Condition holds, std::chrono::milliseconds step, const WatchSink& sink) {
         const auto until = std::chrono::steady_clock::now() + kLastMark;
