@@ -10,7 +10,7 @@
 
 namespace pathproof::test {
 
-// For main(): the agent where that is what the program was started as.
+// Runs the agent if the program was started as one; for main().
 inline bool was_agent(int argc, char** argv) {
     if (argc != 2 || std::strcmp(argv[1], "agent") != 0) {
         return false;

@@ -97,7 +97,7 @@ std::string first_line(const std::string& text) {
     return text.substr(0, text.find('\n'));
 }
 
-// As the agent of that namespace changes them.
+// Changes the features as the agent of that namespace does.
 Result<std::vector<FeatureChange>> change_in(
     const std::string& netns, const std::string& device,
     const std::vector<std::pair<std::string, bool>>& wanted) {

@@ -42,7 +42,7 @@ T sent(const T& value) {
     return *back;
 }
 
-// With one field of its JSON replaced.
+// Returns the error for a value with one field of its JSON replaced.
 template <typename T>
 ErrorCode refusal(const T& value, const char* field, const json& by) {
     json request = message::encode(value);
@@ -392,7 +392,7 @@ BOOST_AUTO_TEST_CASE(bytes_that_are_no_packed_value_are_refused) {
     BOOST_TEST((taken > 0 && taken < whole.size()));
 }
 
-// Another host says it, and it comes to terminals and into reports.
+// The texts come from another host, and go to terminals and into reports.
 BOOST_AUTO_TEST_CASE(packed_texts_are_as_harmless_as_those_in_json) {
     netfilter::Entry entry;
     entry.helper = "a\x1b[2J\x7f\xc2\x9b";

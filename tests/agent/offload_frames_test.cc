@@ -21,7 +21,7 @@ const frame::VirtioRequest kRequest{.flags = 1,
                                     .csum_start = 34,
                                     .csum_offset = 16};
 
-// As it is on the way from one process to the other.
+// Sends a value through the text that goes from one process to the other.
 template <typename T>
 T through_text(const T& value) {
     const auto read = message::decode<T>(json::parse(message::encode(value).dump()));

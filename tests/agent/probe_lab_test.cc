@@ -403,7 +403,7 @@ BOOST_AUTO_TEST_CASE(conntrack_is_that_of_the_namespace) {
     BOOST_TEST(
         value(agent->dns_lookup({.server = endpoint("198.18.77.2:53"), .name = "pod.test"})).ok);
     BOOST_TEST(value(agent->ping({.destination = ip("198.18.77.2"), .count = 1})).ok);
-    // Another port of the same protocol, where nobody listens.
+    // Nobody listens on another port of the same protocol.
     BOOST_TEST(!value(agent->dns_lookup({.server = endpoint("198.18.77.2:54"), .name = "x"})).ok);
     const auto entries = agent->conntrack_dump(dns);
     BOOST_REQUIRE_MESSAGE(entries, entries.error().message);

@@ -98,7 +98,7 @@ BOOST_AUTO_TEST_CASE(what_was_not_finished_leaves_the_earlier_file_and_nothing_e
     }
     BOOST_TEST(content(path) == "earlier");
     BOOST_TEST(folder.files() == 1U);
-    // As a full disk does: the rest of the text finds no room.
+    // The limit acts as a full disk does: the rest of the text finds no room.
     rlimit old{};
     getrlimit(RLIMIT_FSIZE, &old);
     rlimit small = old;

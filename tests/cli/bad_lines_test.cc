@@ -175,7 +175,7 @@ BadLine spoiled(const Words& base, const std::vector<Option>& options, Dice& dic
             add({dice.one_of(valued).name + "="});
             line.told = "is empty";
             break;
-        // And no value.
+        // The option has no value.
         case 7: add({dice.one_of(valued).name}); break;
         case 8:
             for (std::size_t n = 0, many = 3 + dice.below(400); n < many; ++n) {

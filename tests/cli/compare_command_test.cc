@@ -46,7 +46,7 @@ std::string report_in(const TempFolder& folder, const std::string& name, const C
     return folder.path() + "/" + name;
 }
 
-// With this exit code, and words of its messages.
+// The command must end with this exit code, and print these words.
 void gives(int status, const std::string& words, const std::string& command) {
     const auto ran = process::run_program({"sh", "-c", "\"$PATHPROOF\" " + command + " 2>&1"});
     BOOST_REQUIRE_MESSAGE(ran, (ran ? "" : ran.error().message));
@@ -65,7 +65,7 @@ BOOST_AUTO_TEST_CASE(a_page_that_cannot_be_written_leaves_the_old_one) {
     folder.write("page.html", "the old page");
     const std::string compare =
         "compare " + before + " " + now + " --html " + folder.path() + "/page.html";
-    // As on a full disk: no file may grow beyond 2 KiB.
+    // The limit of 2 KiB a file acts as a full disk does.
     const auto ran = process::run_program(
         {"sh", "-c", "trap '' XFSZ; ulimit -f 4; \"$PATHPROOF\" " + compare + " 2>&1"});
     BOOST_REQUIRE(ran);

@@ -93,7 +93,7 @@ class Process {
 
     pid_t pid() const { return pid_; }
     void signal(int number) { BOOST_TEST(kill(pid_, number) == 0); }
-    // Until it has said something on standard error.
+    // Waits until the process has written to standard error, at most 20 s.
     void await_err() {
         for (int waited_ms = 0; waited_ms < 20'000 && text_of(err_).empty(); waited_ms += 5) {
             usleep(5000);

@@ -58,7 +58,8 @@ BOOST_AUTO_TEST_CASE(a_pod_and_its_container_are_known_by_the_cni_cache) {
     for (const char* name : {"web-1", "shop/web-1", "0123456789abcdef", "01234567"}) {
         BOOST_TEST(place(name, cache.path()) == kHere);
     }
-    // Too short for an id; a pod whose namespace is gone; nobody; a path; nothing.
+    // These name no pod: too short for an id; a pod whose namespace is gone; nobody; a path;
+    // nothing.
     for (const char* name : {"0123456", "gone-1", "other/web-1", "/proc/1/ns/net", "", "$(x)"}) {
         BOOST_TEST(place(name, cache.path()) == name);
     }

@@ -113,7 +113,7 @@ BOOST_AUTO_TEST_CASE(a_packet_dropped_on_its_way_out_counts_for_its_sender) {
     const Place place("out");
     place.run("iptables -A OUTPUT -p udp --dport 7 -j DROP");
     const auto tracer = trace({.netns = place.name()});
-    // It has no device yet: its socket tells the namespace. The kernel answers with EPERM.
+    // The packet has no device yet: its socket tells the namespace. The kernel answers with EPERM.
     const auto refused = process::run_program(
         {"bash", "-c", fmt::format("echo x > /dev/udp/{}/7", kAddress)}, {.netns = place.name()});
     BOOST_TEST((refused && refused->exit_status != 0));

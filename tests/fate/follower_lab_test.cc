@@ -146,7 +146,7 @@ class Reader {
     Reader(const Namespace& where, std::uint16_t port, int buffer = kRoom,
            Filter filter = Filter::kNone) {
         const Status made = process::in_netns(where.name(), [&]() -> Status {
-            // It takes IPv4 as well.
+            // The socket takes IPv4 as well.
             socket_ = Fd(::socket(AF_INET6, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
             Address own("::", port);
             setsockopt(socket_.get(), SOL_SOCKET, SO_RCVBUFFORCE, &buffer, sizeof buffer);

@@ -190,7 +190,7 @@ BOOST_AUTO_TEST_CASE(a_plugged_module_is_named_without_its_serial_number) {
     put(qsfp, 196, "SERIAL4711");
     BOOST_TEST(module_text(qsfp) == "QSFP28, ACME Q28-SR4 rev 1B");
     BOOST_TEST(module_serial(qsfp) == "SERIAL4711");
-    // Too short, of no known kind, none at all.
+    // These modules have no text: too short, of no known kind, none at all.
     qsfp.resize(128);
     BOOST_TEST(module_text(qsfp).empty());
     sfp[0] = 0xff;

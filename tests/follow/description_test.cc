@@ -12,7 +12,7 @@ namespace {
 using frame::Family;
 using frame::Transport;
 
-// Everything that a mixed frame is.
+// Properties of a mixed frame.
 struct Kind {
     unsigned number = 0;
     std::size_t payload = 0;

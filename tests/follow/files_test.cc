@@ -171,7 +171,7 @@ BOOST_AUTO_TEST_CASE(a_lost_head_is_missing_where_the_capture_ran_and_else_canno
             BOOST_TEST(open.why[0].find("Begin the capture of what comes out first") !=
                        std::string::npos);
             BOOST_TEST((with_begin(made.in.front().time_ns - 1'000'000).arrival == Arrival::kNot));
-            // It began behind them.
+            // The capture began behind the frames.
             BOOST_TEST((with_begin(first_out_ns - 1000).arrival == Arrival::kAllArrived));
         }
     }
@@ -232,7 +232,7 @@ BOOST_AUTO_TEST_CASE(a_lost_tail_is_missing_where_the_capture_went_on_and_else_c
             BOOST_TEST(open.why[0].find("Stop the capture of what comes out last") !=
                        std::string::npos);
             BOOST_TEST((with_end(made.in.back().time_ns + 1'000'000'000).arrival == Arrival::kNot));
-            // It ended before they went in.
+            // The capture ended before the frames went in.
             BOOST_TEST((with_end(made.out.back().time_ns + 1000).arrival == Arrival::kAllArrived));
         }
     }

@@ -68,7 +68,7 @@ Way with_padding(bool in_too, unsigned count = 20);
 // UDP datagrams that a sender handed over as one (UDP_SEGMENT).
 Way super_datagrams(bool merged_on_the_way, unsigned count = 10);
 
-// Over both directions.
+// Figures over both directions.
 std::uint64_t count(const Outcome& outcome, Class one);
 std::uint64_t unknown(const Outcome& outcome);
 std::string described(const Outcome& outcome);

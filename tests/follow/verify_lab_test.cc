@@ -62,7 +62,7 @@ class Folder {
 // a - ra router rb - b; what crosses ra and rb is captured.
 class Path {
   public:
-    // On one CPU: a sender that changes its CPU overtakes itself on veth.
+    // The path runs on one CPU: a sender that changes its CPU overtakes itself on veth.
     explicit Path(bool masquerade) {
         a_.run("ip link add e0 type veth peer name ra netns " + router_.name());
         b_.run("ip link add e0 type veth peer name rb netns " + router_.name());
@@ -296,7 +296,7 @@ BOOST_AUTO_TEST_CASE(streams_of_the_kernel_show_what_a_router_gathers_and_cuts) 
             BOOST_TEST(stream["mbps"].get<double>() > 1);
             BOOST_TEST(stream["mbps"].get<double>() < 130);
             BOOST_TEST((gathered(said, "ra")["super_frames"].get<int>() > 0) == merges);
-            // They are cut in software before the port sends them.
+            // Super-frames are cut in software before the port sends them.
             BOOST_TEST(gathered(said, "rb")["super_frames"] == 0);
             BOOST_TEST((said["used"]["gso"].get<int>() > 0) == merges);
         }

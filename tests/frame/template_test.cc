@@ -254,7 +254,8 @@ FrameSpec simple_spec(bool tunnel = false) {
 
 }  // namespace
 
-// As rte_mbuf wants it: with all checksums, of which an outer UDP one may be off.
+// Asks for segmentation as rte_mbuf wants it: with all checksums, of which an outer UDP one may be
+// off.
 void ask_for_segments(FrameSpec& spec) {
     spec.segment_bytes = 100;
     spec.packet.trailer.clear();

@@ -27,7 +27,7 @@ void check(const Erratum& erratum) {
         fuzz::require(pathproof::softnic::parse_fault(fault).has_value(),
                       "a fault that cannot be planted");
     }
-    // Its own signature on its own driver is a sighting of it.
+    // An erratum's own signature on its own driver is a sighting of it.
     const Sighting sighting{.signature = erratum.signatures.front(), .driver = "veth"};
     for (const ErratumMatch& match : match_errata({erratum}, sighting)) {
         fuzz::require(match.id == erratum.id && !match.why.empty(), "a match without a reason");

@@ -170,9 +170,10 @@ BOOST_AUTO_TEST_CASE(the_outer_checksum_of_a_tunnel_on_an_emulated_nic_is_of_bef
     lab::check_nothing_left();
 }
 
-// From before there is anything, through the guest's boot, to the frames that its NIC carries.
-// The seed once made an IPv6 packet without payload behind which a trailer stood: into its length
-// QEMU's e1000e writes the trailer's (net_tx_pkt_fix_ip6_payload_len), and no path was proven.
+// The controller is killed in each phase: from before there is anything, through the guest's boot,
+// to the frames that its NIC carries. The seed once made an IPv6 packet without payload behind
+// which a trailer stood: into its length QEMU's e1000e writes the trailer's
+// (net_tx_pkt_fix_ip6_payload_len), and no path was proven.
 BOOST_AUTO_TEST_CASE(a_controller_that_is_killed_in_any_phase_takes_its_guest_and_tap_with_it) {
     struct Phase {
         const char* name;

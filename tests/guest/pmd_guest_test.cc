@@ -212,7 +212,7 @@ std::string run(const PmdPlan& plan, std::chrono::seconds patience) {
     return said;
 }
 
-// Between the lines "<NAME" and "NAME>".
+// Returns the text between the lines "<NAME" and "NAME>".
 std::string part(const std::string& said, const std::string& name) {
     const std::size_t begin = said.find("<" + name + "\n");
     const std::size_t end = said.find(name + ">\n", begin);
@@ -253,7 +253,7 @@ double cpu_pressure() {
     return at == std::string::npos ? 0 : std::strtod(said.c_str() + at + 7, nullptr);
 }
 
-// Between what the kernel says on the console: one at least.
+// Returns the results that stand between the kernel's messages on the console: one at least.
 std::vector<json> results_in(const std::string& text) {
     std::vector<json> results;
     std::istringstream lines(text);

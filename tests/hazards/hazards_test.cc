@@ -170,7 +170,7 @@ BOOST_AUTO_TEST_CASE(mtus_are_held_against_the_way_out_without_a_tunnel_and_thro
     host.facts.routes.push_back(
         {.to = *parse_range("203.0.113.0/24"), .devices = {"u0"}, .mtu = 1420});
     BOOST_TEST(text() == "MTU 1450, and there are routes by way of u0, which leaves 1420");
-    // And the way to the tunnel's far end.
+    // The way to the tunnel's far end counts, too.
     host.device("flannel.1").remotes = {*frame::parse_ip("203.0.113.9")};
     BOOST_TEST(text() == "MTU 1450, and there are routes by way of flannel.1, which leaves 1370");
 }

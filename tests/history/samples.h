@@ -67,7 +67,7 @@ inline void ends_well(const Status& status) {
     BOOST_REQUIRE_MESSAGE(status, (status ? "" : status.error().message));
 }
 
-// It fails with this code and these words.
+// The operation must fail with this code and these words.
 template <typename Value>
 void refused(const Result<Value>& result, ErrorCode code, const std::string& words) {
     BOOST_REQUIRE_MESSAGE(!result, "it was not refused: " << words);

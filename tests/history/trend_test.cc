@@ -96,7 +96,7 @@ BOOST_AUTO_TEST_CASE(first_bad_run_flakes_and_changes_are_read_from_a_history) {
         run.scenarios[0].cells.push_back(skipped);
         taken(store.add(run, 0));
     }
-    // Another device: another line.
+    // Another device makes another line.
     verdict::RunResult other_device = run_number(99, 500);
     other_device.environment[1].facts[0].value = "mlx5_core";
     taken(store.add(other_device, 1));

@@ -276,12 +276,12 @@ BOOST_AUTO_TEST_CASE(an_outer_sum_is_not_blamed_for_the_inner_one) {
     auto bad = bad_checksums(frame, kTunnels);
     BOOST_REQUIRE(bad.size() == 1u);
     BOOST_TEST((bad[0].finding.layer == inner.layer));
-    // It is right for the bytes as they are, as software leaves it.
+    // The checksum is right for the bytes as they are, as software leaves it.
     write_right(frame, at(frame, "outer.udp"));
     bad = bad_checksums(frame, kTunnels);
     BOOST_REQUIRE(bad.size() == 1u);
     BOOST_TEST((bad[0].finding.layer == inner.layer));
-    // It is wrong by itself.
+    // The checksum is wrong by itself.
     put(frame, at(frame, "outer.udp").field_offset, 0x1111);
     bad = bad_checksums(frame, kTunnels);
     BOOST_REQUIRE(bad.size() == 2u);

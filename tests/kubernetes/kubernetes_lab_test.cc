@@ -35,7 +35,7 @@ constexpr const char* kPlugIns = "/usr/lib/cni";
 constexpr const char* kService = "198.51.100.10";
 constexpr std::uint16_t kFiltered = 9;
 
-// With the program where other users may read it.
+// A folder with the program where other users may read it.
 class Folder {
   public:
     Folder() {
@@ -54,7 +54,8 @@ class Folder {
     std::string path_;
 };
 
-// As kubelet's runtime attaches a pod: the plug-in's ADD, then libcni's cache. Gives the pod's address.
+// Attaches a pod as kubelet's runtime does: the plug-in's ADD, then libcni's cache. Returns the
+// pod's address.
 std::string attach(const Folder& folder, const Namespace& node, const Namespace& pod,
                    const std::string& name, const std::string& bridge, const std::string& subnet) {
     const std::string config =
@@ -174,7 +175,7 @@ class Container {
         }
     }
 
-    // As Kubernetes does: SIGTERM.
+    // Ends the command as Kubernetes does: with SIGTERM.
     process::ProgramOutput stop() {
         ask_to_stop();
         return finish();
@@ -266,7 +267,7 @@ struct Cluster {
         at_client = attach(folder, node, client, "pathproof-client-x", "cni0", "198.18.1.0/24");
         at_server1 = attach(folder, node, server1, "pathproof-server-x", "cni1", "198.18.2.0/24");
         at_server2 = attach(folder, node, server2, "pathproof-server-y", "cni1", "198.18.2.0/24");
-        // As kube-proxy has it.
+        // The rules are those of kube-proxy.
         node.run(
             {"sh", "-ec",
              fmt::format("for chain in SVC-X SEP-1 SEP-2; do iptables -t nat -N KUBE-$chain; done;"
@@ -338,7 +339,7 @@ BOOST_AUTO_TEST_CASE(all_of_it_runs_with_the_privileges_that_it_names_and_change
         metrics::test::parsed(scraped(here.node, "198.18.1.1"), metrics::Dialect::kOpenMetrics);
     for (const std::string* text : {&lines, &untraced}) {
         const std::string pod = "{netns=,pod_namespace=pathproof,pod_name=pathproof-client-x} ";
-        // And the first question whether the server is there.
+        // The flows include the first question whether the server is there.
         BOOST_TEST(value_of(*text, "pathproof_pod_flows_total " + pod) >= pairs["sent"], *text);
         for (const auto& [address, name] : {std::pair{here.at_server1, "pathproof-server-x"},
                                             {here.at_server2, "pathproof-server-y"}}) {

@@ -190,7 +190,7 @@ BOOST_AUTO_TEST_CASE(in_place_the_hosts_own_rules_are_tested) {
         return scenario_of(site.report("report"), "stale-udp")["cells"][0]["reason"]
             .get<std::string>();
     };
-    // Their rule drops what a run in a namespace of its own never meets.
+    // A run in place meets the host's own rule; a run in a namespace of its own does not.
     BOOST_TEST(
         contains(run_of(text), "before the change none of 3 datagrams reached the endpoint"));
     BOOST_TEST(!contains(run_of(kSiteFile), "none of 3 datagrams reached"));
@@ -270,7 +270,8 @@ BOOST_AUTO_TEST_CASE(an_agent_puts_back_each_kind_of_change_and_leaves_what_othe
     BOOST_TEST(put->empty());
     BOOST_TEST(site.changed() == "");
 
-    // Its input ends; it is killed, and the next one comes.
+    // An agent whose input ends puts its changes back. Those of a killed agent are left to the next
+    // one.
     BOOST_REQUIRE(dut->apply(all).has_value());
     dut.reset();
     BOOST_TEST(site.changed(5000) == "");

@@ -76,7 +76,7 @@ std::vector<std::vector<std::string>> all_commands(const std::string& device) {
 }
 
 void all_refuse(const std::string& device, const std::string& because, std::size_t one_in = 1) {
-    // Not all of `ip -d link`: a bridge's timers run.
+    // The state leaves out parts of `ip -d link`: a bridge's timers run.
     const std::string state = "ethtool -k " + device + "; ip link show " + device +
                               "; ip -d link show " + device + " | grep -o 'promiscuity [0-9]*'";
     const std::string before = shell(kSpace, state);

@@ -73,7 +73,7 @@ BOOST_AUTO_TEST_CASE(what_is_set_is_there_and_what_is_not_set_again_is_taken_bac
             BOOST_TEST(contains(set, words), words << " in " << set);
         }
         BOOST_TEST(shell(lab.names().client, kTimestampsNow) == "2\n");
-        // Once more: nothing is there twice.
+        // Setting once more adds nothing twice.
         lab.set(all_kinds(lab.names()));
         BOOST_TEST(difference(set, lab.state()) == "");
         lab.set({});
@@ -150,7 +150,7 @@ BOOST_AUTO_TEST_CASE(a_killed_controller_leaves_nothing_set) {
         run.signal(SIGKILL);
         run.wait();
     }
-    // Its agents hear that it is gone.
+    // The agents of the killed run hear that it is gone.
     std::string rules;
     for (int tenths = 0; tenths < 50; ++tenths) {
         rules = shell(netns, "iptables-save | grep -v '^[#:]' || true");

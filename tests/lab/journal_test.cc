@@ -160,7 +160,7 @@ BOOST_AUTO_TEST_CASE(two_runs_at_once_are_refused_and_the_live_one_is_not_touche
     BOOST_REQUIRE(!restored);
     BOOST_TEST(contains(restored.error().message, "'pathproof doomed'"));
 
-    // Not even when somebody took the lock file away.
+    // The live run stays untouched even when somebody took the lock file away.
     std::filesystem::remove("/run/pathproof/lock");
     BOOST_TEST(restore_all().value_or(std::vector<RestoredRun>{{}}).empty());
     BOOST_TEST(netns_names().size() == 5U);
@@ -207,7 +207,7 @@ BOOST_AUTO_TEST_CASE(a_sysctl_set_twice_goes_back_to_its_first_value) {
     BOOST_TEST(folder.read("proc/sys/net/core/x") == "2\n");
     BOOST_REQUIRE(journal->restore_sysctl("net.core.x"));
     BOOST_TEST(folder.read("proc/sys/net/core/x") == "8\n");
-    // It is out of the journal: what somebody sets from now on is theirs.
+    // The sysctl is out of the journal: a value that somebody sets from now on is theirs.
     folder.write("proc/sys/net/core/x", "5\n");
     BOOST_REQUIRE(journal->undo());
     BOOST_TEST(folder.read("proc/sys/net/core/x") == "5\n");
@@ -317,7 +317,8 @@ struct FeatureDevice {
     }
     Status set(Journal& journal, const std::string& feature, bool on) const {
         return journal.change_features(netns, "f0", {{feature, on}}, [&] {
-            // It fails where a feature needs another one: what is requested is so all the same.
+            // The command fails where a feature needs another one; the request is kept all the
+            // same.
             shell_status(netns, "ethtool -K f0 " + feature + (on ? " on" : " off"));
             return Status();
         });
@@ -405,7 +406,7 @@ BOOST_AUTO_TEST_CASE(a_renamed_device_is_found_and_another_one_with_its_name_is_
     BOOST_TEST(contains(in_short(*restored).at(0), "f9 in network namespace"));
     BOOST_TEST(device.state("f9") == before);
     BOOST_TEST(device.state() == other);
-    // And one that is gone is done, whoever has its name.
+    // Undoing a device that is gone is done, whoever has its name.
     shell(device.netns, "ip link del f0; ip link set f9 name f0");
     device.be_left_by_a_killed_run();
     shell(device.netns,
@@ -421,7 +422,7 @@ BOOST_AUTO_TEST_CASE(a_killed_run_is_undone_once_its_processes_are_gone) {
     Forked doomed([&](const Forked::Say& say) {
         const auto journal = Journal::open("pathproof doomed", {.proc = folder.files().proc});
         const Status set = (*journal)->set_sysctl("net.core.gro_normal_batch", "1");
-        // It outlives its run by a while, as a tester with much memory does.
+        // The child outlives its run by a while, as a tester with much memory does.
         const auto child = process::Child::start(
             {"setpriv", "--pdeathsig", "clear", "sh", "-c",
              "sleep 1.5; echo 1 > " + folder.files().proc + "/sys/net/core/gro_normal_batch"},

@@ -125,7 +125,7 @@ class SshSite {
             fmt::format("ssh = \"dut\"\nssh_config = \"ssh_config\"\nprogram = \"{}\"", program));
         std::ofstream(site_.file()) << text;
     }
-    // As a user of the machine that has no other way.
+    // Runs as a user of the machine that has no other way.
     Site::Run run(const std::string& words) const { return site_.run(words, "site-admin"); }
     void in_folder(const std::string& command) const {
         shell("", "cd " + folder() + " && " + command);

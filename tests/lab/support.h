@@ -19,7 +19,7 @@ using test::contains;
 
 // Runs a shell command in a namespace ("" : ours); fails the test when it fails.
 std::string shell(const std::string& netns, const std::string& command);
-// Its exit status, whatever that is.
+// As shell(), but returns the exit status, whatever it is.
 int shell_status(const std::string& netns, const std::string& command);
 
 // Returns the lines that stand in only one of two states; empty: they are equal.
@@ -29,9 +29,9 @@ std::string variable(const char* name, const char* otherwise);
 // The binary under test, from PATHPROOF.
 std::string binary_path();
 std::vector<std::string> netns_names();
-// Neither a namespace nor a journal nor a mount is left.
-// Agents of a run that was killed hear of it, put their hosts back, and end.
+// Waits, at most 10 s, until the agents of a killed run have put their hosts back and ended.
 void wait_for_agents();
+// Fails the test where a namespace, a journal or a mount is left.
 void check_nothing_left();
 
 // A process of its own that runs `work`, with a way to say how far it is.

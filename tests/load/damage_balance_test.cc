@@ -26,7 +26,7 @@ struct Damage {
 
 constexpr Damage kDamages[] = {
     {"lost", [](const Frame&, const Frame&, Random&) { return Frame(); }},
-    // Within what the IP header says that it has: behind it a frame may be padded.
+    // Cuts within the length that the IP header gives: behind it a frame may be padded.
     {"cut",
      [](const Frame& frame, const Frame&, Random& random) {
          return Frame(

@@ -48,7 +48,8 @@ SourcePlan with_suffix(const std::string& suffix) {
     return plan;
 }
 
-// With it what was sent is known, too: the quick way is then to see what the general way sees.
+// If set, the intake knows what was sent, too: the quick way must then see what the general way
+// sees.
 bool compared = false;
 
 IntakePlan intake_plan(const SourcePlan& plan) {
@@ -340,7 +341,7 @@ BOOST_AUTO_TEST_CASE(udp_and_questions_of_one_length_are_told_apart) {
         compared = with_sent;
         const SourcePlan plan = udp_and_dns();
         std::vector<Frame> frames = made(plan, 900);
-        // Its number becomes that of a question.
+        // One UDP frame gets the number of a question.
         const auto udp = std::ranges::find_if(frames, [](const Frame& frame) {
             return frame[payload_at(frame)] == frame::kStampMagic >> 8 &&
                    frame[payload_at(frame) + 1] == (frame::kStampMagic & 0xff);

@@ -227,7 +227,7 @@ BOOST_AUTO_TEST_CASE(members_of_a_pair_leave_two_lcores_together) {
                 close_pairs += std::abs(apart) < 2'000 ? 1 : 0;
                 const std::int64_t due =
                     report.began_ns + static_cast<std::int64_t>(pair) * 1'000'000;
-                // To the nanosecond that the counter's tick is cut to.
+                // Departures are exact to the nanosecond that the counter's tick is cut to.
                 BOOST_TEST(departures[0][pair] >= due - 1);
                 BOOST_TEST(departures[1][pair] >= due + skew.count() - 2);
             }

@@ -23,7 +23,7 @@ using Frame = std::vector<std::uint8_t>;
 class Mbufs {
   public:
     explicit Mbufs(std::size_t count, std::size_t room = 9'500);
-    // As a pool hands them out again: all but the pool's fields is rubbish.
+    // Leaves the mbufs as a pool hands them out again: all but the pool's fields is rubbish.
     void spoil();
     std::span<rte_mbuf*> all() { return pointers_; }
 
@@ -46,7 +46,7 @@ enum class Envelope : std::uint8_t { kNone, kVlan, kQinQ, kVxlan };
 frame::FrameSpec spec_of(frame::Family family, Envelope envelope);
 
 frame::FrameView parsed(const Frame& frame);
-// Both judges agree that every checksum is right, and there is one.
+// Returns whether the frame has a checksum, and both judges agree that every checksum is right.
 bool is_right(const Frame& frame);
 // Returns the stamp of the innermost packet, read by its transport.
 std::optional<frame::Stamp> stamp_of(const Frame& frame);

@@ -58,7 +58,7 @@ BOOST_AUTO_TEST_CASE(what_left_behind_its_time_counts_as_not_offered) {
     judge::PairReport stalled = report_of(100, 10'000);
     stalled.disturbances = {"worker 0 waited 3 ms for its CPU"};
     BOOST_TEST(measure::output_of(plan_of(100, 200'000), stalled, 0.01).limited_by_stalls);
-    // Within the tolerance it is used at what was sent.
+    // A rate within the tolerance is used as it was sent.
     const auto near = measure::output_of(plan_of(100, 100'500), report_of(100, 10'000), 0.01);
     BOOST_TEST(near.tester_limit == "");
     BOOST_TEST(near.loss_ratio() == 0);

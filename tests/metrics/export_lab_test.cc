@@ -48,7 +48,7 @@ class Export {
                                               "--netns", netns, "--file", path_, "--format", format,
                                               "--interval", "0.2", "--duration", "2.5"});
           }) {
-        // It counts from before the first file on.
+        // The duration counts from before the first file on.
         for (int waited_ms = 0; content(path_).empty() && waited_ms < 10'000; waited_ms += 20) {
             usleep(20'000);
         }

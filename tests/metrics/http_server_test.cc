@@ -48,7 +48,7 @@ BOOST_AUTO_TEST_CASE(metrics_come_as_open_metrics_unless_plain_text_is_asked_for
     const std::string plain = fetch(*server, "/metrics", {"-H", "Accept: text/plain"});
     BOOST_TEST(says(plain, "Content-Type: text/plain; version=0.0.4; charset=utf-8\r\n"), plain);
     BOOST_TEST(says(plain, "\r\n\r\nplain\n"), plain);
-    // As Prometheus asks.
+    // This request is Prometheus's.
     const std::string both = fetch(
         *server, "/metrics",
         {"-H",

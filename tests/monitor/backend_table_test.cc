@@ -241,7 +241,7 @@ BOOST_FIXTURE_TEST_CASE(an_old_past_fades_and_a_backend_that_dies_is_named, Fixt
 BOOST_FIXTURE_TEST_CASE(entries_of_a_dump_count_once, Fixture) {
     table.seed(flow(0, kBackend), now);
     table.seed(answered(flow(1, kBackend)), now);
-    // Their events were queued while the table was read.
+    // Events of the dumped entries were queued while the table was read.
     tell(EventKind::kNew, flow(0, kBackend));
     tell(EventKind::kNew, flow(1, kBackend));
     tell(EventKind::kNew, flow(2, kBackend));
@@ -496,7 +496,7 @@ BOOST_FIXTURE_TEST_CASE(the_kernels_own_counters_tell_silence_too, Fixture) {
     const BackendHealth silent = only_with_traffic(table, now);
     BOOST_TEST((silent.verdict == BackendVerdict::kSilent));
     BOOST_TEST(silent.traffic->unanswered == 1200U);
-    // Its answers in another zone are an entry of their own.
+    // The backend's answers in another zone are an entry of their own.
     Entry mirrored = netfilter::make_entry(kBackend, "198.18.0.1:10000", "198.18.0.1:10000", 9);
     table.take_counted(mirrored, 5, 0, now);
     BOOST_TEST(only_with_traffic(table, now).traffic->unanswered == 0U);

@@ -224,10 +224,10 @@ class Asked {
     Asked(const std::string& netns, std::string flow)
         : netns_(netns), flow_(std::move(flow)), child_(start(netns, flow_)) {}
 
-    // It says so when it has begun.
+    // Waits until the command reports that it watches.
     void wait() { said_ = read_until("watching"); }
 
-    // At its end.
+    // Reads the command's result at its end, and judges it.
     void judge(const std::string& name) {
         said_ += read_until("");
         std::string out;
@@ -297,7 +297,7 @@ class SetupLab {
     }
 
     void run() {
-        // From before its first packet to behind its last one, then in the midst of it.
+        // Ask from before the first packet to behind the last one, then in the midst of a flow.
         if (asks_all()) {
             auto asked = ask(40'000);
             talk(40'000, nullptr);

@@ -133,7 +133,7 @@ BOOST_AUTO_TEST_CASE(an_entry_that_was_there_before_expires) {
 BOOST_AUTO_TEST_CASE(a_request_deletes_it_alone_or_with_others) {
     const Tracked lab;
     lab.timeout(120);
-    // By a packet of the flow as the server sees it.
+    // The flow is named by one of its packets as the server sees it.
     const Answer one = why(lab, "udp 198.18.7.1:4000 198.18.7.2:53", "60", [&] {
         lab.send(4000);
         lab.send(4001);

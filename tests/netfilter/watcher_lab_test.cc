@@ -45,7 +45,7 @@ std::unique_ptr<Watcher> watch(const WatchOptions& options) {
     return std::move(*started);
 }
 
-// Until nothing comes any more.
+// Polls until nothing comes any more.
 void poll_all(Watcher& watcher, const WatchSink& sink, const Seen& seen) {
     for (int quiet = 0; quiet < 3;) {
         const std::size_t before = seen.events.size() + seen.gaps.size();
@@ -84,7 +84,7 @@ void require_state_is_table(const Watcher& watcher, const lab::Namespace& space)
 
 BOOST_AUTO_TEST_CASE(a_gap_is_closed_by_the_missed_events_and_the_state_is_right_again) {
     const lab::Namespace space("gap");
-    // With events=1 flows that are there before have events too.
+    // The sysctl's value 1 gives events to flows that are there before, too.
     space.run("sysctl -qw net.netfilter.nf_conntrack_events=1");
     lab::insert_mixed(space.name(), 500);
     // The consumer pauses, the reader stops when it has read 256 KiB, and the kernel keeps a few
@@ -122,7 +122,7 @@ BOOST_AUTO_TEST_CASE(a_gap_is_closed_by_the_missed_events_and_the_state_is_right
         BOOST_REQUIRE_EQUAL(seen.alive[key].mark, entry.mark);
     }
 
-    // After it events are told as before.
+    // Events after the gap are reported as before.
     const std::size_t before = seen.events.size();
     space.load({"-A -t 600 -p udp -s 198.18.0.3 -d 198.18.0.2 --sport 1 --dport 53"});
     const auto finished = watcher->finish(sink);

@@ -31,7 +31,8 @@ BOOST_AUTO_TEST_CASE(each_query_is_due_by_its_plan) {
                 std::vector<std::int64_t>{700, 500, 333'334'033, 333'333'833}));
     plan.departure = Departure::kInTurn;
     plan.skew = Nanoseconds(5'000);
-    // Behind the first's departure; behind its deadline where it never left.
+    // The second packet is due behind the departure of the first, or behind its deadline where the
+    // first never left.
     BOOST_TEST((deadlines(plan, 700, sent) ==
                 std::vector<std::int64_t>{700, 6'000, 333'334'033, 333'339'033}));
 }

@@ -31,7 +31,7 @@ class NatBox {
 
     // Pairs from one socket by c0 and c1 (ports 0 and 1) to the service; answers come to c0.
     PairPlan plan(std::uint64_t pairs) const;
-    // On s0 (port 2).
+    // Plan of the responder on s0 (port 2).
     traffic::ResponderPlan responder() const;
 
   private:

@@ -44,7 +44,7 @@ BOOST_AUTO_TEST_CASE(there_are_no_more_of_them_than_asked_for) {
     BOOST_TEST(usable_cpus(all.size() + 1).size() == all.size());
 }
 
-// As with isolcpus=: what is not among the usable ones can be named.
+// A CPU outside the usable ones can be named, as with isolcpus=.
 BOOST_AUTO_TEST_CASE(a_thread_may_be_pinned_to_a_cpu_that_it_does_not_run_on) {
     const std::vector<int> all = usable_cpus();
     const auto pinned = [&] {

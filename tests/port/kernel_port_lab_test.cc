@@ -116,7 +116,7 @@ std::size_t receive(std::size_t wanted) {
 
 }  // namespace
 
-// In this order; Boost has none for several global fixtures.
+// Makes these in order; Boost has no order for several global fixtures.
 struct Setup {
     OwnNamespace namespace_of_ours;
     TwoDevices eal;

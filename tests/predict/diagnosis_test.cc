@@ -84,7 +84,7 @@ BOOST_AUTO_TEST_CASE(answers_from_another_port_are_healthy_where_they_reach_who_
     BOOST_TEST(passed.text.find("from port 49152") != std::string::npos, passed.text);
 }
 
-// Its packet passed before the look, and nobody answered it: it is not healthy.
+// The entry's packet passed before the look, and nobody answered it: it is not healthy.
 BOOST_AUTO_TEST_CASE(an_entry_without_an_answer_is_not_healthy) {
     Host host("");
     auto seen = seen_of(host, 0, 0, 0);

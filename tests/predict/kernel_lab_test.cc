@@ -446,7 +446,7 @@ class Lab {
             node_.run({"ping", "-c1", "-W1", address});
         }
         for (const auto* space : {&client_, &server_}) {
-            // They answer nothing: what the node sees is what was sent.
+            // The hosts answer nothing: the node sees only what was sent.
             space->run(std::vector<std::string>{
                 "nft",
                 "add table ip quiet; add chain ip quiet in { type filter hook input priority 0; "

@@ -173,7 +173,7 @@ COMMIT
 COMMIT
 )";
 
-// With networks in place of its IP sets, and clients' device as a workload's.
+// Calico's rules, with networks in place of its IP sets, and the clients' device as a workload's.
 constexpr const char* kCalico = R"(*raw
 :cali-PREROUTING - [0:0]
 :cali-OUTPUT - [0:0]

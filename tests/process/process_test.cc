@@ -164,7 +164,7 @@ BOOST_AUTO_TEST_CASE(a_process_that_does_not_read_holds_nobody_beyond_the_timeou
 }
 
 BOOST_AUTO_TEST_CASE(long_requests_and_answers_cross_without_waiting_for_each_other) {
-    // It reads the second request only once its own megabytes were taken.
+    // The program reads the second request only after its own megabytes were taken.
     RpcClient client(
         shell("read a; printf '{\"id\":1,\"ok\":\"'; head -c 8000000 /dev/zero | tr "
               "'\\0' y; echo '\"}'; read b; echo '{\"id\":2,\"ok\":\"taken\"}'; read c"),

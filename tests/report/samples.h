@@ -20,7 +20,7 @@ inline verdict::RunResult sample() {
     return run ? std::move(*run) : verdict::RunResult{.lab = run.error().message};
 }
 
-// Everything that markup, JSON or a terminal could trip over.
+// Text that markup, JSON or a terminal could trip over.
 inline const std::string kHostile =
     "</script><script>alert(1)</script> <b onclick='x'>\" & ]]> <!-- \x01\x1b[31m\x7f `code` "
     "\xff\xfe "

@@ -507,7 +507,8 @@ BOOST_AUTO_TEST_CASE(an_exporter_on_a_node_names_the_pods_of_its_flows) {
     BOOST_TEST(pathproof_run({"restore"}).exit_status == 0);
 }
 
-// Another list, or another plug-in, in the place of the first: `compare` names what differs.
+// Another list or another plug-in is planted in the place of the first: `compare` names what
+// differs.
 BOOST_AUTO_TEST_CASE(a_planted_regression_is_found_and_named) {
     const Scratch scratch;
     const std::string before = scratch.path() + "/before", now = scratch.path() + "/now";

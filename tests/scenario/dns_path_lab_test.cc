@@ -205,7 +205,7 @@ BOOST_AUTO_TEST_CASE(a_filter_on_tcp_53_has_another_cause) {
                        "iptables -A INPUT -p tcp --dport 53 -j REJECT --reject-with tcp-reset"));
 }
 
-// Somebody else's server, that answers all with REFUSED.
+// The server of somebody else answers all queries with REFUSED.
 BOOST_AUTO_TEST_CASE(lookups_that_an_access_list_refuses_have_another_cause) {
     const auto plant =
         once_there("server",
@@ -301,7 +301,7 @@ BOOST_AUTO_TEST_CASE(a_host_without_dnsmasq_and_one_that_dies_are_said) {
     BOOST_TEST(dies.find("its last words") != std::string::npos, dies);
 }
 
-// By one that this file starts before it.
+// The port is taken by a server that this script starts first.
 BOOST_AUTO_TEST_CASE(a_port_that_is_taken_is_said) {
     const std::string taken =
         run_with("#!/bin/sh\n$real \"$@\" >/dev/null 2>&1 &\nsleep 1\nexec $real \"$@\"\n", "755",

@@ -359,7 +359,7 @@ BOOST_AUTO_TEST_CASE(a_slow_path_is_told_by_the_answers_ages) {
 
 namespace {
 
-// Any world: how often each thing happens to a pair is drawn anew for each run and cell.
+// Draws any world: how often each thing happens to a pair is drawn anew for each run and cell.
 class Worlds {
   public:
     explicit Worlds(std::uint64_t seed) : random_(seed) {}
@@ -453,7 +453,7 @@ std::uint64_t own(const RaceCell& what, const RaceValues& seen) {
            (what.race == Race::kSnatCollision ? 0 : seen.found.count(Fate::kUntranslatedAnswer));
 }
 
-// Everything that an invariant forbids in one conclusion.
+// Returns the violations of invariants in one conclusion.
 std::vector<std::string> broken(const std::vector<MeasuredCell>& cells,
                                 const verdict::ScenarioResult& result) {
     std::vector<std::string> wrong;

@@ -239,7 +239,8 @@ BOOST_AUTO_TEST_CASE(a_lookup_is_joined_to_where_its_tries_were) {
     BOOST_TEST(one.harm().by_server == 1U);
     one.queue.connections[0] = {.peer = {frame::IpAddress::v4(1), 5}, .accepted_ns = 200};
     BOOST_TEST(one.harm().by_server == 1U);
-    // It had answered, and nobody acknowledged that; and for less than a retransmission takes.
+    // The server had answered, and nobody acknowledged that: a loss, unless it lasted for less than
+    // a retransmission takes.
     one.queue.connections[0].unacknowledged_ns = 1'400'000'000;
     BOOST_TEST(one.harm().by_loss == 1U);
     one.queue.connections[0].unacknowledged_ns = 40'000'000;
@@ -247,11 +248,11 @@ BOOST_AUTO_TEST_CASE(a_lookup_is_joined_to_where_its_tries_were) {
     one = {};
     one.forwarder.tries[0].outcome = LimitTry::kRubbish;
     BOOST_TEST(one.harm().by_rubbish == 1U);
-    // Another host's connection from that port is none of it.
+    // A connection of another host from that port does not count.
     one = {};
     one.queue.connections[0].peer.address = frame::IpAddress::v4(2);
     BOOST_TEST(one.harm().unexplained == 1U);
-    // Not connected: the queue was full, or it was not.
+    // The try was not connected: the queue was full, or it was not.
     one = {};
     one.forwarder.tries[0].connected = false;
     BOOST_TEST(one.harm().not_connected == 1U);

@@ -74,7 +74,7 @@ BOOST_AUTO_TEST_CASE(connects_that_are_slow_for_another_reason_are_not_given_thi
     // Lost behind the DUT, or of a slow server: each SYN left it.
     inconclusive(with("reuse", [](ReuseValues& seen) { seen.swallowed = 0; }),
                  "the first SYN of none of 190 came to the DUT");
-    // Some of them.
+    // The first SYN of some flows is missing.
     const auto some = with("reuse", [](ReuseValues& seen) { seen.swallowed = 150; });
     inconclusive(some, "the first SYN of 150 of 190 came to the DUT");
     BOOST_TEST(some.unexplained == 40U);

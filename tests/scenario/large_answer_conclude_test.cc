@@ -215,7 +215,7 @@ BOOST_AUTO_TEST_CASE(a_cut_answer_is_told_apart_by_what_became_of_tcp) {
     const RoundFrames foreign{
         .at_client = {}, .at_dut = {tcp(kClient, elsewhere, 0x02)}, .at_server = {}};
     BOOST_TEST(judged(cut, foreign).by_resolver == 1u);
-    // It has fewer addresses than there are.
+    // The resolver gave fewer addresses than there are.
     BOOST_TEST(judged(lookup("ok", 29, true, true), nothing).by_resolver == 1u);
     BOOST_TEST(judged(lookup("ok", 250, true, true), nothing).whole == 1u);
 }

@@ -64,7 +64,7 @@ LoadPhase phase(const std::string& name, std::uint64_t frames = 1'000'000) {
     return made;
 }
 
-// As the kernel is: the outer checksum is stale in all frames of the suspect.
+// Measures as the kernel is: the outer checksum is stale in all frames of the suspect.
 std::vector<LoadFacts> as_linux_is() {
     std::vector<LoadFacts> measured;
     for (const LoadPoint& point : load_points()) {

@@ -120,7 +120,7 @@ BOOST_AUTO_TEST_CASE(a_soak_goes_on_where_it_ended) {
         samples.push_back(line);
     }
     BOOST_REQUIRE_MESSAGE(samples.size() >= 20, samples.size() << " samples");
-    // As if it had been ended after half.
+    // The file looks as if the run had been ended after half of the samples.
     std::string half = head + "\n";
     for (std::size_t n = 0; n < samples.size() / 2; ++n) {
         half += samples[n] + "\n";

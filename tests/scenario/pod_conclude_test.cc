@@ -232,7 +232,7 @@ BOOST_AUTO_TEST_CASE(the_cure_of_masquerading_is_shown_by_a_network_without_it_a
     result = conclude(measured);
     BOOST_TEST(result.cure_shown);
     BOOST_TEST(contains(result.cure, "seen in this run: flannel"), result.cure);
-    // Not where something else fails as well.
+    // A cure is not shown where something else fails as well.
     measured.steps = {
         {.id = "check", .chain = "bridge", .complaints = {"CHECK of portmap: code 1"}}};
     result = conclude(measured);
@@ -262,7 +262,7 @@ BOOST_AUTO_TEST_CASE(a_hazard_says_what_this_run_knows_of_its_scenario) {
     BOOST_TEST(shown(measured) == "dns-race was not run before");
     measured.hazards[0].scenario = "";
     BOOST_TEST(shown(measured) == "not measured");
-    // Its demonstration is a cell of this scenario.
+    // The hazard's demonstration is a cell of this scenario.
     measured.hazards[0].id = "hairpin-accept";
     BOOST_TEST(shown(measured) == "no");
     PodPathCell self = across();
@@ -302,7 +302,7 @@ BOOST_AUTO_TEST_CASE(of_the_first_add_only_what_is_of_the_pod_is_left_behind) {
 BOOST_AUTO_TEST_CASE(a_port_and_an_address_have_to_reach_who_has_them_now) {
     PodResidueCell port{.id = "port-again", .chain = "bridge", .event = PodEvent::kPortAgain};
     PodResidueValues seen{.times = 1, .now = "pod a2", .before = "pod a1", .reached = "pod a2"};
-    // Its entries alone are no harm: the next ADD may remove them.
+    // Entries alone are no harm: the next ADD may remove them.
     seen.entries = {"udp 17 src=198.18.0.1"};
     BOOST_TEST((conclude(port, seen).verdict == CellVerdict::kPass));
     seen.reached = "pod a1";

@@ -117,7 +117,7 @@ BOOST_AUTO_TEST_CASE(its_chart_has_a_curve_a_load_and_marks_what_was_measured_of
     BOOST_TEST(chart.curves[0].points[1].y == 4.0);
     BOOST_REQUIRE(chart.marks.size() == 2U);
     BOOST_TEST(chart.marks[0].middle == 9.0);
-    // Its queries leave two sockets: they cannot race, however near to each other.
+    // Go's queries leave two sockets: they cannot race, however near to each other.
     BOOST_TEST(chart.marks[1].label == "Go (two sockets)");
     BOOST_TEST(chart.marks[1].middle == 20.0);
     BOOST_REQUIRE(result.explanation.size() == 3U);

@@ -77,7 +77,7 @@ auto command(const std::string& role, const std::string& text) {
     };
 }
 
-// Another server in the place of ours.
+// Puts another server in the place of ours.
 auto stranger(const std::string& options) {
     return [options](Planter& lab) {
         lab.wait_for_namespace("server", "s0");
@@ -254,7 +254,8 @@ BOOST_AUTO_TEST_CASE(an_access_list_that_refuses_has_another_cause) {
     trap(kSplit, "glibc.nx-cname", "control.nx-nx", stranger(""), "foreign-answer");
 }
 
-// It keeps each answer for an hour, whatever its TTL is: names that are asked for once do not show it.
+// A cache in front keeps each answer for an hour, whatever its TTL is: names that are asked for
+// once do not show it.
 BOOST_AUTO_TEST_CASE(a_cache_that_lies_about_ttl_has_another_cause) {
     trap(kSplit, "control.nx-nx", "glibc.cache-expiry",
          stranger("--server=203.0.113.2 --cache-size=1000 --min-cache-ttl=3600 --neg-ttl=3600"),
@@ -356,7 +357,7 @@ BOOST_AUTO_TEST_CASE(resolvers_on_demand_multiply_and_go_on_where_answers_differ
     }
 }
 
-// Only what uses TCP fails, and what became of it nobody saw.
+// Only lookups over TCP fail, and nobody saw what became of them.
 BOOST_AUTO_TEST_CASE(a_filter_of_tcp_has_another_cause) {
     const Sprung run =
         spring({.arguments = {"repro", kSplit, "--cells", "glibc.nx-cname.use-vc,control.nx-nx"},

@@ -82,7 +82,7 @@ BOOST_AUTO_TEST_CASE(what_is_no_answer_in_the_place_of_one_is_told_from_a_lost_q
                 QueryFate::kQueryLost));
 }
 
-// As where the client's resolv.conf names another one.
+// The query goes elsewhere where the client's resolv.conf names another server.
 BOOST_AUTO_TEST_CASE(a_query_to_another_server_is_told_from_a_lost_one) {
     DnsOnWire elsewhere = on_wire(0, false);
     elsewhere.server = frame::parse_endpoint("198.51.100.53:53").value();

@@ -486,7 +486,7 @@ BOOST_AUTO_TEST_CASE(new_flows_that_end_before_a_full_table_have_another_cause) 
     nothing_false(scenario);
 }
 
-// Behind the last place that can be watched: each packet came out of the DUT.
+// The packets are dropped behind the last place that can be watched: each came out of the DUT.
 BOOST_AUTO_TEST_CASE(new_flows_that_the_server_does_not_take_have_no_cause_of_the_table) {
     trap(kTable, "unanswered", "control.half.unanswered",
          command("server", "iptables -t raw -A PREROUTING -p tcp --syn -j DROP"), "");

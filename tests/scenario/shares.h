@@ -10,7 +10,7 @@ struct Share {
     double whole = 0;
 };
 
-// Each "N of M" of a text.
+// Finds each "N of M" of a text.
 std::vector<Share> shares_in(const std::string& text);
 
 // The number that ends just before `at`; nothing (-1) when there is none.

@@ -36,7 +36,7 @@ class Planter {
     // Waits for a namespace of the run by its role ("node-a", "dut") and, if one is named, for a
     // device in it.
     void wait_for_namespace(const std::string& role, const std::string& device = "");
-    // Until the run's progress names that step, or the run is over.
+    // Waits until the run's progress names that step, or the run is over.
     void wait_for_step(const std::string& step) const {
         while (going_on() && !run_.comes("  " + step, std::chrono::milliseconds(100))) {
         }

@@ -81,7 +81,7 @@ void put32(UserFrame& frame, std::size_t at, std::uint32_t value) {
     put16(frame, at + 2, value & 0xffff);
 }
 
-// Behind all tags.
+// Returns the offset behind all tags.
 std::size_t network_of(const UserFrame& frame) {
     std::size_t at = kEthernet;
     while (at + 2 < frame.size() &&

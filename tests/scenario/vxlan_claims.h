@@ -12,7 +12,7 @@ inline const nlohmann::json* cell_if_any(const nlohmann::json& scenario, const s
     return nullptr;
 }
 
-// Some cell (or this one) has exactly this value, and it is not zero.
+// Returns whether some cell (or this one) has exactly this value, and it is not zero.
 inline bool some_cell_has(const Said& said, const std::string& name, double value) {
     if (said.cell != nullptr) {
         return value != 0 && said.total(name) == value;

@@ -130,8 +130,8 @@ const Cell& cell_at(const ScenarioResult& result, const std::string& id) {
 }
 
 std::vector<std::string> lies(const ScenarioResult& result) {
-    // As report.json has it, but for what the checker does not read: ten thousand reports take
-    // their time.
+    // The JSON is that of report.json without the parts that the checker does not read: ten
+    // thousand reports take their time.
     nlohmann::json scenario = {{"headline", result.headline},
                                {"cause", result.cause},
                                {"cure", result.cure},

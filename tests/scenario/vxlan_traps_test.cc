@@ -79,7 +79,8 @@ std::string cell_verdict(const Sprung& run, const std::string& cell) {
     return cell_named(run.scenario("vxlan-checksum"), cell)["verdict"];
 }
 
-// On what the nodes have sent, checksums finished, before the wire sees it.
+// Runs a program on the frames that the nodes have sent, checksums finished, before the wire sees
+// them.
 void at_the_wires_ports(Planter& lab, const std::string& program) {
     const std::string object = lab.bpf_object(program);
     for (const char* port : {"u0", "u1"}) {

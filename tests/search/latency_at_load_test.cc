@@ -9,7 +9,7 @@ using namespace pathproof::search;
 
 namespace {
 
-// Its latency grows with the load; the n-th trial is n microseconds slower.
+// A device whose latency grows with the load; the n-th trial is n microseconds slower.
 class Queueing : public Measurer {
   public:
     Result<TrialOutput> measure(const TrialInput& input) override {

@@ -11,7 +11,7 @@ namespace pathproof::softnic {
 // Handed over for sending: random ones of all kinds, with NAT notes, tags to insert and buffers,
 // and crafted ones (sums of 0, carries, short padded frames, fragments, plain UDP on tunnel ports).
 const std::vector<TxFrame>& sending_corpus();
-// On the wire: right in all layers, bad in one, bad in two.
+// Frames on the wire: right in all layers, bad in one, bad in two.
 const std::vector<WireFrameBytes>& wire_corpus();
 
 }  // namespace pathproof::softnic

@@ -251,7 +251,7 @@ BOOST_AUTO_TEST_CASE(frames_that_cannot_be_read_to_their_end_are_damaged_and_not
             BOOST_TEST(sum_of_classes(result) == 500);
             BOOST_TEST(result.at("compared").at("damaged").size() == 10);
             check_not_as_sent(result);
-            // As sent and as received, one behind the other, with comments.
+            // The file has the frames as sent and as received, one behind the other, with comments.
             const std::string file = (evidence / "damaged.pcapng").string();
             const auto read = process::run_checked(
                 {"tshark", "-r", file, "-T", "fields", "-e", "frame.len", "-e", "frame.comment"});

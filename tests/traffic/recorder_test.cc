@@ -145,7 +145,7 @@ BOOST_AUTO_TEST_CASE(a_port_that_is_not_there_and_a_busy_worker_are_refused) {
     const auto recorder = start({});
     BOOST_TEST(!Recorder::start(port::eal(), 0, bench().ports, {.port = 0}));
     BOOST_TEST(recorder->stop({.quiet = 0ms}).received == 0u);
-    // Once only.
+    // Frames are handed out only once.
     BOOST_TEST(recorder->stop({.quiet = 0ms}).frames.empty());
     // The worker is free again.
     BOOST_TEST(start({})->stop({.quiet = 0ms}).frames.empty());

@@ -19,7 +19,7 @@ const AnswerRule kAddress{.addresses = {ip_of("192.0.2.53"), ip_of("2001:db8::53
 // Holds one frame less.
 constexpr unsigned kRingSize = 2048;
 
-// Made once for the process, and not closed: the EAL is gone when static objects are.
+// The port is made once for the process and never closed: the EAL is gone when static objects are.
 port::RingPort& one_queue() {
     static auto* port = new port::RingPort(port::RingPort::make("oneq", kRingSize));
     return *port;
