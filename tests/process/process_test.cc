@@ -7,6 +7,7 @@
 #include <atomic>
 #include <boost/test/unit_test.hpp>
 #include <csignal>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <thread>
 
@@ -33,6 +34,26 @@ Child shell(const std::string& script) {
     BOOST_REQUIRE_MESSAGE(child, child.error().message);
     return std::move(*child);
 }
+
+// A file that a child makes when it has come to a place; removed at the end.
+class Marker {
+  public:
+    Marker() { std::filesystem::remove(path_); }
+    Marker(const Marker&) = delete;
+    Marker& operator=(const Marker&) = delete;
+    ~Marker() { std::filesystem::remove(path_); }
+
+    std::string set() const { return ": >" + path_ + "; "; }  // for a shell
+    void wait() const {
+        while (!std::filesystem::exists(path_)) {
+            std::this_thread::sleep_for(1ms);
+        }
+    }
+
+  private:
+    const std::string path_ =
+        std::filesystem::temp_directory_path() / ("pathproof-marker." + std::to_string(getpid()));
+};
 
 }  // namespace
 
@@ -113,13 +134,15 @@ BOOST_AUTO_TEST_CASE(an_unknown_namespace_is_named) {
 }
 
 BOOST_AUTO_TEST_CASE(answers_may_come_in_any_order) {
-    RpcClient client(shell("read a; read b; "
+    const Marker has_the_first;
+    RpcClient client(shell("read a; " + has_the_first.set() +
+                           "read b; "
                            "echo '{\"id\":2,\"ok\":\"second\"}'; echo noise; echo "
                            "'{\"id\":1,\"ok\":\"first\"}'; read c"),
                      "shell");
     Result<json> first = json();
     std::thread asks_first([&] { first = client.call("one", {}); });
-    std::this_thread::sleep_for(50ms);
+    has_the_first.wait();
     const Result<json> second = client.call("two", {});
     asks_first.join();
     BOOST_REQUIRE(first);
@@ -165,13 +188,15 @@ BOOST_AUTO_TEST_CASE(a_process_that_does_not_read_holds_nobody_beyond_the_timeou
 
 BOOST_AUTO_TEST_CASE(long_requests_and_answers_cross_without_waiting_for_each_other) {
     // The program reads the second request only after its own megabytes were taken.
+    const Marker has_the_first;
     RpcClient client(
-        shell("read a; printf '{\"id\":1,\"ok\":\"'; head -c 8000000 /dev/zero | tr "
+        shell("read a; " + has_the_first.set() +
+              "printf '{\"id\":1,\"ok\":\"'; head -c 8000000 /dev/zero | tr "
               "'\\0' y; echo '\"}'; read b; echo '{\"id\":2,\"ok\":\"taken\"}'; read c"),
         "shell");
     Result<json> first = json();
     std::thread asks_first([&] { first = client.call("one", {}, 20s); });
-    std::this_thread::sleep_for(20ms);
+    has_the_first.wait();
     const auto second = client.call("two", std::string(4 << 20, 'x'), 20s);
     asks_first.join();
     BOOST_REQUIRE_MESSAGE(first, (first ? "" : first.error().message));

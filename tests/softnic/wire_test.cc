@@ -150,9 +150,10 @@ BOOST_AUTO_TEST_CASE(frames_that_the_far_port_will_not_take_are_counted_and_not_
     Joined joined({.mode = WireMode::kPassThrough}, 64);
     for (int frame = 0; frame < 100; ++frame) {
         joined.a.arrive(tcp_frame(20, Field::kWrong));
-        std::this_thread::sleep_for(100us);
+        while (!joined.a.all_taken()) {
+            std::this_thread::sleep_for(100us);
+        }
     }
-    std::this_thread::sleep_for(100ms);
     const WireReport report = joined.wire->stop();
     BOOST_TEST(forth(report).received == 100u);
     BOOST_TEST(forth(report).forwarded == 63u);
