@@ -149,7 +149,7 @@ BOOST_AUTO_TEST_CASE(a_filter_before_the_rules_is_unexplained) {
 BOOST_AUTO_TEST_CASE(connects_that_the_dut_stops_went_to_no_dead_endpoint) {
     const auto result = with("dead.closed", [](EndpointValues& seen) {
         seen.not_followed.clear();
-        seen.stopped = seen.failed();
+        seen.stopped = seen.stopped_to_dead = seen.failed();
         seen.stopped_by = "reject";
         seen.stopped_how = "100 dropped by a rule that rejects it, in hook forward";
     });
@@ -161,6 +161,24 @@ BOOST_AUTO_TEST_CASE(connects_that_the_dut_stops_went_to_no_dead_endpoint) {
         seen.stopped_by = "tc-ingress";
     });
     BOOST_TEST(cell(some, "dead.closed").cause == "stale-endpoint+tc-ingress");
+    BOOST_TEST(contains(cell(some, "dead.closed").reason, "100 came to a dead endpoint"));
+}
+
+// Where all live, packets that are lost on the way back are no dead endpoint's.
+BOOST_AUTO_TEST_CASE(connects_that_fail_where_all_live_went_to_no_dead_endpoint) {
+    const auto result = with("control.all-alive", [](EndpointValues& seen) {
+        ends(seen, ConnectEnd::kServed) -= 30;
+        ends(seen, ConnectEnd::kTimedOut) += 10;
+        ends(seen, ConnectEnd::kNothing) += 20;
+        seen.endpoints.front().failed += 30;
+        seen.not_followed.clear();
+        seen.stopped = 10;
+        seen.stopped_by = "rule-drop";
+        seen.stopped_how = "10 dropped by a rule";
+    });
+    BOOST_TEST(cell(result, "control.all-alive").cause == "rule-drop");
+    BOOST_TEST(contains(cell(result, "control.all-alive").reason, "of 20 it is not known"),
+               cell(result, "control.all-alive").reason);
 }
 
 BOOST_AUTO_TEST_CASE(a_cause_by_conntrack_alone_is_called_likely) {

@@ -183,6 +183,7 @@ class EndpointBench : public NatPathBench<EndpointCell, EndpointValues> {
             const auto at = std::ranges::find(seen.endpoints, to, &EndpointTally::address);
             if (at == seen.endpoints.end() || !is_of_state(at->state, end.cause)) {
                 ++seen.stopped;
+                seen.stopped_to_dead += at != seen.endpoints.end() && at->dead() ? 1 : 0;
                 stopping.ends.push_back({.end = end, .packets = 1});
             }
         }

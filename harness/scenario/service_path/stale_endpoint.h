@@ -59,6 +59,7 @@ struct EndpointValues {
     // Failed connects whose SYN the DUT dropped, for something else than the state of its endpoint; the
     // causes, and the words for them.
     std::uint64_t stopped = 0;
+    std::uint64_t stopped_to_dead = 0;  // of them, on their way to an endpoint that is dead
     std::string stopped_by, stopped_how;
     std::string not_followed = "packets were not followed";  // why that is not known; empty: it is
 
@@ -71,6 +72,8 @@ struct EndpointValues {
     std::uint64_t at_serving() const;
     std::uint64_t by_counter() const;
     std::uint64_t unexplained() const { return failed_without_entry - by_counter(); }
+    // Failed connects that came to a dead endpoint: what the DUT dropped before is not among them.
+    std::uint64_t at_dead() const;
 };
 
 using MeasuredEndpointCell = Measurement<EndpointCell, EndpointValues>;

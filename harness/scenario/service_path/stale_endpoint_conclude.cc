@@ -96,6 +96,12 @@ EndpointConclusions::Figures endpoint_figures() {
          [](const Seen& seen) -> std::optional<std::uint64_t> {
              return seen.not_followed.empty() ? std::optional(seen.stopped) : std::nullopt;
          }},
+        {"at_dead", &Seen::at_dead},
+        {"told_nothing_of",
+         [](const What&, const Seen& seen) {
+             const std::uint64_t told = seen.stopped + seen.at_dead();
+             return seen.failed() - std::min(seen.failed(), told);
+         }},
         {"stopped_by", &Seen::stopped_by},
         {"stopped_how", &Seen::stopped_how},
         {"not_followed", &Seen::not_followed},
@@ -126,6 +132,11 @@ std::uint64_t EndpointValues::by_counter() const {
     return std::min(failed_without_entry, sum_over(*this, [](const EndpointTally& each) {
                         return each.dead() && each.hits > each.flows ? each.hits - each.flows : 0;
                     }));
+}
+
+std::uint64_t EndpointValues::at_dead() const {
+    const std::uint64_t named = by_entry() + by_counter();
+    return named - std::min(named, stopped_to_dead);
 }
 
 std::pair<std::uint64_t, std::uint64_t> binomial_band(std::uint64_t trials, double chance) {
@@ -195,9 +206,10 @@ const EndpointConclusions& stale_endpoint_conclusions() {
                     {.when = "failed == 0", .is = kPass},
                     {.when = "stopped != 0",
                      .is = kFail,
-                     .cause = "[stopped < failed?stale-endpoint+]{stopped_by}",
+                     .cause = "[at_dead != 0?stale-endpoint+]{stopped_by}",
                      .text = "{failures}[: of these {stopped} ended on the DUT, before any "
-                             "endpoint]: {stopped_how}"},
+                             "endpoint]: {stopped_how}[; {at_dead} came to a dead "
+                             "endpoint][; of {told_nothing_of} it is not known]"},
                     {.when = "unexplained != 0 or nothing_said != 0",
                      .text = "{failures}: {joined}"},
                     {.when = "at_serving != 0",
