@@ -106,7 +106,7 @@ Status check_there(const port::PortName& port, const std::string& name, std::uin
     return {};
 }
 
-// Of ports that are only listened at, in one thread: as many buffers as it holds at once.
+// Lets a port that one thread only listens at take super-frames, with as many buffers as it holds at once.
 void take_super_frames(port::PortRequest& port) {
     constexpr std::uint32_t kMbufs = 512;
     const auto behind = port::kernel_port(port.device);

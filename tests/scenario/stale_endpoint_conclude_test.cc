@@ -164,7 +164,7 @@ BOOST_AUTO_TEST_CASE(connects_that_the_dut_stops_went_to_no_dead_endpoint) {
     BOOST_TEST(contains(cell(some, "dead.closed").reason, "100 came to a dead endpoint"));
 }
 
-// Where all live, packets that are lost on the way back are no dead endpoint's.
+// No connect is a dead endpoint's where all live: its packets are lost on the way back.
 BOOST_AUTO_TEST_CASE(connects_that_fail_where_all_live_went_to_no_dead_endpoint) {
     const auto result = with("control.all-alive", [](EndpointValues& seen) {
         ends(seen, ConnectEnd::kServed) -= 30;
