@@ -17,6 +17,17 @@ Failure not_written(const std::string& path, int error) {
     return fail(file_error_code(error), "cannot write {}: {}", path, std::strerror(error));
 }
 
+// Names a file that is not a regular one.
+const char* irregular_file(mode_t mode) {
+    if (S_ISLNK(mode)) {
+        return "a symbolic link";
+    }
+    if (S_ISDIR(mode)) {
+        return "a folder";
+    }
+    return S_ISFIFO(mode) ? "a FIFO" : "a device";
+}
+
 }  // namespace
 
 ErrorCode file_error_code(int error) {
@@ -57,11 +68,7 @@ Result<NewFile> NewFile::beside(const std::string& path) {
         return fail(ErrorCode::kBadInput,
                     "{} is {}, and only a regular file is replaced: name one, or none that is "
                     "there yet",
-                    path,
-                    S_ISLNK(there.st_mode)    ? "a symbolic link"
-                    : S_ISDIR(there.st_mode)  ? "a folder"
-                    : S_ISFIFO(there.st_mode) ? "a FIFO"
-                                              : "a device");
+                    path, irregular_file(there.st_mode));
     }
     // The unfinished file lies in the same folder, so that it can be renamed. The node exporter
     // reads files that end in .prom only.

@@ -57,7 +57,9 @@ std::string did_you_mean(std::string_view word, const std::vector<std::string>& 
     const std::vector<std::string> close = close_matches(word, candidates);
     std::string text;
     for (std::size_t i = 0; i < close.size(); ++i) {
-        text += i == 0 ? "" : i + 1 == close.size() ? " or " : ", ";
+        if (i > 0) {
+            text += i + 1 == close.size() ? " or " : ", ";
+        }
         text += close[i];
     }
     return text.empty() ? text : fmt::format("; did you mean {}?", text);
