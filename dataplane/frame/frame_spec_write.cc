@@ -45,6 +45,13 @@ std::uint16_t carried_type(const TunnelSpec& tunnel, const PacketSpec& inner) {
                                                 : ether_type(inner);
 }
 
+std::uint8_t carried_gpe_protocol(const TunnelSpec& tunnel, const PacketSpec& inner) {
+    if (tunnel.carries == Carries::kEthernet) {
+        return kGpeEthernet;
+    }
+    return is_ipv4(inner) ? kGpeIpv4 : kGpeIpv6;
+}
+
 // Places headers into the frame; layout_of() made the room, zeroed.
 class FrameWriter {
   public:
@@ -242,9 +249,7 @@ class FrameWriter {
 
     void write_gpe(const TunnelSpec& tunnel, const PacketSpec& inner, std::size_t at) {
         out_[at] = kGpeFlagsIP;
-        out_[at + 3] = tunnel.carries == Carries::kEthernet ? kGpeEthernet
-                       : is_ipv4(inner)                     ? kGpeIpv4
-                                                            : kGpeIpv6;
+        out_[at + 3] = carried_gpe_protocol(tunnel, inner);
         put(at + 4, net32(tunnel.vni << 8));
     }
 
