@@ -31,6 +31,17 @@ AnswerKind Ledger::judge(const Datagram& datagram, frame::DnsReader& answer,
     return datagram.source == service_ ? AnswerKind::kRight : AnswerKind::kWrongSource;
 }
 
+Ledger::Seen Ledger::seen_as(AnswerKind kind) noexcept {
+    switch (kind) {
+        case AnswerKind::kRight: return Seen::kRight;
+        case AnswerKind::kWrongSource: return Seen::kWrongSource;
+        case AnswerKind::kNotOurs:
+        case AnswerKind::kWrong:
+        case AnswerKind::kFurther: break;
+    }
+    return Seen::kWrong;
+}
+
 void Ledger::note(Entry& entry, Seen seen, const frame::Endpoint& source,
                   std::int64_t now_ns) noexcept {
     if (entry.seen != Seen::kNothing && entry.further < std::numeric_limits<std::uint8_t>::max()) {
@@ -61,11 +72,7 @@ AnswerKind Ledger::take(const Datagram& datagram, std::int64_t now_ns) noexcept 
         return AnswerKind::kFurther;
     }
     settled_ += kind == AnswerKind::kRight ? 1 : 0;
-    note(entry,
-         kind == AnswerKind::kRight         ? Seen::kRight
-         : kind == AnswerKind::kWrongSource ? Seen::kWrongSource
-                                            : Seen::kWrong,
-         datagram.source, now_ns);
+    note(entry, seen_as(kind), datagram.source, now_ns);
     return kind;
 }
 

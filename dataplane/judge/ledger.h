@@ -74,6 +74,7 @@ class Ledger {
     bool content_fits(frame::DnsReader& answer, const frame::DnsQuestion& question) const noexcept;
     AnswerKind judge(const Datagram& datagram, frame::DnsReader& answer,
                      const frame::DnsQuestion& question, std::uint32_t number) const noexcept;
+    static Seen seen_as(AnswerKind kind) noexcept;
     void note(Entry& entry, Seen seen, const frame::Endpoint& source, std::int64_t now_ns) noexcept;
     static QueryState state_of(const Entry& entry, std::int64_t sent_ns, std::int64_t timeout_ns);
 
