@@ -19,7 +19,12 @@ constexpr std::size_t number_bytes(StampForm form) noexcept {
     return form == StampForm::kDigits ? 8 : 4;
 }
 constexpr std::size_t time_bytes(StampForm form) noexcept {
-    return form == StampForm::kDigits ? 12 : form == StampForm::kBinary ? 8 : 4;
+    switch (form) {
+        case StampForm::kDigits: return 12;
+        case StampForm::kBinary: return 8;
+        case StampForm::kSyn: break;
+    }
+    return 4;
 }
 
 // Offsets from the start of the frame; all even.

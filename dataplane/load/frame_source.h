@@ -83,7 +83,10 @@ class FrameSource : public Source {
 
         // Frames from here on that can be one run, were there no end to sequences.
         std::uint64_t frames_in_row() const noexcept {
-            return pairs ? 2 * walk.left_in_row() - (second_next ? 1 : 0) : walk.left_in_row();
+            if (!pairs) {
+                return walk.left_in_row();
+            }
+            return 2 * walk.left_in_row() - (second_next ? 1 : 0);
         }
         void advance(std::size_t frames) noexcept {
             if (!pairs) {
@@ -102,7 +105,10 @@ class FrameSource : public Source {
         }
         // Returns how many of the next `frames` frames are the second of a pair.
         std::size_t seconds_among(std::size_t frames) const noexcept {
-            return pairs ? (frames + (second_next ? 1 : 0)) / 2 : 0;
+            if (!pairs) {
+                return 0;
+            }
+            return (frames + (second_next ? 1 : 0)) / 2;
         }
     };
 

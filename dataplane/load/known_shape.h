@@ -71,9 +71,10 @@ class KnownShape {
     // Returns the part of a stamp's time above its lower 32 bits.
     std::uint64_t upper_time_ns() const noexcept { return upper_time_; }
     frame::TrafficClass traffic(bool aaaa) const noexcept {
-        return binary_ ? frame::TrafficClass::kUdp
-               : aaaa  ? frame::TrafficClass::kDnsAaaa
-                       : frame::TrafficClass::kDnsA;
+        if (binary_) {
+            return frame::TrafficClass::kUdp;
+        }
+        return aaaa ? frame::TrafficClass::kDnsAaaa : frame::TrafficClass::kDnsA;
     }
 
   private:

@@ -103,6 +103,14 @@ constexpr MayChange kMayChange[] = {
     {"icmp.rest", Allowance::kSourcePort, {0xff, 0xff}},
     {"destination_port", Allowance::kDestinationPort}};
 
+// Bits of byte `index` that one entry of the table lets change.
+unsigned changeable_bits(const MayChange& entry, std::size_t index) {
+    if (entry.bits == std::array<std::uint8_t, 4>{}) {
+        return 0xff;
+    }
+    return index < entry.bits.size() ? entry.bits[index] : 0;
+}
+
 // Bits of byte `index` of an outermost field.
 std::uint8_t may_change(const std::string& name, std::size_t index, const Allowance& allowance) {
     std::uint8_t bits = 0;
@@ -111,12 +119,16 @@ std::uint8_t may_change(const std::string& name, std::size_t index, const Allowa
                         name == "dns.type";
     for (const MayChange& one : kMayChange) {
         if (!inside && allowance.has(one.word) && name.ends_with(one.field)) {
-            const bool all = one.bits == std::array<std::uint8_t, 4>{};
-            const unsigned more = all ? 0xff : index < one.bits.size() ? one.bits[index] : 0;
-            bits = static_cast<std::uint8_t>(bits | more);
+            bits = static_cast<std::uint8_t>(bits | changeable_bits(one, index));
         }
     }
     return bits;
+}
+
+// Bits of byte `index` in which a service tag's 0x88a8 changes: a packet socket's driver puts the
+// outermost tag back as 0x8100 (rte_vlan_insert).
+std::uint8_t service_tag_bits(std::size_t index) {
+    return index == 0 ? 0x88 ^ 0x81 : 0xa8;
 }
 
 // The time that a frame was sent at is the one it has, if it has one: `at` in both.
@@ -247,14 +259,12 @@ SentFrames::Part SentFrames::part_of(const PreparedFrame& prepared, bool pairs,
         if (field.kind == judge::FieldKind::kChecksum && !zero) {
             open(field.offset, field.length);
         }
-        // A packet socket's driver puts the outermost tag back as 0x8100 (rte_vlan_insert).
         const bool service_tag =
             field.name.ends_with("eth.vlan1.type") && bytes[field.offset] == 0x88;
         for (std::uint32_t i = 0; i < field.length; ++i) {
             part.field_of[field.offset + i] = static_cast<std::uint8_t>(n);
             part.may[field.offset + i] =
-                static_cast<std::uint8_t>(service_tag ? (i == 0 ? 0x88 ^ 0x81 : 0xa8)
-                                                      : may_change(field.name, i, allowance_));
+                service_tag ? service_tag_bits(i) : may_change(field.name, i, allowance_);
         }
         if (part.ttl == 0 &&
             (field.name.ends_with("ip.ttl") || field.name.ends_with("hop_limit"))) {
