@@ -198,11 +198,21 @@ class Tally {
                 if (b == d || row[b] == kOpen) {
                     continue;
                 }
-                call(b < d   ? index({a, b, d}, {row[a], row[b], value})
-                     : a < d ? index({a, d, b}, {row[a], value, row[b]})
-                             : index({d, a, b}, {value, row[a], row[b]}));
+                call(index_with(row, a, b, d, value));
             }
         }
+    }
+
+    // Index of the tuple of d = value and the row's values of a and b; a < b, d lies anywhere.
+    std::size_t index_with(std::span<const std::uint8_t> row, std::uint8_t a, std::uint8_t b,
+                           std::uint8_t d, std::uint8_t value) const {
+        if (b < d) {
+            return index({a, b, d}, {row[a], row[b], value});
+        }
+        if (a < d) {
+            return index({a, d, b}, {row[a], value, row[b]});
+        }
+        return index({d, a, b}, {value, row[a], row[b]});
     }
 
     std::size_t index(const std::uint8_t (&dimension)[3], const std::uint8_t (&value)[3]) const {

@@ -182,6 +182,16 @@ Status add_fragments(Probe& probe, const FrameSpec& spec, const Row& row, const 
     return {};
 }
 
+Status add_frames(Probe& probe, const FrameSpec& spec, const Row& row, const DutLimits& limits) {
+    if (row.fragmentation != Fragmentation::kNone) {
+        return add_fragments(probe, spec, row, limits);
+    }
+    if (row.segmentation != Segmentation::kNone) {
+        return add_segments(probe, spec, row, limits);
+    }
+    return add_plain(probe, spec, row, limits);
+}
+
 std::optional<std::uint32_t> distance(const frame::IpAddress& from, const frame::IpAddress& to) {
     // The first addresses end in two zero bytes.
     const auto offset =
@@ -221,10 +231,7 @@ Result<Probe> ProbeMaker::make(const Row& row, const Label& label,
     if (direction_ == Direction::kReceive) {
         make_mistakes(spec, row);
     }
-    const auto add = row.fragmentation != Fragmentation::kNone ? add_fragments
-                     : row.segmentation != Segmentation::kNone ? add_segments
-                                                               : add_plain;
-    TRY(doing(add(probe, spec, row, limits_), "row '{}'", describe(row)));
+    TRY(doing(add_frames(probe, spec, row, limits_), "row '{}'", describe(row)));
     return probe;
 }
 

@@ -53,7 +53,10 @@ std::uint16_t port_number(TunnelPort port, std::uint32_t index, Encap encap) {
     }
     const bool vxlan = encap == Encap::kVxlanOverIpv4 || encap == Encap::kVxlanOverIpv6;
     const bool first = index % 2 == 0;
-    return static_cast<std::uint16_t>(vxlan ? (first ? 4789 : 8472) : (first ? 6081 : 8223));
+    if (vxlan) {
+        return first ? 4789 : 8472;
+    }
+    return first ? 6081 : 8223;
 }
 
 void add_extension(PacketSpec& packet, const Row& row, const Addresses& addresses) {
@@ -218,14 +221,23 @@ std::vector<std::uint8_t> rendered(const FrameSpec& spec) {
     return made ? made->render() : std::vector<std::uint8_t>();
 }
 
+// Encapsulation that a plain packet to that port looks like.
+Encap imitated_encap(TunnelPort port) {
+    if (port == TunnelPort::kPlainTo6081) {
+        return Encap::kGeneve;
+    }
+    if (port == TunnelPort::kPlainTo4790) {
+        return Encap::kVxlanGpe;
+    }
+    return Encap::kVxlanOverIpv4;
+}
+
 // A whole tunnel packet's UDP payload in front of the rest: a NIC that goes by the port alone takes
 // it for one. The inner checksums are wrong, so that whoever "completes" them is seen.
 void look_like_tunnel(FrameSpec& spec, const Row& row, const Label& label,
                       const Addresses& addresses, Random& random) {
-    const Encap encap = row.tunnel_port == TunnelPort::kPlainTo6081   ? Encap::kGeneve
-                        : row.tunnel_port == TunnelPort::kPlainTo4790 ? Encap::kVxlanGpe
-                                                                      : Encap::kVxlanOverIpv4;
-    const Row inside{.encap = encap, .outer_checksum = OuterChecksum::kComputed};
+    const Row inside{.encap = imitated_encap(row.tunnel_port),
+                     .outer_checksum = OuterChecksum::kComputed};
     FrameSpec tunnelled;
     tunnelled.tunnel = tunnel_around(inside, label, addresses, random);
     tunnelled.packet = inner_packet({}, label, addresses, random);
