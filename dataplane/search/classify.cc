@@ -23,6 +23,15 @@ Effective effective(const Criteria& criteria, const DurationSums& sums) {
     return {.high = high, .whole = std::max(sums.full_low + high, seconds(criteria.duration_sum))};
 }
 
+// Sum that a trial's duration is added to.
+double& sum_for(DurationSums& into, const Criteria& criteria, const TrialRecord& trial) {
+    const bool high = trial.loss_ratio > criteria.loss_ratio;
+    if (trial.duration >= criteria.trial_duration) {
+        return high ? into.full_high : into.full_low;
+    }
+    return high ? into.short_high : into.short_low;
+}
+
 }  // namespace
 
 TrialRecord record_of(const TrialOutput& trial) {
@@ -38,11 +47,7 @@ TrialRecord record_of(const TrialOutput& trial) {
 DurationSums sums(const Criteria& criteria, std::span<const TrialRecord> trials) {
     DurationSums into;
     for (const TrialRecord& trial : trials) {
-        const bool full = trial.duration >= criteria.trial_duration;
-        const bool high = trial.loss_ratio > criteria.loss_ratio;
-        double& sum = full ? (high ? into.full_high : into.full_low)
-                           : (high ? into.short_high : into.short_low);
-        sum += seconds(trial.duration);
+        sum_for(into, criteria, trial) += seconds(trial.duration);
     }
     return into;
 }
