@@ -43,6 +43,15 @@ std::uint32_t swapped(const TxCase&, Bytes frame, const Target& target) {
     return static_cast<std::uint16_t>(right << 8 | right >> 8);
 }
 
+// A word as its checksum sums it: the field itself counts as 0, a last odd byte is the upper one.
+std::uint32_t summed_word(Bytes frame, const Site& site, std::uint32_t at) {
+    if (at == site.at) {
+        return 0;
+    }
+    const bool last_odd = at + 1 == site.end;
+    return last_odd ? frame[at] * 256u : get16(frame, at);
+}
+
 // Words are added as numbers and the carries folded in once: where that gives a carry again, it is
 // lost (RFC 1071 section 1 adds it).
 std::uint32_t carry_lost(const TxCase&, Bytes frame, const Target& target) {
@@ -56,8 +65,7 @@ std::uint32_t carry_lost(const TxCase&, Bytes frame, const Target& target) {
         sum += target.packet->protocol + site.length();
     }
     for (std::uint32_t at = site.start; at < site.end; at += 2) {
-        const bool last_odd = at + 1 == site.end;
-        sum += at == site.at ? 0u : last_odd ? frame[at] * 256u : get16(frame, at);
+        sum += summed_word(frame, site, at);
     }
     const std::uint64_t once = (sum & 0xffff) + (sum >> 16);
     return mangled(site, static_cast<std::uint16_t>(~once));

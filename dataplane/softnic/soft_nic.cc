@@ -86,8 +86,11 @@ void SoftNic::spoil(const TxFrame& given, std::size_t which, std::vector<WireFra
         const bool moved = fault.predicate.holds(notes_[at].facts) &&
                            triggered(fault, states_[which]) && move(which, at, frames);
         // A lost frame's place is the next one's; a copy is not looked at again.
-        const FrameMove kind = fault.mechanism->move;
-        at += !moved ? 1 : kind == FrameMove::kLose ? 0 : 2;
+        if (!moved) {
+            ++at;
+        } else if (fault.mechanism->move != FrameMove::kLose) {
+            at += 2;
+        }
     }
 }
 
