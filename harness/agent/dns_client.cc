@@ -298,6 +298,13 @@ std::string rcode_text(std::uint8_t rcode) {
     return fmt::format("RCODE{}", rcode);
 }
 
+std::string answer_text(const Answer& answer) {
+    if (answer.rcode != 0) {
+        return rcode_text(answer.rcode);
+    }
+    return answer.addresses == 0 ? "no address" : "an address";
+}
+
 // "A: NXDOMAIN, AAAA: no address" for answers that do not help; empty when at least one does.
 std::string useless_answers(const Lookup& lookup) {
     bool any_address = false;
@@ -306,10 +313,7 @@ std::string useless_answers(const Lookup& lookup) {
         const Answer& answer = *question.answer;
         any_address |= answer.addresses > 0;
         any_error |= answer.rcode != 0;
-        return fmt::format("{}: {}", question.type_name,
-                           answer.rcode != 0       ? rcode_text(answer.rcode)
-                           : answer.addresses == 0 ? "no address"
-                                                   : "an address");
+        return fmt::format("{}: {}", question.type_name, answer_text(answer));
     });
     return any_address && !any_error ? std::string() : text;
 }

@@ -270,9 +270,11 @@ Reply KernelDnsServer::answer(std::span<const std::uint8_t> query, const frame::
         }
     }
     frame::DnsAnswer content;
-    content.rcode = header.opcode != 0 ? frame::Rcode::kNotImp
-                    : rule != nullptr  ? static_cast<frame::Rcode>(rule->rcode)
-                                       : frame::Rcode::kNoError;
+    if (header.opcode != 0) {
+        content.rcode = frame::Rcode::kNotImp;
+    } else if (rule != nullptr) {
+        content.rcode = static_cast<frame::Rcode>(rule->rcode);
+    }
     const bool of_internet = header.opcode == 0 && question->query_class == frame::kDnsClassIn;
     content.addresses = of_internet ? std::span<const frame::IpAddress>(addresses)
                                     : std::span<const frame::IpAddress>();

@@ -364,10 +364,13 @@ const char* on_or_off(bool on) {
 
 std::string state_of(const Feature& feature) {
     const char* const is = on_or_off(feature.active);
-    return feature.never_changed ? fmt::format("{} [fixed]", is)
-           : feature.active == feature.requested
-               ? is
-               : fmt::format("{} [requested {}]", is, on_or_off(feature.requested));
+    if (feature.never_changed) {
+        return fmt::format("{} [fixed]", is);
+    }
+    if (feature.active == feature.requested) {
+        return is;
+    }
+    return fmt::format("{} [requested {}]", is, on_or_off(feature.requested));
 }
 
 const Feature* feature_named(const std::vector<Feature>& features, const std::string& name) {

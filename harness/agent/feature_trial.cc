@@ -67,9 +67,11 @@ Result<FeatureTrial> try_feature(const std::string& device, const std::string& n
         return trial;
     }
     const Feature* now = feature_named(after, name);
-    trial.outcome = now == nullptr || now->active != on ? TrialOutcome::kIgnored
-                    : already                           ? TrialOutcome::kAlready
-                                                        : TrialOutcome::kTaken;
+    if (now == nullptr || now->active != on) {
+        trial.outcome = TrialOutcome::kIgnored;
+        return trial;
+    }
+    trial.outcome = already ? TrialOutcome::kAlready : TrialOutcome::kTaken;
     return trial;
 }
 

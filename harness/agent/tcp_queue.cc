@@ -57,7 +57,11 @@ struct QueueLooker final : TcpQueueWatch {
                 connection.accepted_ns = now;
             }
             std::int64_t& since = unacknowledged_since[socket.peer];
-            since = socket.send_queue == 0 ? 0 : since == 0 ? now : since;
+            if (socket.send_queue == 0) {
+                since = 0;
+            } else if (since == 0) {
+                since = now;
+            }
             connection.unacknowledged_ns =
                 std::max(connection.unacknowledged_ns, since == 0 ? 0 : now - since);
         }
