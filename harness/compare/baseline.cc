@@ -39,10 +39,13 @@ bool is_one_of_unstable(const Known& known, const Cell& cell) {
 }
 
 bool fits_verdict(const Known& known, const Cell& cell) {
-    return known.verdict.empty() ? fails(cell.verdict)
-           : known.verdict == "fail" || is_one_of_unstable(known, cell)
-               ? cell.verdict == CellVerdict::kFail
-               : cell.verdict == CellVerdict::kUnstable;
+    if (known.verdict.empty()) {
+        return fails(cell.verdict);
+    }
+    if (known.verdict == "fail" || is_one_of_unstable(known, cell)) {
+        return cell.verdict == CellVerdict::kFail;
+    }
+    return cell.verdict == CellVerdict::kUnstable;
 }
 
 bool expects(const Known& known, const std::string& scenario, const Cell& cell) {
@@ -206,7 +209,10 @@ std::vector<std::string> lint(const Baseline& baseline, const std::string& today
 }
 
 int Expectation::exit_code(RunVerdict verdict) const {
-    return verdict == RunVerdict::kIncomplete ? 3 : !fresh.empty() || !expired.empty() ? 1 : 0;
+    if (verdict == RunVerdict::kIncomplete) {
+        return 3;
+    }
+    return !fresh.empty() || !expired.empty() ? 1 : 0;
 }
 
 Expectation apply(const Baseline& baseline, const std::string& today, RunResult& run) {

@@ -54,23 +54,42 @@ Stood stood(const Cells& cells, const std::string& id, bool fails_in_the_other) 
                : Stood{whole->verdict, in_words(*whole)};
 }
 
+// Classifies the change of a cell that fails now; nothing: it failed in the same way before.
+std::optional<Change> change_to_failing(const Stood& was, const Stood& is) {
+    const bool failed_before = failed(was.standing);
+    if (failed_before && was.cause != is.cause) {
+        return Change::kChangedCause;
+    }
+    if (was.standing == is.standing) {
+        return std::nullopt;
+    }
+    if (is.standing == CellVerdict::kFail) {
+        return Change::kNewFailure;
+    }
+    return failed_before ? Change::kFailsLess : Change::kUnstable;
+}
+
+// Classifies the change of a cell that passes now; nothing: it passed before.
+std::optional<Change> change_to_passing(const Stood& was) {
+    if (failed(was.standing)) {
+        return Change::kFailureGone;
+    }
+    if (was.standing != CellVerdict::kPass) {
+        return Change::kAppeared;
+    }
+    return std::nullopt;
+}
+
 // Classifies the change of a cell; nothing: it stands as it stood.
 std::optional<Change> change_of(const Stood& was, const Stood& is) {
     if (was.standing == CellVerdict::kUnstable && has_verdict(is.standing) && is.once) {
         return Change::kNotComparable;
     }
-    const bool failed_before = failed(was.standing);
     if (failed(is.standing)) {
-        return failed_before && was.cause != is.cause ? std::optional(Change::kChangedCause)
-               : was.standing == is.standing          ? std::nullopt
-               : is.standing == CellVerdict::kFail    ? std::optional(Change::kNewFailure)
-               : failed_before                        ? std::optional(Change::kFailsLess)
-                                                      : std::optional(Change::kUnstable);
+        return change_to_failing(was, is);
     }
     if (is.standing == CellVerdict::kPass) {
-        return failed_before                        ? std::optional(Change::kFailureGone)
-               : was.standing != CellVerdict::kPass ? std::optional(Change::kAppeared)
-                                                    : std::nullopt;
+        return change_to_passing(was);
     }
     if (!has_verdict(was.standing)) {
         return std::nullopt;
@@ -120,9 +139,10 @@ std::optional<Change> change_of(const ScenarioResult* before, const ScenarioResu
     if (now->verdict == ScenarioVerdict::kNotRun) {
         return Change::kDisappeared;
     }
-    return is_failure(now->verdict)      ? Change::kNewFailure
-           : is_failure(before->verdict) ? Change::kFailureGone
-                                         : Change::kAppeared;
+    if (is_failure(now->verdict)) {
+        return Change::kNewFailure;
+    }
+    return is_failure(before->verdict) ? Change::kFailureGone : Change::kAppeared;
 }
 
 // A cell that was not asked for is not missed.

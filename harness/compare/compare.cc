@@ -72,7 +72,10 @@ Comparison compare(const RunResult& before, const RunResult& now, const Noise& n
 }
 
 int exit_code(const Comparison& comparison) {
-    return comparison.worse() ? 1 : comparison.count(Change::kNotComparable) != 0 ? 3 : 0;
+    if (comparison.worse()) {
+        return 1;
+    }
+    return comparison.count(Change::kNotComparable) != 0 ? 3 : 0;
 }
 
 }  // namespace pathproof::compare

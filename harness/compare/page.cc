@@ -61,18 +61,22 @@ std::string section_html(const std::string& title, const std::vector<std::string
                              report::table_html(title, heads, report::each_html(rows, row_html)));
 }
 
+const char* headline_tone(const Comparison& comparison) {
+    if (comparison.worse()) {
+        return "bad";
+    }
+    return exit_code(comparison) != 0 ? "warn" : "good";
+}
+
 std::string run_html(const Compared& now) {
     const Comparison& comparison = now.comparison;
-    const char* const headline = comparison.worse()           ? "bad"
-                                 : exit_code(comparison) != 0 ? "warn"
-                                                              : "good";
     return fmt::format(
         R"(<section class="scenario"><header><p class="kicker">now <code>{}</code></p><h2>{}</h2>)"
         R"(<p class="headline {}">{}; {} as before, of which {} fail by the same cause</p></header>)"
         "{}{}{}<p class=\"lead\">{} of the figures that both runs have lie within noise; {} differ "
         "and have no interval to judge them by.</p></section>",
         escape_markup(now.report->file),
-        report::badge_html(report::badge_of(now.report->run.verdict)), headline,
+        report::badge_html(report::badge_of(now.report->run.verdict)), headline_tone(comparison),
         verdict_text(comparison), plural(comparison.same_cells, "cell"), comparison.failing_in_both,
         changes_html(comparison),
         section_html("What is not the same", {"of", "what", "before", "now"},

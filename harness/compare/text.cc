@@ -187,9 +187,12 @@ std::string verdict_text(const Comparison& comparison) {
             text += (text.empty() ? "" : ", ") + counted(change, count);
         }
     }
-    const char* verdict = comparison.worse()           ? "WORSE"
-                          : exit_code(comparison) != 0 ? "NOT COMPARABLE"
-                                                       : "NO WORSE";
+    const char* verdict = "NO WORSE";
+    if (comparison.worse()) {
+        verdict = "WORSE";
+    } else if (exit_code(comparison) != 0) {
+        verdict = "NOT COMPARABLE";
+    }
     return text.empty() ? fmt::format("{}: every verdict is as it was", verdict)
                         : fmt::format("{}: {}", verdict, text);
 }
