@@ -121,18 +121,26 @@ std::string time_stamping(const Attributes& from) {
         bits(from, ETHTOOL_A_TSINFO_RX_FILTERS), clock ? std::to_string(*clock) : "none");
 }
 
+// The kernel tells the active mode by the number of its link mode bit (enum
+// ethtool_link_mode_bit_indices).
+const char* fec_name(std::optional<std::uint64_t> bit) {
+    if (!bit) {
+        return "none";
+    }
+    switch (*bit) {
+        case ETHTOOL_LINK_MODE_FEC_RS_BIT: return "RS";
+        case ETHTOOL_LINK_MODE_FEC_BASER_BIT: return "BaseR";
+        case ETHTOOL_LINK_MODE_FEC_LLRS_BIT: return "LLRS";
+        case ETHTOOL_LINK_MODE_FEC_NONE_BIT: return "off";
+        default: return "of a kind unknown here";
+    }
+}
+
 std::string error_correction(const Attributes& from) {
     const auto automatic = number(from, ETHTOOL_A_FEC_AUTO);
-    // A link mode bit that the kernel tells by its number (enum ethtool_link_mode_bit_indices).
-    const auto active = number(from, ETHTOOL_A_FEC_ACTIVE);
     return fmt::format("configured {}{}; active {}", bits(from, ETHTOOL_A_FEC_MODES),
                        automatic.value_or(0) != 0 ? " auto" : "",
-                       !active                                      ? "none"
-                       : *active == ETHTOOL_LINK_MODE_FEC_RS_BIT    ? "RS"
-                       : *active == ETHTOOL_LINK_MODE_FEC_BASER_BIT ? "BaseR"
-                       : *active == ETHTOOL_LINK_MODE_FEC_LLRS_BIT  ? "LLRS"
-                       : *active == ETHTOOL_LINK_MODE_FEC_NONE_BIT  ? "off"
-                                                                    : "of a kind unknown here");
+                       fec_name(number(from, ETHTOOL_A_FEC_ACTIVE)));
 }
 
 std::string tunnels(const Attributes& from) {
