@@ -71,11 +71,14 @@ Result<Kernel> kernel_at(const std::string& image, const std::string& modules,
 
 std::string cache_folder() {
     const char* cache = std::getenv("XDG_CACHE_HOME");
+    if (cache != nullptr && *cache == '/') {
+        return cache + std::string("/pathproof/kernels");
+    }
     const char* home = std::getenv("HOME");
-    const std::string base = cache != nullptr && *cache == '/' ? cache
-                             : home != nullptr && *home == '/' ? home + std::string("/.cache")
-                                                               : "/var/cache";
-    return base + "/pathproof/kernels";
+    if (home != nullptr && *home == '/') {
+        return home + std::string("/.cache/pathproof/kernels");
+    }
+    return "/var/cache/pathproof/kernels";
 }
 
 // Downloads and unpacks it beside its place, where it appears whole.

@@ -196,7 +196,13 @@ Result<int> Run::to_its_end() {
         }
     }
     pthread_sigmask(SIG_SETMASK, &before, nullptr);
-    return exit_status_ ? Result<int>(*exit_status_) : sound_ ? gone() : pass_on(sound_.error());
+    if (exit_status_) {
+        return *exit_status_;
+    }
+    if (!sound_) {
+        return pass_on(sound_.error());
+    }
+    return gone();
 }
 
 }  // namespace
