@@ -146,10 +146,14 @@ FigureRow figure_of(const Row& row, std::size_t from) {
 std::string like_pattern(const std::string& pattern) {
     std::string like;
     for (const char each : pattern) {
-        if (each == '%' || each == '_' || each == '!') {
-            like += '!';
+        switch (each) {
+            case '*': like += '%'; break;
+            case '?': like += '_'; break;
+            case '%':
+            case '_':
+            case '!': like += '!'; [[fallthrough]];
+            default: like += each;
         }
-        like += each == '*' ? '%' : each == '?' ? '_' : each;
     }
     return like;
 }
@@ -319,7 +323,8 @@ Status Store::insert_rows(const std::string& into, std::size_t columns,
             values.begin() + static_cast<std::ptrdiff_t>(std::min(from + step, values.size())));
         std::string text = "INSERT INTO " + into + " VALUES ";
         for (std::size_t at = 0; at < some.size(); ++at) {
-            text += fmt::format("{}${}", at % columns != 0 ? ", " : at == 0 ? "(" : "), (", at + 1);
+            const char* const new_row = at == 0 ? "(" : "), (";
+            text += fmt::format("{}${}", at % columns == 0 ? new_row : ", ", at + 1);
         }
         TRY(database_->query(text + ")", some));
     }
