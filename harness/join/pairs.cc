@@ -342,11 +342,8 @@ class Joiner {
         const Event* own = events_of(client).inserted;
         const Event* other = events_of(partner).inserted;
         const bool behind_nat = client != partner && found_.source_nat != 0;
-        const Inserted inserted = !behind_nat      ? Inserted::kUnknown
-                                  : own != nullptr ? Inserted::kYes
-                                                   : Inserted::kNo;
         if (behind_nat && own != nullptr) {
-            if (auto drop = take(own_.queries, own->entry.reply.destination, inserted)) {
+            if (auto drop = take(own_.queries, own->entry.reply.destination, Inserted::kYes)) {
                 return drop;
             }
         }
@@ -356,6 +353,7 @@ class Joiner {
         }
         const Endpoint translated = other == nullptr ? partner : other->entry.reply.destination;
         if (own == nullptr && translated.address != partner.address) {
+            const Inserted inserted = behind_nat ? Inserted::kNo : Inserted::kUnknown;
             if (auto drop = take(own_.queries, {translated.address, client.port}, inserted)) {
                 return drop;
             }
