@@ -162,7 +162,10 @@ int ClusterResult::exit_code() const {
     const bool all_right =
         !sides.empty() &&
         std::ranges::all_of(sides, [](const FromOneSide& side) { return side.exit_code == 0; });
-    return any(1) ? 1 : all_right ? 0 : 3;
+    if (any(1)) {
+        return 1;
+    }
+    return all_right ? 0 : 3;
 }
 
 Result<ClusterResult> preflight(const ClusterOptions& options) {

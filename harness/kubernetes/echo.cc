@@ -28,8 +28,9 @@ constexpr milliseconds kEchoLook{100};
 
 // IP_PMTUDISC_PROBE: DF, whatever the kernel believes the path to carry.
 void set_form(int socket, bool is_v6, bool df, bool no_checksum) {
-    const int discover = is_v6 ? (df ? IPV6_PMTUDISC_PROBE : IPV6_PMTUDISC_DONT)
-                               : (df ? IP_PMTUDISC_PROBE : IP_PMTUDISC_DONT);
+    const int discover_v4 = df ? IP_PMTUDISC_PROBE : IP_PMTUDISC_DONT;
+    const int discover_v6 = df ? IPV6_PMTUDISC_PROBE : IPV6_PMTUDISC_DONT;
+    const int discover = is_v6 ? discover_v6 : discover_v4;
     setsockopt(socket, is_v6 ? IPPROTO_IPV6 : IPPROTO_IP,
                is_v6 ? IPV6_MTU_DISCOVER : IP_MTU_DISCOVER, &discover, sizeof discover);
     const int off = no_checksum && !is_v6 ? 1 : 0;

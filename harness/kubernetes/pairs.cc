@@ -26,7 +26,10 @@ std::uint64_t& count_of(PairFigures& figures, const Lookup& lookup) {
     if (is_truncated(lookup)) {
         return figures.truncated;
     }
-    return lookup.error != 0 ? figures.refused : lookup.answered > 0 ? figures.one : figures.none;
+    if (lookup.error != 0) {
+        return figures.refused;
+    }
+    return lookup.answered > 0 ? figures.one : figures.none;
 }
 
 }  // namespace
@@ -66,9 +69,10 @@ void add_tcp(PairFigures& figures, const Lookup& lookup, const std::string& trou
 }
 
 int exit_code_of(const PairFigures& figures) {
-    return !figures.failed.empty()                                 ? kLost
-           : figures.sent < figures.asked_for || figures.sent == 0 ? kIncomplete
-                                                                   : kDone;
+    if (!figures.failed.empty()) {
+        return kLost;
+    }
+    return figures.sent < figures.asked_for || figures.sent == 0 ? kIncomplete : kDone;
 }
 
 std::string text_of(const PairFigures& figures) {
