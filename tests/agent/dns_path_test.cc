@@ -6,6 +6,7 @@
 #include <boost/test/unit_test.hpp>
 #include <cstring>
 #include <set>
+#include <string_view>
 #include <thread>
 
 #include "harness/agent/dns_load.h"
@@ -17,6 +18,7 @@
 
 BOOST_AUTO_TEST_SUITE(dns_path)
 
+using namespace std::string_view_literals;
 using namespace pathproof;
 using namespace pathproof::agent;
 using namespace pathproof::agent::test;
@@ -153,11 +155,11 @@ BOOST_AUTO_TEST_CASE(a_closed_port_and_rubbish_are_no_answers_and_harm_nobody) {
     // A length, and no DNS message of it; then a connection that ends in the middle of one.
     const Fd listener = bound(SOCK_STREAM);
     std::thread rubbish([&] {
-        for (const char* text : {"\x00\x03xyz", "\x00\x00", "\xff\xffshort"}) {
+        for (const std::string_view text : {"\x00\x03xyz"sv, "\x00\x00"sv, "\xff\xffshort"sv}) {
             const Fd taken(accept4(listener.get(), nullptr, nullptr, SOCK_CLOEXEC));
             char query[512];
             (void)!recv(taken.get(), query, sizeof query, 0);
-            (void)!send(taken.get(), text, text[0] == 0 ? (text[1] == 0 ? 2 : 5) : 7, MSG_NOSIGNAL);
+            (void)!send(taken.get(), text.data(), text.size(), MSG_NOSIGNAL);
         }
     });
     cache = forwarder({.listen = at, .upstream = where(listener)});
