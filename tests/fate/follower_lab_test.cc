@@ -299,10 +299,13 @@ struct Path {
             "net.ipv4.icmp_msgs_burst=1000");
     }
     std::string role(const std::string& netns) const {
-        return netns == sender.name()   ? "sender"
-               : netns == router.name() ? "router"
-               : netns == server.name() ? "server"
-                                        : netns;
+        if (netns == sender.name()) {
+            return "sender";
+        }
+        if (netns == router.name()) {
+            return "router";
+        }
+        return netns == server.name() ? "server" : netns;
     }
 };
 
