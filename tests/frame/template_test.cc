@@ -146,6 +146,14 @@ FrameTemplate made(const FrameSpec& spec) {
     return *result;
 }
 
+// Offset of the checksum in its transport's header.
+std::size_t checksum_place(Transport transport) {
+    if (transport == Transport::kTcp) {
+        return 16;
+    }
+    return transport == Transport::kUdp ? 6 : 2;
+}
+
 // The transport checksum that the oracle wants of a packet in a rendered frame.
 std::uint16_t oracle_transport(const Octets& frame, const PacketView& packet) {
     OracleSum sum;
@@ -158,9 +166,7 @@ std::uint16_t oracle_transport(const Octets& frame, const PacketView& packet) {
         raw::put16(rest, packet.protocol);
         sum.add(rest);
     }
-    const std::size_t field = packet.transport == Transport::kTcp   ? 16
-                              : packet.transport == Transport::kUdp ? 6
-                                                                    : 2;
+    const std::size_t field = checksum_place(packet.transport);
     Octets data(frame.begin() + packet.transport_offset,
                 frame.begin() + packet.transport_offset + packet.transport_length);
     data[field] = data[field + 1] = 0;
@@ -169,9 +175,7 @@ std::uint16_t oracle_transport(const Octets& frame, const PacketView& packet) {
 }
 
 std::uint16_t wire_transport(const Octets& frame, const PacketView& packet) {
-    const std::size_t field = packet.transport == Transport::kTcp   ? 16
-                              : packet.transport == Transport::kUdp ? 6
-                                                                    : 2;
+    const std::size_t field = checksum_place(packet.transport);
     return view<Be16>(frame, packet.transport_offset + field)->value();
 }
 
