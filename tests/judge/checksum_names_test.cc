@@ -20,6 +20,13 @@ namespace {
 
 using Names = std::vector<ChecksumName>;
 
+const char* inner_layer(Transport transport) {
+    if (transport == Transport::kTcp) {
+        return "inner.tcp";
+    }
+    return transport == Transport::kUdp ? "inner.udp" : "inner.icmp";
+}
+
 }  // namespace
 
 BOOST_AUTO_TEST_CASE(a_value_wrong_on_purpose_is_seen_bad_and_gets_its_name) {
@@ -52,9 +59,7 @@ BOOST_AUTO_TEST_CASE(a_value_wrong_on_purpose_is_seen_bad_and_gets_its_name) {
             if (frames.empty()) {
                 continue;  // a mode that the protocol does not know; zero under UDP is legal
             }
-            const char* layer = transport == Transport::kTcp   ? "inner.tcp"
-                                : transport == Transport::kUdp ? "inner.udp"
-                                                               : "inner.icmp";
+            const char* layer = inner_layer(transport);
             const ChecksumName name = voted(frames, layer, original);
             BOOST_TEST(judge::name(name) == judge::name(each.name), frame::name(each.mode)
                                                                         << " " << layer);

@@ -223,9 +223,16 @@ Carried carried(const Kind& kind, const Octets& ip, Random& random) {
     return {ethernet(ip, random, kind.inner_trailer), 0x6558};
 }
 
+std::uint8_t gpe_protocol(std::uint16_t type) {
+    switch (type) {
+        case 0x6558: return 3;
+        case 0x0800: return 1;
+        default: return 2;
+    }
+}
+
 Octets vxlan_gpe(const Carried& inner, Random& random) {
-    const std::uint8_t next = inner.type == 0x6558 ? 3 : (inner.type == 0x0800 ? 1 : 2);
-    Octets out{0x0c, 0, 0, next};
+    Octets out{0x0c, 0, 0, gpe_protocol(inner.type)};
     put32(out, (random() & 0xffffff) << 8);
     append(out, inner.bytes);
     return out;

@@ -55,6 +55,22 @@ bool agrees(const Octets& octets) {
     return true;
 }
 
+// Draws any octet or, more often, 0 or 0xff.
+std::uint8_t often_extreme(raw::Random& random) {
+    if (random() % 4 == 0) {
+        return random.octet();
+    }
+    return random() % 2 == 0 ? 0 : 0xff;
+}
+
+Octets transport_around(std::uint8_t protocol, const Octets& data) {
+    switch (protocol) {
+        case 1: return raw::icmp(8, 1, data);
+        case 6: return raw::tcp(7, 8, data);
+        default: return raw::udp(7, 8, data);
+    }
+}
+
 bool is_common(const Kind& kind) {
     const bool envelope =
         kind.envelope == judged::Envelope::kNone || kind.envelope == judged::Envelope::kVxlan ||
@@ -143,7 +159,7 @@ BOOST_AUTO_TEST_CASE(random_bytes_behind_a_plausible_beginning_are_judged_alike)
     for (std::size_t i = 0; i < frames; ++i) {
         Octets frame(42 + random.below(90));
         for (std::uint8_t& octet : frame) {
-            octet = random() % 4 == 0 ? random.octet() : (random() % 2 == 0 ? 0 : 0xff);
+            octet = often_extreme(random);
         }
         const std::size_t ip = frame.size() - 14;
         const std::uint8_t start[] = {
@@ -166,14 +182,12 @@ BOOST_AUTO_TEST_CASE(the_values_0_and_ffff_mean_what_they_mean_to_the_verifier) 
         frame[at + 1] = static_cast<std::uint8_t>(value);
     };
     // All values of a payload word, so that every checksum occurs; each beside 0 and 0xffff.
-    for (const std::uint8_t protocol : Octets{1, 6, 17}) {
+    constexpr std::pair<std::uint8_t, std::size_t> kChecksums[] = {{1, 36}, {6, 50}, {17, 40}};
+    for (const auto& [protocol, field] : kChecksums) {
         for (unsigned value = 0; value < 0x10000; value += 7) {
             const Octets data{static_cast<std::uint8_t>(value >> 8),
                               static_cast<std::uint8_t>(value)};
-            Octets frame = plain4({.protocol = protocol}, protocol == 1   ? raw::icmp(8, 1, data)
-                                                          : protocol == 6 ? raw::tcp(7, 8, data)
-                                                                          : raw::udp(7, 8, data));
-            const std::size_t field = protocol == 1 ? 36 : protocol == 6 ? 50 : 40;
+            Octets frame = plain4({.protocol = protocol}, transport_around(protocol, data));
             BOOST_REQUIRE(agrees(frame));
             put(frame, field, 0);
             BOOST_REQUIRE(agrees(frame));

@@ -73,6 +73,17 @@ Octets random_hosts(raw::Random& random) {
     return random.octets(random.below(3));
 }
 
+Octets extension_header(std::uint8_t kind, std::uint8_t next, raw::Random& random) {
+    switch (kind) {
+        case 43:
+            return raw::ipv6_route(next, static_cast<std::uint8_t>(random() % 5),
+                                   random.octet() % 3 & 1, random_hosts(random));
+        case 44:
+            return raw::ipv6_fragment(next, random() % 4 == 0 ? random.word() : std::uint16_t{0});
+        default: return raw::ipv6_options(next, static_cast<std::uint8_t>(1 + random() % 2));
+    }
+}
+
 // Sums like a verifier with one mistake; used to show that the healthy frames would convict it.
 using BrokenSum = std::function<std::uint16_t(const Octets&, const frame::PacketView&)>;
 
@@ -143,10 +154,10 @@ BOOST_AUTO_TEST_CASE(any_flipped_bit_under_a_checksum_is_seen) {
         Octets frame = common_frame(random, 0);
         const frame::PacketView packet = frame::parse_frame(frame, kTunnelPorts).outer;
         // Lengths and the choice of layers stay, so that the frame is still read the same way.
-        const bool udp_length = packet.transport == frame::Transport::kUdp;
+        const std::size_t in_header = packet.transport == frame::Transport::kUdp ? 0 : 3;
         const std::size_t at = packet.payload_length > 0
                                    ? packet.payload_offset + random() % packet.payload_length
-                                   : packet.transport_offset + (udp_length ? 0 : 3);
+                                   : packet.transport_offset + in_header;
         frame[at] ^= static_cast<std::uint8_t>(1u << random() % 8);
         BOOST_REQUIRE_MESSAGE(both(frame).any_bad(), "frame " << i << " at " << at);
     }
@@ -309,14 +320,7 @@ BOOST_AUTO_TEST_CASE(judge_and_oracle_agree_on_chains_of_ipv6_headers) {
         }
         kinds.push_back(random() % 2 == 0 ? 17 : 6);
         for (std::size_t k = 0; k + 1 < kinds.size(); ++k) {
-            const std::uint8_t next = kinds[k + 1];
-            raw::append(
-                chain,
-                kinds[k] == 43 ? raw::ipv6_route(next, static_cast<std::uint8_t>(random() % 5),
-                                                 random.octet() % 3 & 1, random_hosts(random))
-                : kinds[k] == 44
-                    ? raw::ipv6_fragment(next, random() % 4 == 0 ? random.word() : std::uint16_t{0})
-                    : raw::ipv6_options(next, static_cast<std::uint8_t>(1 + random() % 2)));
+            raw::append(chain, extension_header(kinds[k], kinds[k + 1], random));
         }
         raw::append(chain, kinds.back() == 17 ? raw::udp(1, 53, Octets(random() % 9))
                                               : raw::tcp(1, 80, Octets(random() % 9)));
@@ -342,7 +346,7 @@ BOOST_AUTO_TEST_CASE(a_sum_with_a_mistake_is_convicted_by_the_healthy_frames) {
     });
     BOOST_TEST(odd_byte_lost > 200);
     const int no_carry = false_alarms([](const Octets& frame, const PacketView& packet) {
-        const bool udp = packet.transport == frame::Transport::kUdp;
+        const std::uint32_t field = packet.transport == frame::Transport::kUdp ? 6 : 16;
         frame::PartialSum sum = frame::pseudo_header_sum(packet.source, packet.destination,
                                                          packet.protocol, packet.transport_length);
         std::uint16_t total = static_cast<std::uint16_t>(__builtin_bswap16(frame::folded(sum)));
@@ -352,7 +356,7 @@ BOOST_AUTO_TEST_CASE(a_sum_with_a_mistake_is_convicted_by_the_healthy_frames) {
             const std::uint8_t low =
                 at + 1 < packet.transport_length ? frame[place + 1] : std::uint8_t{0};
             const std::uint16_t value =
-                at == (udp ? 6u : 16u) ? 0 : static_cast<std::uint16_t>(low << 8 | high);
+                at == field ? 0 : static_cast<std::uint16_t>(low << 8 | high);
             total = static_cast<std::uint16_t>(total + value);
         }
         return static_cast<std::uint16_t>(~__builtin_bswap16(total));
