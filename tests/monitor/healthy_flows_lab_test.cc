@@ -330,7 +330,11 @@ class SetupLab {
     }
 
     const netfilter::lab::Namespace& space(char which) const {
-        return which == 'c' ? client_ : which == 'n' ? node_ : server_;
+        switch (which) {
+            case 'c': return client_;
+            case 'n': return node_;
+            default: return server_;
+        }
     }
 
     std::string flow(const std::string& source, std::uint16_t port, const std::string& destination,
