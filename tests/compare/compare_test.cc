@@ -65,13 +65,16 @@ Cell& cell_of(RunResult& result, const std::string& id) {
     throw std::logic_error("no cell " + id);
 }
 
+CellVerdict verdict_of_five(std::uint64_t failed) {
+    if (failed == 0) {
+        return CellVerdict::kPass;
+    }
+    return failed == 5 ? CellVerdict::kFail : CellVerdict::kUnstable;
+}
+
 // A cell of 5 repetitions.
 void become_repeated(Cell& each, std::uint64_t failed, const std::string& cause = "mtu") {
-    each = cell(each.id,
-                failed == 0   ? CellVerdict::kPass
-                : failed == 5 ? CellVerdict::kFail
-                              : CellVerdict::kUnstable,
-                failed == 0 ? "" : cause);
+    each = cell(each.id, verdict_of_five(failed), failed == 0 ? "" : cause);
     each.runs = Runs{5, failed, 1};
 }
 

@@ -23,6 +23,13 @@ struct Recorded {
 };
 using Figures = std::map<std::string, std::vector<Recorded>>;
 
+Trials& trials_of(Recorded& pair, const std::string& run) {
+    if (run == "a") {
+        return pair.a;
+    }
+    return run == "again" ? pair.again : pair.changed;
+}
+
 Figures recorded() {
     Figures figures;
     std::ifstream file(TRIALS_CSV);
@@ -38,8 +45,7 @@ Figures recorded() {
         std::getline(fields, value);
         auto& pairs = figures[figure];
         pairs.resize(std::max(pairs.size(), std::stoul(pair) + 1));
-        Recorded& of = pairs[std::stoul(pair)];
-        (run == "a" ? of.a : run == "again" ? of.again : of.changed).push_back(std::stod(value));
+        trials_of(pairs[std::stoul(pair)], run).push_back(std::stod(value));
     }
     return figures;
 }
