@@ -69,6 +69,13 @@ RunResult drawn(std::mt19937& random) {
     return run;
 }
 
+std::string kind_of_artifact(const nlohmann::json& step) {
+    if (step.contains("diagnosis")) {
+        return step["diagnosis"]["type"].get<std::string>();
+    }
+    return step.contains("error") ? "error" : "other";
+}
+
 // The artifacts of a run, streamed as it would be.
 std::map<std::string, std::size_t> ocp_counts(const RunResult& run, int exit_code) {
     std::map<std::string, std::size_t> counts;
@@ -76,9 +83,7 @@ std::map<std::string, std::size_t> ocp_counts(const RunResult& run, int exit_cod
         const auto artifact = nlohmann::json::parse(line);
         const auto step = artifact.value("testStepArtifact", nlohmann::json::object());
         const auto of_run = artifact.value("testRunArtifact", nlohmann::json::object());
-        ++counts[step.contains("diagnosis") ? step["diagnosis"]["type"].get<std::string>()
-                 : step.contains("error")   ? "error"
-                                            : "other"];
+        ++counts[kind_of_artifact(step)];
         if (of_run.contains("testRunEnd")) {
             ++counts["end " + of_run["testRunEnd"]["result"].get<std::string>()];
         }
