@@ -38,9 +38,10 @@ struct Pairs {
 };
 
 unsigned bit_of(QueryState state) {
-    return state == QueryState::kNever         ? join::kLost
-           : state == QueryState::kWrongSource ? join::kMisdelivered
-                                               : join::kLateOrWrong;
+    if (state == QueryState::kNever) {
+        return join::kLost;
+    }
+    return state == QueryState::kWrongSource ? join::kMisdelivered : join::kLateOrWrong;
 }
 
 RaceValues values_of(const RaceCell& what, const Pairs& pairs) {
@@ -368,7 +369,7 @@ class Worlds {
         const bool usual = chance(0.4);
         const bool raceless = !usual && chance(0.2);
         const bool harmless = !usual && chance(0.4);
-        const double odd = harmless || chance(0.3) ? 0 : chance(0.5) ? 0.05 : 0.5;
+        const double odd = draw_oddness(harmless);
         std::vector<MeasuredCell> cells;
         for (const RaceCell& what : all_cells()) {
             if (chance(0.05)) {
@@ -395,6 +396,12 @@ class Worlds {
     }
 
   private:
+    double draw_oddness(bool harmless) {
+        if (harmless || chance(0.3)) {
+            return 0;
+        }
+        return chance(0.5) ? 0.05 : 0.5;
+    }
     bool chance(double share) { return std::bernoulli_distribution(share)(random_); }
     std::uint64_t number(std::uint64_t most) {
         return std::uniform_int_distribution<std::uint64_t>(0, most)(random_);

@@ -91,7 +91,10 @@ const nlohmann::json& cell_named(const nlohmann::json& scenario, const std::stri
 
 double measure(const nlohmann::json& cell, const std::string& name) {
     const nlohmann::json& value = cell.at("measures").at(name).at("value");
-    return value.is_boolean() ? (value.get<bool>() ? 1 : 0) : value.get<double>();
+    if (value.is_boolean()) {
+        return value.get<bool>() ? 1 : 0;
+    }
+    return value.get<double>();
 }
 
 Scratch::Scratch() {

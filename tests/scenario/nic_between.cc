@@ -123,9 +123,10 @@ frame::OffloadRequest request_of(const Received& frame) {
     if (!cut && packet.transport_offset != frame.request.csum_start) {
         return {};
     }
-    std::uint64_t flags = cut ? (tcp ? RTE_MBUF_F_TX_TCP_SEG | RTE_MBUF_F_TX_TCP_CKSUM
-                                     : RTE_MBUF_F_TX_UDP_SEG | RTE_MBUF_F_TX_UDP_CKSUM)
-                              : (tcp ? RTE_MBUF_F_TX_TCP_CKSUM : RTE_MBUF_F_TX_UDP_CKSUM);
+    std::uint64_t flags = tcp ? RTE_MBUF_F_TX_TCP_CKSUM : RTE_MBUF_F_TX_UDP_CKSUM;
+    if (cut) {
+        flags |= tcp ? RTE_MBUF_F_TX_TCP_SEG : RTE_MBUF_F_TX_UDP_SEG;
+    }
     const bool v4 = packet.network == frame::Network::kIpv4;
     flags |= v4 ? RTE_MBUF_F_TX_IPV4 : RTE_MBUF_F_TX_IPV6;
     flags |= v4 && cut ? RTE_MBUF_F_TX_IP_CKSUM : 0;
