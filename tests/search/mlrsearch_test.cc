@@ -305,7 +305,10 @@ BOOST_AUTO_TEST_CASE(a_load_that_passes_above_the_upper_bound_is_reported) {
     BOOST_TEST(reported);
     // Found from below, the dip is the end: with a device that fails at the top too.
     const auto twice = [&](const Moment& moment) {
-        return moment.load_pps > 5e6 ? 0.5 : moment.load_pps > 2e6 ? 0.0 : dip(moment);
+        if (moment.load_pps > 5e6) {
+            return 0.5;
+        }
+        return moment.load_pps > 2e6 ? 0.0 : dip(moment);
     };
     const Found low = search_on(twice, plan_of({"ndr"}, 8e6));
     check_width(low.goal());
