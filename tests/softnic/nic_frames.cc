@@ -42,10 +42,13 @@ frame::Endpoint NicFrames::endpoint(Family family) {
 }
 
 std::vector<std::uint8_t> NicFrames::payload(std::size_t length) {
-    std::vector<std::uint8_t> bytes(length);
     const std::size_t kind = below(6);
+    std::vector<std::uint8_t> bytes(length, kind == 0 ? 0xff : 0);
+    if (kind <= 1) {
+        return bytes;
+    }
     for (std::uint8_t& byte : bytes) {
-        byte = kind == 0 ? 0xff : kind == 1 ? 0 : static_cast<std::uint8_t>(random_());
+        byte = static_cast<std::uint8_t>(random_());
     }
     return bytes;
 }
@@ -111,6 +114,16 @@ void NicFrames::set_transport(PacketSpec& packet) {
     }
 }
 
+std::uint16_t NicFrames::tunnel_port(Tunnel kind) {
+    if (kind == Tunnel::kGeneve) {
+        return 6081;
+    }
+    if (kind == Tunnel::kVxlanGpe) {
+        return 4790;
+    }
+    return one_in(2) ? 4789 : 8472;
+}
+
 void NicFrames::set_tunnel(FrameSpec& spec) {
     frame::TunnelSpec tunnel;
     tunnel.outer = network(8);
@@ -123,10 +136,7 @@ void NicFrames::set_tunnel(FrameSpec& spec) {
         const std::array<ChecksumMode, 3> modes = {ChecksumMode::kSoftware, ChecksumMode::kOffload,
                                                    ChecksumMode::kZero};
         tunnel.outer.transport_checksum = modes[below(modes.size())];
-        tunnel.outer.destination.port = tunnel.kind == Tunnel::kGeneve     ? 6081
-                                        : tunnel.kind == Tunnel::kVxlanGpe ? 4790
-                                        : one_in(2)                        ? 4789
-                                                                           : 8472;
+        tunnel.outer.destination.port = tunnel_port(tunnel.kind);
     }
     const bool only_ip = tunnel.kind == Tunnel::kIpInIp;
     tunnel.carries = only_ip || (tunnel.kind != Tunnel::kVxlan && one_in(2))

@@ -34,6 +34,7 @@ class NicFrames {
     std::vector<std::uint8_t> trailer();
     void set_transport(frame::PacketSpec& packet);
     void set_tunnel(frame::FrameSpec& spec);
+    std::uint16_t tunnel_port(frame::Tunnel kind);
     frame::Endpoint endpoint(frame::Family family);
 
     std::mt19937_64 random_;

@@ -29,6 +29,14 @@ RxResult received(const Frame& frame, const NicLimits& limits = {}) {
     return got;
 }
 
+RxClaim claim_about(const judge::ChecksumFinding& finding, const RxVerdict& verdict) {
+    const bool ip = finding.layer.protocol == judge::Protocol::kIpv4;
+    if (finding.layer.depth == judge::Depth::kOuter) {
+        return ip ? verdict.outer_ip : verdict.outer_l4;
+    }
+    return ip ? verdict.ip : verdict.l4;
+}
+
 constexpr std::size_t kOuterIp = 14 + 10;
 constexpr std::size_t kOuterUdp = 34 + 6;
 constexpr std::size_t kInnerIp = 14 + 20 + 8 + 8 + 14 + 10;
@@ -101,10 +109,7 @@ BOOST_AUTO_TEST_CASE(the_claims_agree_with_the_judge_on_spoilt_frames) {
         nic.receive(frame, got);
         bool bad = false;
         for (const judge::ChecksumFinding& finding : verdict.all()) {
-            const bool ip = finding.layer.protocol == judge::Protocol::kIpv4;
-            const bool outer = finding.layer.depth == judge::Depth::kOuter;
-            const RxClaim claim = outer ? (ip ? got.verdict.outer_ip : got.verdict.outer_l4)
-                                        : (ip ? got.verdict.ip : got.verdict.l4);
+            const RxClaim claim = claim_about(finding, got.verdict);
             if (claim == RxClaim::kUnknown) {
                 continue;
             }
