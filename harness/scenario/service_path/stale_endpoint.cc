@@ -187,7 +187,8 @@ class EndpointBench : public NatPathBench<EndpointCell, EndpointValues> {
                 stopping.ends.push_back({.end = end, .packets = 1});
             }
         }
-        ends = own_ends(stopping, fate::Direction::kThere);
+        ends = own_ends_in(stopping,
+                           {fates->netns});  // a device that did not take a SYN in ended it too
         seen.stopped_by = causes(ends);
         seen.stopped_how = in_words(ends);
     }
