@@ -8,6 +8,7 @@
 #include "dataplane/base/pattern.h"
 #include "harness/report/badge.h"
 #include "harness/report/coverage.h"
+#include "harness/report/html.h"
 #include "harness/report/junit.h"
 #include "harness/report/ktap.h"
 #include "harness/report/netdev.h"
