@@ -53,14 +53,19 @@ struct Measurement {
     std::optional<verdict::Proof> timeline = std::nullopt;
 };
 
+inline CellRole role_by_id(const std::string& id) {
+    if (id.starts_with("control.")) {
+        return CellRole::kControl;
+    }
+    return id.starts_with("cure.") ? CellRole::kCure : CellRole::kMatrix;
+}
+
 // Gives a cell what its id says: the role ("control.", "cure."; all others are of the matrix), and
 // whether it comes again once its cure was taken away (".after-cure").
 template <typename What>
 void give_role(What& cell) {
     cell.again = has_part(cell.id, "after-cure");
-    cell.role = cell.id.starts_with("control.") ? CellRole::kControl
-                : cell.id.starts_with("cure.")  ? CellRole::kCure
-                                                : CellRole::kMatrix;
+    cell.role = role_by_id(cell.id);
 }
 
 template <typename What>

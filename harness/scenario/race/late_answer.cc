@@ -23,6 +23,14 @@ void socket_for_each(pairs::PairPlan& plan) {
     plan.members[1].source_port_offset = 20'000;
 }
 
+// Id of the cell that measures the same under load.
+std::string late_load_id(const RaceCell& cell) {
+    if (cell.role == CellRole::kCure) {
+        return "cure.load." + cell.id.substr(cell.id.find('.') + 1);
+    }
+    return cell.again ? "load.late-answer.after-cure" : "load.late-answer";
+}
+
 }  // namespace
 
 std::vector<RaceCell> late_answer_cells() {
@@ -79,10 +87,7 @@ Result<std::vector<LoadWay>> load_late_answer(Context& /*context*/, NatBench& be
         if (cell.delay != 1500ms) {
             continue;
         }
-        const std::size_t family = cell.id.find('.');
-        cell.id = cell.role == CellRole::kCure ? "cure.load." + cell.id.substr(family + 1)
-                  : cell.again                 ? "load.late-answer.after-cure"
-                                               : "load.late-answer";
+        cell.id = late_load_id(cell);
         LoadRunner::Job job{.what = cell,
                             .plan = bench.same_tuple_plan(1),
                             .flows = 4,  // an answer that comes back alone begins a flow of its own

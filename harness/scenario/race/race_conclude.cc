@@ -118,14 +118,17 @@ Clauses why(const RaceCell& what, const RaceValues& seen, bool others_only) {
     return clauses;
 }
 
+const char* cause_word(const Cause& cause, Race race) {
+    if (cause.fate != Fate::kDroppedAtInsertion) {
+        return cause.word;
+    }
+    return race == Race::kSnatCollision ? "snat-collision" : "same-tuple-race";
+}
+
 std::string cause_words(const RaceCell& what, const RaceValues& seen) {
     Clauses clauses;
     for (const Cause& cause : kCauses) {
-        const bool insertion = cause.fate == Fate::kDroppedAtInsertion;
-        tell(clauses, seen.found.count(cause.fate), "{}",
-             !insertion                          ? cause.word
-             : what.race == Race::kSnatCollision ? "snat-collision"
-                                                 : "same-tuple-race");
+        tell(clauses, seen.found.count(cause.fate), "{}", cause_word(cause, what.race));
     }
     return in_a_row(clauses, "+");
 }
@@ -301,23 +304,35 @@ TriedCure cure_text(Race race, const Cells& cells) {
             &cure->cell};
 }
 
+const char* chart_title(Race race) {
+    switch (race) {
+        case Race::kSameTuple: return "Pairs of one 5-tuple that met the race";
+        case Race::kSnatCollision:
+            return "Pairs of two clients with one source port that lost a query";
+        case Race::kLateAnswer:
+            return "Pairs that met two backends and got one answer un-translated";
+    }
+    return "";
+}
+
+// The pairs that the race's chart counts, and the pairs among which it counts them.
+std::pair<std::uint64_t, std::uint64_t> charted_pairs(Race race, const Concluded& each) {
+    const join::PairFindings& found = each.seen().found;
+    if (race == Race::kSameTuple) {
+        return {each.seen().clash_resolve, found.with(0)};
+    }
+    if (race == Race::kSnatCollision) {
+        return {found.with(join::kLost), found.with(0)};
+    }
+    const unsigned base = each.what().at_once ? unsigned{join::kTwoBackends} : 0U;
+    return {found.with(base | join::kMisdelivered), found.with(base)};
+}
+
 void add_charts(const Cells& cells, verdict::ScenarioResult& result) {
     for (const Race race : kRaces) {
-        verdict::Chart chart{
-            .title = race == Race::kSameTuple ? "Pairs of one 5-tuple that met the race"
-                     : race == Race::kSnatCollision
-                         ? "Pairs of two clients with one source port that lost a query"
-                         : "Pairs that met two backends and got one answer un-translated",
-            .unit = "%",
-            .maximum = 100};
+        verdict::Chart chart{.title = chart_title(race), .unit = "%", .maximum = 100};
         for (const Concluded& each : cells) {
-            const join::PairFindings& found = each.seen().found;
-            const unsigned base = each.what().at_once ? unsigned{join::kTwoBackends} : 0U;
-            const auto [hits, of] =
-                race == Race::kSameTuple ? std::pair(each.seen().clash_resolve, found.with(0))
-                : race == Race::kSnatCollision
-                    ? std::pair(found.with(join::kLost), found.with(0))
-                    : std::pair(found.with(base | join::kMisdelivered), found.with(base));
+            const auto [hits, of] = charted_pairs(race, each);
             if (each.what().race == race && !each.what().again) {
                 chart.bars.push_back(harm_bar(each.what().label, hits, of));
             }

@@ -24,6 +24,17 @@ constexpr unsigned kMostReductions = 5;
 constexpr double kMostAskedLoad = 1e6;
 constexpr std::int64_t kQueuedAtLoadNs = 50'000'000;
 
+// Pairs a second that the unit stands for; 0: it stands for none.
+double unit_factor(std::string_view unit) {
+    if (unit.empty()) {
+        return 1;
+    }
+    if (unit == "k") {
+        return 1e3;
+    }
+    return unit == "M" ? 1e6 : 0;
+}
+
 }  // namespace
 
 Result<AskedLoad> parse_load(const std::string& text) {
@@ -32,7 +43,7 @@ Result<AskedLoad> parse_load(const std::string& text) {
     }
     std::string_view unit = text;
     const auto number = take_number<double>(unit);
-    const double factor = unit.empty() ? 1 : unit == "k" ? 1e3 : unit == "M" ? 1e6 : 0;
+    const double factor = unit_factor(unit);
     if (number && std::isfinite(*number) && *number > 0) {
         if (unit == "%" && *number <= 100) {
             return AskedLoad{AskedLoad::Kind::kShare, *number / 100};

@@ -128,6 +128,24 @@ std::string most_text(const WaySums& sums) {
                        micros(axis_skew(*sums.most).middle_ns), pairs_a_second(sums.most->offered));
 }
 
+// The table's text for pairs sent `skew` ns apart at `load`.
+std::string point_text(const MapWay& way, std::int64_t skew, double load) {
+    const auto at = std::ranges::find_if(way.points, [&](const MapPoint& point) {
+        return point.offered == load && point.asked_ns == skew;
+    });
+    if (at == way.points.end()) {
+        return "not sent: longer than a pair's turn";
+    }
+    if (!at->objections.empty()) {
+        return "no result";
+    }
+    if (is_overload(way, *at)) {
+        return "not carried: " + at->not_carried();
+    }
+    return fmt::format("{} ({} to {})", percent(at->raced(), at->pairs),
+                       micros(axis_skew(*at).low_ns), micros(axis_skew(*at).high_ns));
+}
+
 verdict::Proof table_of(const MapWay& way) {
     const std::vector<double> loads = loads_of(way);
     verdict::Proof table{
@@ -141,16 +159,7 @@ verdict::Proof table_of(const MapWay& way) {
     for (const std::int64_t skew : skews) {
         std::vector<std::string> row{micros(skew)};
         for (const double load : loads) {
-            const auto at = std::ranges::find_if(way.points, [&](const MapPoint& point) {
-                return point.offered == load && point.asked_ns == skew;
-            });
-            row.push_back(at == way.points.end()    ? "not sent: longer than a pair's turn"
-                          : !at->objections.empty() ? "no result"
-                          : is_overload(way, *at)
-                              ? "not carried: " + at->not_carried()
-                              : fmt::format("{} ({} to {})", percent(at->raced(), at->pairs),
-                                            micros(axis_skew(*at).low_ns),
-                                            micros(axis_skew(*at).high_ns)));
+            row.push_back(point_text(way, skew, load));
         }
         table.rows.push_back(std::move(row));
     }

@@ -362,9 +362,10 @@ class SameTuple {
 
     std::string mask_of(Steering steering) const {
         const unsigned last = 1u << bench_.last_cpu();
-        return fmt::format("{:x}", steering == Steering::kLastCpu   ? last
-                                   : steering == Steering::kAllCpus ? 2 * last - 1
-                                                                    : 0);
+        if (steering == Steering::kLastCpu) {
+            return fmt::format("{:x}", last);
+        }
+        return steering == Steering::kAllCpus ? fmt::format("{:x}", 2 * last - 1) : "0";
     }
 
     Context& context_;

@@ -15,6 +15,17 @@ constexpr std::uint64_t kCollidingPairs = 3000;
 constexpr std::uint64_t kMostCollidingPairs = 12'000;
 constexpr std::uint64_t kFewColliding = 1000;
 
+// Id of the cell that measures the same under load.
+const char* collision_load_id(const RaceCell& cell) {
+    if (cell.role == CellRole::kControl) {
+        return "control.load.no-nat";
+    }
+    if (cell.role == CellRole::kCure) {
+        return "cure.load.random-fully";
+    }
+    return cell.again ? "load.snat-collision.after-cure" : "load.snat-collision";
+}
+
 }  // namespace
 
 std::vector<RaceCell> snat_collision_cells() {
@@ -60,10 +71,7 @@ Result<std::vector<LoadWay>> load_snat_collision(Context& /*context*/, NatBench&
     std::vector<LoadWay> ways;
     for (RaceCell& cell : snat_collision_cells()) {
         TRY(bench.set({one_backend, bench.lab().snat(cell.snat)}));
-        cell.id = cell.role == CellRole::kControl ? "control.load.no-nat"
-                  : cell.role == CellRole::kCure  ? "cure.load.random-fully"
-                  : cell.again                    ? "load.snat-collision.after-cure"
-                                                  : "load.snat-collision";
+        cell.id = collision_load_id(cell);
         LoadRunner::Job job{.what = cell,
                             .plan = bench.two_clients_plan(1),
                             .flows = 2,
