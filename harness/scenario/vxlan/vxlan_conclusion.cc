@@ -139,7 +139,10 @@ std::uint64_t unexplained(const OverlayFacts& facts, bool any_cause) {
         (facts.checksums.left_partial_named ? 0 : facts.checksums.left_partial);
     const auto failing = static_cast<std::uint64_t>(!facts.ping.ok + !facts.dns_udp.ok +
                                                     !facts.dns_tcp.ok + !facts.transfer.ok);
-    return frames + unnamed != 0 ? frames + unnamed : any_cause ? 0 : failing;
+    if (frames + unnamed != 0) {
+        return frames + unnamed;
+    }
+    return any_cause ? 0 : failing;
 }
 
 // Names the part of the cell's set-up that did not take place; empty: all of it did.
@@ -227,9 +230,11 @@ std::vector<verdict::Measure> measures_of(const OverlayFacts& facts) {
 }
 
 Cell::Role role_of(const OverlayFacts& facts) {
-    return facts.id == kFlagOff                                  ? Cell::Role::kCure
-           : facts.point.wire == softnic::WireMode::kPassThrough ? Cell::Role::kDemonstration
-                                                                 : Cell::Role::kMatrix;
+    if (facts.id == kFlagOff) {
+        return Cell::Role::kCure;
+    }
+    return facts.point.wire == softnic::WireMode::kPassThrough ? Cell::Role::kDemonstration
+                                                               : Cell::Role::kMatrix;
 }
 
 // The broken wire must leave what was left to it, and nothing else: what software finished arrives
@@ -314,6 +319,29 @@ std::string drop_place(const OverlayFacts& facts) {
     return place;
 }
 
+std::string flag_off_text(const Cell& off) {
+    if (off.verdict == CellVerdict::kPass) {
+        return "all four probes work and no checksum is wrong";
+    }
+    const auto bad = std::ranges::find(off.measures, "wire_bad_frames", &verdict::Measure::name);
+    // The cure is not to blame for other losses once no wrong checksum is left.
+    const bool none_wrong = bad != off.measures.end() && bad->value.is_zero();
+    return (none_wrong ? "with it no frame carried a wrong one, and it is not shown all the same: "
+                       : "it did NOT help: ") +
+           off.reason;
+}
+
+std::string flag_back_text(const Cell* back, bool same_again) {
+    if (back == nullptr) {
+        return "what the flag back on does was not measured";
+    }
+    if (same_again) {
+        return "with the flag back on the same failure is back";
+    }
+    return "with the flag back on the failure did NOT come back as it was" +
+           (back->reason.empty() ? "" : ": " + back->reason);
+}
+
 void tell_cure(const OverlayFacts& failing, const OverlayNaming& naming,
                verdict::ScenarioResult& result) {
     const Cell* off = verdict::find_cell(result, kFlagOff);
@@ -322,24 +350,13 @@ void tell_cure(const OverlayFacts& failing, const OverlayNaming& naming,
         return;
     }
     const bool cured = off->verdict == CellVerdict::kPass;
-    const auto bad = std::ranges::find(off->measures, "wire_bad_frames", &verdict::Measure::name);
-    // The cure is not to blame for other losses once no wrong checksum is left.
-    const bool none_wrong = bad != off->measures.end() && bad->value.is_zero();
     const bool same_again = back != nullptr && back->verdict == CellVerdict::kFail &&
                             back->cause == judge_overlay(failing).cause;
     result.before_cell = failing.id;
     result.after_cell = kFlagOff;
     result.cure = fmt::format(
         "`ethtool -K {} tx-checksum-ip-generic off` on every node. Seen in this run: {}; {}.",
-        naming.vxlan,
-        cured        ? "all four probes work and no checksum is wrong"
-        : none_wrong ? "with it no frame carried a wrong one, and it is not shown all the same: " +
-                           off->reason
-                     : "it did NOT help: " + off->reason,
-        back == nullptr ? "what the flag back on does was not measured"
-        : same_again    ? "with the flag back on the same failure is back"
-                        : "with the flag back on the failure did NOT come back as it was" +
-                           (back->reason.empty() ? "" : ": " + back->reason));
+        naming.vxlan, flag_off_text(*off), flag_back_text(back, same_again));
     result.cure_shown = cured && same_again && naming.flag_restored;
 }
 
