@@ -112,10 +112,10 @@ const char* limit_of(const GoalResult& goal, const ThroughputSeen& seen, const M
         const double line = medium.line_pps(seen.frames);
         return line > 0 && seen.max_load_pps >= line * 0.999 ? kLine : kTester;
     }
-    return goal.limit == search::Limit::kTester   ? kTester
-           : goal.doubtful()                      ? kTester
-           : goal.limit == search::Limit::kDevice ? kDevice
-                                                  : kNobody;
+    if (goal.limit == search::Limit::kTester || goal.doubtful()) {
+        return kTester;
+    }
+    return goal.limit == search::Limit::kDevice ? kDevice : kNobody;
 }
 
 double Medium::line_pps(const std::vector<FrameShare>& frames) const {
@@ -190,10 +190,11 @@ Cell conclude(const std::string& id, const LatencySeen& seen) {
     cell.measures.push_back(
         words_of(verdict::kLimitedBy, "limited by", point.doubtful ? kTester : kDevice));
     cell.verdict = point.frames == 0 ? CellVerdict::kInconclusive : CellVerdict::kPass;
-    cell.reason = point.frames == 0 ? "no frame came back that could be timed"
-                  : point.doubtful
-                      ? "the tester was disturbed: the latencies are its own and the device's"
-                      : "";
+    if (point.frames == 0) {
+        cell.reason = "no frame came back that could be timed";
+    } else if (point.doubtful) {
+        cell.reason = "the tester was disturbed: the latencies are its own and the device's";
+    }
     return cell;
 }
 
@@ -220,10 +221,9 @@ Cell conclude(const std::string& id, const LossSeen& seen, const Medium& medium)
     }
     const bool limited = std::ranges::any_of(points, &search::LossPoint::tester_limited);
     const double line = medium.line_pps(seen.frames);
-    cell.measures.push_back(words_of(verdict::kLimitedBy, "greatest load limited by",
-                                     limited                                    ? kTester
-                                     : line > 0 && top.load_pps >= 0.999 * line ? kLine
-                                                                                : kTester));
+    const bool at_line = !limited && line > 0 && top.load_pps >= 0.999 * line;
+    cell.measures.push_back(
+        words_of(verdict::kLimitedBy, "greatest load limited by", at_line ? kLine : kTester));
     cell.measures.push_back(count_of("points", "loads", points.size()));
     cell.verdict = CellVerdict::kPass;
     if (!seen.curve.monotone) {
@@ -254,11 +254,11 @@ Cell conclude(const std::string& id, const search::BurstResult& seen) {
     cell.measures.push_back(
         words_of(verdict::kLimitedBy, "limited by", tester ? kTester : kDevice));
     cell.verdict = CellVerdict::kPass;
-    cell.reason = seen.saturated ? "the longest burst that was tried came back whole: the device "
-                                   "holds more"
-                  : tester
-                      ? "the tester was the limit or disturbed: the device holds at least so many"
-                      : "";
+    if (seen.saturated) {
+        cell.reason = "the longest burst that was tried came back whole: the device holds more";
+    } else if (tester) {
+        cell.reason = "the tester was the limit or disturbed: the device holds at least so many";
+    }
     return cell;
 }
 
