@@ -83,10 +83,13 @@ void judge_cells(verdict::ScenarioResult& result, const char* clean, const char*
     const bool controls = std::ranges::all_of(result.controls, [](const Cell& control) {
         return control.verdict == CellVerdict::kPass || control.verdict == CellVerdict::kSkip;
     });
-    result.verdict = !controls                 ? verdict::ScenarioVerdict::kInconclusive
-                     : !failing.empty()        ? verdict::ScenarioVerdict::kDefectFound
-                     : open > 0 || passed == 0 ? verdict::ScenarioVerdict::kInconclusive
-                                               : verdict::ScenarioVerdict::kNoDefectFound;
+    if (controls && !failing.empty()) {
+        result.verdict = verdict::ScenarioVerdict::kDefectFound;
+    } else if (!controls || open > 0 || passed == 0) {
+        result.verdict = verdict::ScenarioVerdict::kInconclusive;
+    } else {
+        result.verdict = verdict::ScenarioVerdict::kNoDefectFound;
+    }
     if (result.verdict == verdict::ScenarioVerdict::kDefectFound) {
         Clauses clauses;
         for (const Cell* cell : failing) {
@@ -97,11 +100,11 @@ void judge_cells(verdict::ScenarioResult& result, const char* clean, const char*
                         failing.size() + passed + open, failing.front()->id,
                         failing.size() > 1 ? fmt::format(" and {} more", failing.size() - 1) : "");
         result.cause = in_a_row(clauses, " ");
+    } else if (result.verdict == verdict::ScenarioVerdict::kNoDefectFound) {
+        result.headline = fmt::format("{} in {} cells.", clean, passed);
     } else {
-        result.headline = result.verdict == verdict::ScenarioVerdict::kNoDefectFound
-                              ? fmt::format("{} in {} cells.", clean, passed)
-                          : controls ? "Nothing can be said: cells could not be measured."
-                                     : "Nothing can be said: the control fails too.";
+        result.headline = controls ? "Nothing can be said: cells could not be measured."
+                                   : "Nothing can be said: the control fails too.";
     }
 }
 

@@ -474,8 +474,10 @@ class PodPathsRun {
     // else on the scenario's default lab. Empty: there is no such scenario.
     std::string command_of(const std::string& id) const {
         const Scenario* scenario = find_scenario(id);
-        return scenario == nullptr ? ""
-               : context_.lab.lacks(scenario->needs).empty()
+        if (scenario == nullptr) {
+            return "";
+        }
+        return context_.lab.lacks(scenario->needs).empty()
                    ? fmt::format("pathproof repro {} --lab cni --conflist {}", id, chain_)
                    : "pathproof repro " + id;
     }

@@ -186,6 +186,22 @@ Cell with_figures(const PodPathCell& what, const PodPathValues& seen) {
     return cell;
 }
 
+// The table's word for a combination; `why_absent`: the reason why there is none, if so.
+std::string outcome_text(const std::string& why_absent,
+                         const ConcludedCell<MeasuredPodPath>* concluded) {
+    if (!why_absent.empty()) {
+        return "n/a";
+    }
+    if (concluded == nullptr) {
+        return "not asked for";
+    }
+    if (concluded->passes()) {
+        return "ok";
+    }
+    const Cell& cell = concluded->cell;
+    return cell.cause.empty() ? std::string(verdict::name(cell.verdict)) : "FAIL " + cell.cause;
+}
+
 // Rows of paths, columns of protocols in both families.
 verdict::Proof table_of(const PodPathsMeasured::Chain& chain,
                         const std::vector<ConcludedCell<MeasuredPodPath>>& cells) {
@@ -207,12 +223,7 @@ verdict::Proof table_of(const PodPathsMeasured::Chain& chain,
                            each.what().protocol == protocol && each.what().family == family;
                 });
                 const std::string why = absent(chain.network, path, protocol, family);
-                table.rows.back().push_back(!why.empty()      ? "n/a"
-                                            : cell == nullptr ? "not asked for"
-                                            : cell->passes()  ? "ok"
-                                            : cell->cell.cause.empty()
-                                                ? std::string(verdict::name(cell->cell.verdict))
-                                                : "FAIL " + cell->cell.cause);
+                table.rows.back().push_back(outcome_text(why, cell));
                 if (!why.empty()) {
                     reasons[why] += (reasons[why].empty() ? "" : ", ") + std::string(name(path));
                 }
@@ -228,28 +239,41 @@ verdict::Proof table_of(const PodPathsMeasured::Chain& chain,
     return table;
 }
 
+// A cell of this scenario demonstrates the hairpin hazards.
+bool is_hairpin(const PodHazard& hazard) {
+    return hazard.id.starts_with("hairpin");
+}
+
+// Tells if this run showed the hazard; `failed`: the cell that shows it, or nullptr.
+std::string shown_text(const PodHazard& hazard, const PodPathsMeasured& measured,
+                       const ConcludedCell<MeasuredPodPath>* failed) {
+    if (failed != nullptr) {
+        return "yes: " + failed->cell.id;
+    }
+    if (is_hairpin(hazard)) {
+        return "no";
+    }
+    const auto earlier = measured.earlier.find(hazard.scenario);
+    if (earlier != measured.earlier.end()) {
+        return fmt::format("see {} of this run: {}", hazard.scenario,
+                           verdict::name(earlier->second));
+    }
+    return hazard.scenario.empty() ? "not measured" : hazard.scenario + " was not run before";
+}
+
 verdict::Proof hazards_of(const PodPathsMeasured& measured,
                           const std::vector<ConcludedCell<MeasuredPodPath>>& cells) {
     verdict::Proof table{.title = "Known hazards in the rules and devices of the nodes",
                          .columns = {"network", "hazard", "where", "rule or value", "scenario",
                                      "shown in this run"}};
     for (const PodHazard& hazard : measured.hazards) {
-        // A cell of this scenario demonstrates the hairpin hazards.
-        const bool hairpin = hazard.id.starts_with("hairpin");
         const auto* shown = first_of(cells, [&](const auto& each) {
-            return hairpin && each.what().chain == hazard.chain &&
+            return is_hairpin(hazard) && each.what().chain == hazard.chain &&
                    each.what().path == PodPath::kServiceSelf && !each.passes();
         });
-        const auto earlier = measured.earlier.find(hazard.scenario);
         table.rows.push_back({hazard.chain, hazard.id, hazard.where, hazard.rule,
                               hazard.command.empty() ? "none" : hazard.command,
-                              shown != nullptr ? "yes: " + shown->cell.id
-                              : hairpin        ? "no"
-                              : earlier != measured.earlier.end()
-                                  ? fmt::format("see {} of this run: {}", hazard.scenario,
-                                                verdict::name(earlier->second))
-                              : hazard.scenario.empty() ? "not measured"
-                                                        : hazard.scenario + " was not run before"});
+                              shown_text(hazard, measured, shown)});
     }
     table.conclusion = fmt::format(
         "{} found{}.", measured.hazards.size(),
@@ -271,6 +295,23 @@ std::string causes_in_words(const std::vector<const Cell*>& failing) {
                         cells.front()->id, cells.front()->reason));
     }
     return in_a_row(clauses, " ");
+}
+
+// The cause of a failed step of the protocol.
+const char* failure_word(const std::string& operation) {
+    if (operation == "attach") {
+        return "add-failed";
+    }
+    return operation == "check" ? kCheckFailed : "del-failed";
+}
+
+// "; failing: FIRST and 2 more"; empty: none fails.
+std::string failing_text(const std::vector<const Cell*>& failing) {
+    if (failing.empty()) {
+        return "";
+    }
+    const std::string first = "; failing: " + failing.front()->id;
+    return failing.size() > 1 ? fmt::format("{} and {} more", first, failing.size() - 1) : first;
 }
 
 }  // namespace
@@ -402,11 +443,7 @@ Cell conclude(const PodProtocolStep& step) {
                    "the kernel lacks what it takes: " + in_a_row(step.complaints, "; "));
     }
     const std::string operation = step.id.substr(step.id.rfind('.') + 1);
-    return end(CellVerdict::kFail,
-               operation == "attach"  ? "add-failed"
-               : operation == "check" ? kCheckFailed
-                                      : "del-failed",
-               in_a_row(step.complaints, "; "));
+    return end(CellVerdict::kFail, failure_word(operation), in_a_row(step.complaints, "; "));
 }
 
 verdict::ScenarioResult conclude(const PodPathsMeasured& measured) {
@@ -441,16 +478,16 @@ verdict::ScenarioResult conclude(const PodPathsMeasured& measured) {
         open += cell.verdict == CellVerdict::kError ? 1 : 0;
         passed += cell.verdict == CellVerdict::kPass ? 1 : 0;
     }
-    result.verdict = !failing.empty()          ? verdict::ScenarioVerdict::kDefectFound
-                     : open > 0 || passed == 0 ? verdict::ScenarioVerdict::kInconclusive
-                                               : verdict::ScenarioVerdict::kNoDefectFound;
-    result.headline = fmt::format(
-        "{} of {} cells of {} networks pass{}.", passed, passed + failing.size() + open,
-        measured.chains.size(),
-        failing.empty()
-            ? ""
-            : "; failing: " + fmt::format("{}", failing.front()->id) +
-                  (failing.size() > 1 ? fmt::format(" and {} more", failing.size() - 1) : ""));
+    if (!failing.empty()) {
+        result.verdict = verdict::ScenarioVerdict::kDefectFound;
+    } else if (open > 0 || passed == 0) {
+        result.verdict = verdict::ScenarioVerdict::kInconclusive;
+    } else {
+        result.verdict = verdict::ScenarioVerdict::kNoDefectFound;
+    }
+    result.headline =
+        fmt::format("{} of {} cells of {} networks pass{}.", passed, passed + failing.size() + open,
+                    measured.chains.size(), failing_text(failing));
     if (failing.empty()) {
         return result;
     }

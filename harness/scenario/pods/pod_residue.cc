@@ -169,9 +169,13 @@ class PodResidueRun {
         for (const netfilter::Entry& entry : entries_to(port, seen)) {
             if (entry.original.source.port == kClientPort) {
                 const frame::IpAddress& goes = entry.reply.source.address;
-                seen.reached = fresh && goes == *fresh ? seen.now
-                               : old && goes == *old   ? seen.before
-                                                       : to_string(goes);
+                if (fresh && goes == *fresh) {
+                    seen.reached = seen.now;
+                } else if (old && goes == *old) {
+                    seen.reached = seen.before;
+                } else {
+                    seen.reached = to_string(goes);
+                }
             }
         }
         hear(nodes_->detach(other), seen);

@@ -109,6 +109,24 @@ bool is_echo_request(const std::vector<std::uint8_t>& bytes, const frame::Packet
     return type == 8 || type == 128;
 }
 
+bool has_protocol(const frame::PacketView& packet, PodProtocol protocol) {
+    switch (protocol) {
+        case PodProtocol::kTcp: return packet.protocol == IPPROTO_TCP;
+        case PodProtocol::kUdp: return packet.protocol == IPPROTO_UDP;
+        case PodProtocol::kSctp: return packet.protocol == IPPROTO_SCTP;
+        case PodProtocol::kIcmp:
+            return packet.protocol == IPPROTO_ICMP || packet.protocol == IPPROTO_ICMPV6;
+    }
+    return false;
+}
+
+std::uint16_t probed_port(PodProtocol protocol) {
+    if (protocol == PodProtocol::kTcp) {
+        return kPodTransferPort;
+    }
+    return protocol == PodProtocol::kUdp ? kPodDnsPort : kPodSctpPort;
+}
+
 // Takes the probe's frames that came in at the receiver.
 void take(const PodPathCell& what, const PodWay& way,
           const std::vector<agent::CapturedFrame>& frames, PodPathValues& seen) {
@@ -118,15 +136,8 @@ void take(const PodPathCell& what, const PodWay& way,
         const frame::FrameView view =
             frame::parse_frame(frame.bytes, std::span<const std::uint16_t>());
         const frame::PacketView& packet = view.outer;
-        const std::uint8_t protocol = packet.protocol;
-        const bool own = what.protocol == PodProtocol::kTcp   ? protocol == IPPROTO_TCP
-                         : what.protocol == PodProtocol::kUdp ? protocol == IPPROTO_UDP
-                         : what.protocol == PodProtocol::kSctp
-                             ? protocol == IPPROTO_SCTP
-                             : protocol == IPPROTO_ICMP || protocol == IPPROTO_ICMPV6;
-        const std::uint16_t port = what.protocol == PodProtocol::kTcp   ? kPodTransferPort
-                                   : what.protocol == PodProtocol::kUdp ? kPodDnsPort
-                                                                        : kPodSctpPort;
+        const bool own = has_protocol(packet, what.protocol);
+        const std::uint16_t port = probed_port(what.protocol);
         const bool whole = packet.fragment != frame::Fragment::kLater;
         if (!own || packet.destination != way.receiver_address ||
             (whole && what.protocol != PodProtocol::kIcmp && packet.destination_port != port) ||
@@ -332,6 +343,17 @@ Status send_sctp(const PodPathCell& what, const PodWay& way, std::uint16_t& next
     return {};
 }
 
+// Sends a probe of any protocol but SCTP.
+Status send_probe(const PodPathCell& what, const PodWay& way, PodPathValues& seen) {
+    if (what.protocol == PodProtocol::kIcmp) {
+        return send_icmp(what, way, seen);
+    }
+    if (what.protocol == PodProtocol::kTcp) {
+        return send_tcp(what, way, seen);
+    }
+    return send_udp(what, way, seen);
+}
+
 }  // namespace
 
 // Sends of each size, up to the first that fails, while the receiver's frames are taken.
@@ -341,9 +363,7 @@ Status send_by(const PodWay& way, const PodPathCell& what, std::uint16_t& next_p
         return send_sctp(what, way, next_port, seen);
     }
     TRY(way.receiver->agent->start_capture({.device = way.receiver->device, .most_frames = 4096}));
-    const Status sent = what.protocol == PodProtocol::kIcmp  ? send_icmp(what, way, seen)
-                        : what.protocol == PodProtocol::kTcp ? send_tcp(what, way, seen)
-                                                             : send_udp(what, way, seen);
+    const Status sent = send_probe(what, way, seen);
     const auto capture = way.receiver->agent->stop_capture();
     TRY(first_error(sent, capture));
     take(what, way, capture->frames, seen);
