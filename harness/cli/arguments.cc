@@ -30,23 +30,36 @@ const CLI::Validator kFinite = check_of("a number", "", [](const std::string& te
     return CLI::detail::lexical_cast(text, value) && std::isfinite(value);
 });
 
+// "--option=".
+bool assigns_nothing(std::string_view argument) {
+    return argument.starts_with("--") && argument.find('=') == argument.size() - 1;
+}
+
+// Reason why the argument is refused; nullptr: it is not.
+const char* wrong_with(std::string_view argument) {
+    if (argument.empty() || assigns_nothing(argument)) {
+        return "is empty";
+    }
+    if (argument.size() > kLongestArgument) {
+        return "is longer than 4096 bytes";
+    }
+    return std::ranges::any_of(argument, is_control) ? "has a control character in it" : nullptr;
+}
+
 // Empty arguments, control characters and texts that nobody types.
 Status check_arguments(int argc, const char* const* argv) {
     for (int n = 1; n < argc; ++n) {
         const std::string_view argument(argv[n]);
-        const bool assigns_nothing =
-            argument.starts_with("--") && argument.find('=') == argument.size() - 1;
-        const char* const wrong = argument.empty() || assigns_nothing  ? "is empty"
-                                  : argument.size() > kLongestArgument ? "is longer than 4096 bytes"
-                                  : std::ranges::any_of(argument, is_control)
-                                      ? "has a control character in it"
-                                      : nullptr;
+        const char* const wrong = wrong_with(argument);
         if (wrong != nullptr) {
-            const std::string before = assigns_nothing ? fmt::format(" ('{:.60}')", argument)
-                                       : n > 1 ? fmt::format(" (behind '{:.60}')", argv[n - 1])
-                                               : "";
-            return fail(ErrorCode::kBadInput, "argument {}{} {}{}", n, before, wrong,
-                        argument.empty() || assigns_nothing
+            std::string place;
+            if (assigns_nothing(argument)) {
+                place = fmt::format(" ('{:.60}')", argument);
+            } else if (n > 1) {
+                place = fmt::format(" (behind '{:.60}')", argv[n - 1]);
+            }
+            return fail(ErrorCode::kBadInput, "argument {}{} {}{}", n, place, wrong,
+                        argument.empty() || assigns_nothing(argument)
                             ? ": give it a value, or leave the option out"
                             : "");
         }

@@ -26,6 +26,15 @@ std::uint32_t tcp_payload(frame::Bytes frame, std::uint32_t length) {
                : 0;
 }
 
+// "1", "2 to 3", "32 and more".
+std::string segments_text(std::size_t bin) {
+    const std::uint32_t from = GatheredSizes::kFrom[bin];
+    if (bin + 1 == GatheredSizes::kFrom.size()) {
+        return fmt::format("{} and more", from);
+    }
+    return from == 1 ? "1" : fmt::format("{} to {}", from, GatheredSizes::kFrom[bin + 1] - 1);
+}
+
 }  // namespace
 
 std::uint64_t GatheredSizes::all() const {
@@ -62,13 +71,9 @@ std::string gathered_text(const GatheredSizes& sizes) {
         if (sizes.frames[i] == 0) {
             continue;
         }
-        const std::uint32_t from = GatheredSizes::kFrom[i];
-        const std::string segments =
-            i + 1 == sizes.frames.size() ? fmt::format("{} and more", from)
-            : from == 1                  ? "1"
-                        : fmt::format("{} to {}", from, GatheredSizes::kFrom[i + 1] - 1);
-        parts.push_back(fmt::format("{} of {}{}", sizes.frames[i], segments,
-                                    parts.empty() ? (from == 1 ? " segment" : " segments") : ""));
+        const char* const unit = GatheredSizes::kFrom[i] == 1 ? " segment" : " segments";
+        parts.push_back(fmt::format("{} of {}{}", sizes.frames[i], segments_text(i),
+                                    parts.empty() ? unit : ""));
     }
     return parts.empty() ? "none with data"
                          : fmt::format("{}; the longest {}, {} bytes", fmt::join(parts, ", "),

@@ -169,9 +169,11 @@ Status wait_for_server(DnsLoadOptions options, double wait_s) {
         if (asked && asked->lookups[0].answered + asked->lookups[0].truncated > 0) {
             return {};
         }
-        last = !asked                         ? asked.error().message
-               : asked->lookups[0].error != 0 ? agent::describe_errno(asked->lookups[0].error)
-                                              : last;
+        if (!asked) {
+            last = asked.error().message;
+        } else if (asked->lookups[0].error != 0) {
+            last = agent::describe_errno(asked->lookups[0].error);
+        }
         process::sleep_until(std::min(next, deadline));
     } while (Clock::now() < deadline && !process::stopping());
     return fail(ErrorCode::kUnavailable,

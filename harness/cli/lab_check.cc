@@ -47,6 +47,15 @@ std::string addresses_of(const std::vector<lab::Prefix>& prefixes) {
     return text.empty() ? " (no address)" : text;
 }
 
+const char* kind_name(TesterPort::Kind kind) {
+    switch (kind) {
+        case TesterPort::Kind::kPci: return "PCI";
+        case TesterPort::Kind::kVdev: return "vdev";
+        case TesterPort::Kind::kKernel: return "device";
+    }
+    return "";
+}
+
 void print_file(const LabFile& file) {
     fmt::print("lab '{}'\n", file.name);
     for (const TesterPort& port : file.ports) {
@@ -57,13 +66,10 @@ void print_file(const LabFile& file) {
         for (const frame::IpAddress& server : port.servers) {
             plays += (plays.empty() ? ", plays servers " : ", ") + to_string(server);
         }
-        const char* kind = port.kind == TesterPort::Kind::kPci    ? "PCI"
-                           : port.kind == TesterPort::Kind::kVdev ? "vdev"
-                                                                  : "device";
         std::string how = port.queues == 1 ? "" : fmt::format(", {} queues", port.queues);
         how += port.lcores.empty() ? "" : fmt::format(", lcores {}", fmt::join(port.lcores, ", "));
         how += port.numa ? fmt::format(", NUMA node {}", *port.numa) : "";
-        fmt::print("  tester port {}: {} {}{}{}{}\n", port.name, kind, port.device,
+        fmt::print("  tester port {}: {} {}{}{}{}\n", port.name, kind_name(port.kind), port.device,
                    addresses_of(port.addresses), plays, how);
     }
     const bool over_ssh = file.dut.kind == lab::Dut::Kind::kSsh;
@@ -161,9 +167,10 @@ Result<int> check_all(LabFile file, const LabCheckOptions& options) {
         file, dut ? dut->get() : nullptr, std::move(checks),
         [&](const auto& look) { return with_tester(file, look); }, seen);
     print_checks(checks, options.as_json);
-    return any_is(checks, Outcome::kBad) || any_is(checks, Outcome::kFixable) ? 1
-           : any_is(checks, Outcome::kNotLooked)                              ? 3
-                                                                              : 0;
+    if (any_is(checks, Outcome::kBad) || any_is(checks, Outcome::kFixable)) {
+        return 1;
+    }
+    return any_is(checks, Outcome::kNotLooked) ? 3 : 0;
 }
 
 Result<int> run_check(const LabCheckOptions& options) {

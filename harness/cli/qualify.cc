@@ -102,6 +102,14 @@ std::string nothing_said(const verdict::RunResult& result, const std::string& ce
     return cell.empty() || found != nullptr ? text : text + "; it has no cell " + cell;
 }
 
+std::string bisect_word(int code, const verdict::RunResult& result, const std::string& cell) {
+    switch (code) {
+        case verdict::kBisectAbsent: return "absent";
+        case verdict::kBisectPresent: return "present";
+        default: return nothing_said(result, cell);
+    }
+}
+
 // Whatever goes wrong says nothing of what is bisected: git takes other codes for "bad".
 int run_bisect(QualifyOptions options) {
     const std::size_t slash = std::min(options.bisect.find('/'), options.bisect.size());
@@ -134,10 +142,7 @@ int run_bisect(QualifyOptions options) {
     const int code = verdict::bisect_code(*result, scenario, cell);
     const int written =
         run::publish(*result, options.out, code, options.history, [&](const std::string&) {
-            fmt::print("{}: {}\n", options.bisect,
-                       code == verdict::kBisectAbsent    ? "absent"
-                       : code == verdict::kBisectPresent ? "present"
-                                                         : nothing_said(*result, cell));
+            fmt::print("{}: {}\n", options.bisect, bisect_word(code, *result, cell));
         });
     return written == code ? code : verdict::kBisectSkip;
 }

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <iterator>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <set>
 
 #include "dataplane/base/number.h"
@@ -42,11 +43,22 @@ struct RespondOptions {
 // Answers of 660 bytes that may wait at one time.
 constexpr std::size_t kPending = 100'000;
 
+std::optional<std::uint16_t> parse_type(const std::string& text) {
+    if (text == "A") {
+        return frame::kDnsTypeA;
+    }
+    if (text == "AAAA") {
+        return frame::kDnsTypeAaaa;
+    }
+    return text == "any" ? std::optional<std::uint16_t>(0) : std::nullopt;
+}
+
 Status set_type(AnswerRule& rule, const std::string& text) {
-    if (text != "A" && text != "AAAA" && text != "any") {
+    const auto type = parse_type(text);
+    if (!type) {
         return fail(ErrorCode::kBadInput, "type '{}' is none of A, AAAA and any", text);
     }
-    rule.qtype = text == "A" ? frame::kDnsTypeA : text == "AAAA" ? frame::kDnsTypeAaaa : 0;
+    rule.qtype = *type;
     return {};
 }
 

@@ -54,6 +54,16 @@ struct Complaint {
     std::string what, evidence, next;
 };
 
+std::string found_text(std::size_t complaints) {
+    if (complaints == 0) {
+        return "nothing found";
+    }
+    if (complaints > kMostComplaints) {
+        return fmt::format("{} found, {} shown (--json has all)", complaints, kMostComplaints);
+    }
+    return fmt::format("{} found", complaints);
+}
+
 // Lines of JSON that a sub-command has printed, and how it ended.
 struct Told {
     std::vector<json> lines;
@@ -152,10 +162,9 @@ class Doctor {
             const json& evidence = part(line, "evidence");
             const json first =
                 evidence.is_array() && !evidence.empty() ? evidence[0] : json::object();
+            const Rank potential = severe ? Rank::kSevere : Rank::kMay;
             complaints_.push_back(
-                {.rank = !harm.empty() ? Rank::kRefusedNow
-                         : severe      ? Rank::kSevere
-                                       : Rank::kMay,
+                {.rank = harm.empty() ? potential : Rank::kRefusedNow,
                  .cause = text_of(part(line, "hazard")),
                  .what = text_of(part(line, "hazard")) + ": " + text_of(part(line, "what")),
                  .evidence =
@@ -295,14 +304,13 @@ class Doctor {
             for (const std::string& missing : missing_) {
                 output_.put_line("not seen: " + missing);
             }
-            output_.put_line(complaints_.empty() ? "nothing found"
-                             : complaints_.size() > kMostComplaints
-                                 ? fmt::format("{} found, {} shown (--json has all)",
-                                               complaints_.size(), kMostComplaints)
-                                 : fmt::format("{} found", complaints_.size()));
+            output_.put_line(found_text(complaints_.size()));
         }
         output_.flush();
-        return sick ? kSickness : missing_.empty() ? kDone : kIncomplete;
+        if (sick) {
+            return kSickness;
+        }
+        return missing_.empty() ? kDone : kIncomplete;
     }
 
     const DoctorOptions& options_;

@@ -146,7 +146,10 @@ Result<int> run_hazards(const HazardOptions& options) {
     const bool harms = std::ranges::any_of(findings.hazards, [](const Hazard& hazard) {
         return hazard.severe || !hazard.harm.empty();
     });
-    return harms ? kFound : findings.unread.empty() ? kDone : kIncomplete;
+    if (harms) {
+        return kFound;
+    }
+    return findings.unread.empty() ? kDone : kIncomplete;
 }
 
 }  // namespace

@@ -112,7 +112,11 @@ Result<Printer> Printer::make(CsvFormat::Rows rows, const CommonOptions& common,
     if (common.json && !options.columns.empty()) {
         return fail(ErrorCode::kBadInput, "-o chooses columns of text or --csv; --json has all");
     }
-    printer.form_ = common.json ? Form::kJson : options.csv ? Form::kCsv : Form::kText;
+    if (common.json) {
+        printer.form_ = Form::kJson;
+    } else if (options.csv) {
+        printer.form_ = Form::kCsv;
+    }
     if (options.csv) {
         printer.csv_ = TRY(CsvFormat::make(rows, options.columns));
         return printer;

@@ -85,7 +85,10 @@ class Stale {
             }
         }
         const bool incomplete = last.undecided != 0 || !last.unread.empty() || !last.whole;
-        return found_ ? kStaleFound : incomplete ? kIncomplete : kDone;
+        if (found_) {
+            return kStaleFound;
+        }
+        return incomplete ? kIncomplete : kDone;
     }
 
   private:

@@ -66,7 +66,8 @@ Result<Asked> parse_asked(const std::vector<std::string>& words) {
         std::string& source = parts[1];
         const bool is_v6 = parts[2].find('[') == 0 || parts[2].find("::") != std::string::npos;
         const bool is_icmp = parts[0].starts_with("icmp");
-        const std::string any = is_v6 ? (is_icmp ? "::" : "[::]") : "0.0.0.0";
+        const char* const any_v6 = is_icmp ? "::" : "[::]";
+        const std::string any = is_v6 ? any_v6 : "0.0.0.0";
         if (source == "*") {
             asked.any_source = asked.any_port = true;
             source = is_icmp ? any : any + ":0";

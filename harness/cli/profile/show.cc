@@ -38,7 +38,10 @@ void print_claims(const char* title, const std::vector<OffloadExpectation>& clai
     }
     fmt::print("\n{}\n", title);
     for (const OffloadExpectation& claim : claims) {
-        const char* usual = !claim.on_by_default ? "" : *claim.on_by_default ? "on" : "off";
+        const char* usual = "";
+        if (claim.on_by_default) {
+            usual = *claim.on_by_default ? "on" : "off";
+        }
         fmt::print("  {:<30} {:<9} {:<4}{:<8} {}\n", claim.name, name(claim.expect), usual,
                    claim.source, remarks(claim));
     }

@@ -50,6 +50,15 @@ struct SizeOutcome {
 // "1488095", "-" without one.
 std::string pps_text(const std::optional<search::Bound>& bound);
 
+// Mark behind the figures of a trial of which the tester was the limit, or was disturbed.
+template <typename Trial>
+const char* trouble_mark(const Trial& trial) {
+    if (trial.tester_limited) {
+        return "  tester limited";
+    }
+    return trial.doubtful ? "  disturbed" : "";
+}
+
 // Usual duration of the trials, and the longest they may take.
 struct SearchTime {
     search::Nanoseconds usual{};

@@ -40,12 +40,9 @@ Result<SizeOutcome> run_loss(const SizeSearch& search, search::Trials& trials) {
     outcome.table = fmt::format("{:>6}{:>8}{:>13}{:>13}{:>12}\n", "bytes", "load", "frames/s",
                                 "offered /s", "loss");
     for (const search::LossPoint& point : curve.points) {
-        outcome.table += fmt::format("{:>6}{:>6.0f} %{:>13.0f}{:>13.0f}{:>10.4f} %{}\n",
-                                     search.size, 100 * point.share, point.load_pps,
-                                     point.offered_pps, 100 * point.loss_ratio,
-                                     point.tester_limited ? "  tester limited"
-                                     : point.doubtful     ? "  disturbed"
-                                                          : "");
+        outcome.table += fmt::format(
+            "{:>6}{:>6.0f} %{:>13.0f}{:>13.0f}{:>10.4f} %{}\n", search.size, 100 * point.share,
+            point.load_pps, point.offered_pps, 100 * point.loss_ratio, trouble_mark(point));
     }
     if (std::ranges::any_of(curve.points, &search::LossPoint::tester_limited)) {
         outcome.reasons.add_limit("the tester, not the device, was the limit of some loads (" +

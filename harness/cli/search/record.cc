@@ -49,6 +49,22 @@ json trial_json(std::uint64_t number, std::uint16_t size, const search::TrialOut
     return line;
 }
 
+const char* trial_mark(const search::TrialOutput& output) {
+    if (output.partial) {
+        return "  cut short";
+    }
+    if (output.limited_by_stalls) {
+        return "  disturbed";
+    }
+    if (!output.tester_limit.empty()) {
+        return "  tester limited";
+    }
+    if (!output.objection.empty()) {
+        return "  objected to";
+    }
+    return output.disturbed() ? "  disturbed" : "";
+}
+
 std::string progress_line(std::uint64_t number, std::uint16_t size,
                           const search::TrialOutput& output) {
     const search::TrialInput& input = output.input;
@@ -56,14 +72,8 @@ std::string progress_line(std::uint64_t number, std::uint16_t size,
                                  ? fmt::format("burst of {}", input.frames)
                                  : fmt::format("{:.0f}/s for {:.3g} s", input.load_pps,
                                                search::seconds(input.whole_duration()));
-    const char* const mark = output.partial                 ? "  cut short"
-                             : output.limited_by_stalls     ? "  disturbed"
-                             : !output.tester_limit.empty() ? "  tester limited"
-                             : !output.objection.empty()    ? "  objected to"
-                             : output.disturbed()           ? "  disturbed"
-                                                            : "";
     return fmt::format("trial {} of {} B: {}: {:.4f} % lost{}", number, size, what,
-                       100 * output.loss_ratio(), mark);
+                       100 * output.loss_ratio(), trial_mark(output));
 }
 
 // Returns whether the folder has the result of a complete search.

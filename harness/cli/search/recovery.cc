@@ -27,12 +27,18 @@ Result<SearchTime> recovery_time(const SizeSearch& search) {
                       .most = 5 * throughput_time(search) + 3 * longest + std::chrono::seconds(10)};
 }
 
+std::string recovery_text(const search::RecoveryRun& run) {
+    if (!run.overloaded) {
+        return "no frame was lost: not overloaded";
+    }
+    if (!run.recovered) {
+        return "went on losing: not recovered";
+    }
+    return fmt::format("{:.3f} ms", 1e3 * search::seconds(run.recovery));
+}
+
 std::string word(const search::RecoveryRun& run) {
-    std::string text = !run.overloaded ? "no frame was lost: not overloaded"
-                       : !run.recovered
-                           ? "went on losing: not recovered"
-                           : fmt::format("{:.3f} ms", 1e3 * search::seconds(run.recovery));
-    return text + (run.tester_limited ? "  tester limited" : run.doubtful ? "  disturbed" : "");
+    return recovery_text(run) + trouble_mark(run);
 }
 
 json recovery_result_json(const search::RecoveryResult& result, double throughput) {

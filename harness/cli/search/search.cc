@@ -127,7 +127,8 @@ void SearchCommand::leave_out(std::uint16_t size, const search::Trials* probe) {
 }
 
 Status SearchCommand::finish(const SearchSetup& setup, SearchRecord& record) {
-    const char* const verdict = found_ ? "FOUND" : partial_ ? "PARTIAL" : "INCONCLUSIVE";
+    const char* const unfound = partial_ ? "PARTIAL" : "INCONCLUSIVE";
+    const char* const verdict = found_ ? "FOUND" : unfound;
     const std::vector<std::string> advice = remedies(trouble_, setup.sender(), setup.receiver());
     const std::string command = process::typed_command();
     const json result = {{"type", "result"},
