@@ -32,14 +32,21 @@ std::vector<RolePlan> roles_for(std::size_t ports) {
                       : std::vector(kRoles.begin(), kRoles.end());
 }
 
+std::string link_text(const agent::DeviceInfo& info) {
+    if (!info.link_up) {
+        return ", no link now";
+    }
+    if (info.speed_mbps > 0) {
+        return fmt::format(", link at {} Mbit/s", info.speed_mbps);
+    }
+    return ", link up";
+}
+
 std::string about(const FoundDevice& device) {
     std::string text = device.use.name + ":";
     text += device.info.driver.empty() ? "" : " " + device.info.driver;
     text += device.use.pci.empty() ? "" : " at " + device.use.pci;
-    text += !device.info.link_up ? ", no link now"
-            : device.info.speed_mbps > 0
-                ? fmt::format(", link at {} Mbit/s", device.info.speed_mbps)
-                : ", link up";
+    text += link_text(device.info);
     text += device.info.numa_node < 0 ? "" : fmt::format(", NUMA node {}", device.info.numa_node);
     return text;
 }

@@ -154,11 +154,14 @@ struct Journal::Impl {
         if (state == State::kOpen && !sealed) {
             return {};
         }
-        return fail(ErrorCode::kUnavailable, "{}",
-                    state == State::kKept     ? "the run is over: its lab was handed on"
-                    : state == State::kUndone ? "the run is over: its lab has been taken down"
-                                              : "the run is being stopped: nothing is changed "
-                                                "any more");
+        if (state == State::kKept) {
+            return fail(ErrorCode::kUnavailable, "the run is over: its lab was handed on");
+        }
+        if (state == State::kUndone) {
+            return fail(ErrorCode::kUnavailable, "the run is over: its lab has been taken down");
+        }
+        return fail(ErrorCode::kUnavailable,
+                    "the run is being stopped: nothing is changed any more");
     }
 
     // Writes lines, if changes are still made.

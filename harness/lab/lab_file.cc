@@ -267,6 +267,13 @@ std::vector<IpAddress> Reader::servers(const toml::table& table) {
     return found;
 }
 
+TesterPort::Kind port_kind(std::string_view key) {
+    if (key == "pci") {
+        return TesterPort::Kind::kPci;
+    }
+    return key == "vdev" ? TesterPort::Kind::kVdev : TesterPort::Kind::kKernel;
+}
+
 TesterPort Reader::port(const toml::table& table) {
     const std::string of = "[[tester.port]]";
     only(table, of,
@@ -275,9 +282,7 @@ TesterPort Reader::port(const toml::table& table) {
     TesterPort port;
     port.name = text(table, of, "name");
     const auto [device, key] = one_of(table, of, {"pci", "vdev", "device"});
-    port.kind = key == "pci"    ? TesterPort::Kind::kPci
-                : key == "vdev" ? TesterPort::Kind::kVdev
-                                : TesterPort::Kind::kKernel;
+    port.kind = port_kind(key);
     port.device = device;
     if (device.empty()) {
         return port;
@@ -523,9 +528,10 @@ std::string to_string(const Dut& dut) {
 }
 
 std::string TesterPort::kernel_device() const {
-    return kind == Kind::kKernel ? device
-           : kind == Kind::kVdev ? port::interface_argument(device)
-                                 : std::string();
+    if (kind == Kind::kKernel) {
+        return device;
+    }
+    return kind == Kind::kVdev ? port::interface_argument(device) : std::string();
 }
 
 Result<LabFile> parse_lab_file(std::string_view text, const std::string& file) {

@@ -70,14 +70,15 @@ std::vector<HostChange> as_changes(const std::string& commands, const std::strin
         };
         const std::string dev = after("dev");
         std::string undo = fmt::format("{} delete {} dev {}", words[0], words[2], dev);
+        std::string from = dev;
         if (words[0] == "link") {
+            // A link is seen from itself once it is there; when it is gone, its undoing is done.
+            from = words[1] == "set" ? words[2] : device;
             undo = words[1] == "add" ? "link delete dev " + after("name")
                                      : fmt::format("link set dev {} down", words[2]);
         } else if (words[0] == "route") {
             undo = fmt::format("route delete {} via {} dev {}", words[2], after("via"), dev);
         }
-        // A link is seen from itself once it is there: what is undone of it when it is gone is done.
-        const std::string from = words[0] != "link" ? dev : words[1] == "set" ? words[2] : device;
         changes.push_back(ip_change(from, line, undo,
                                     words[0] == "address" ? Allowed::kIsThere : Allowed::kNothing));
     }

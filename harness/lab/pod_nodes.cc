@@ -70,6 +70,13 @@ std::string without_drawn_names(const std::string& text) {
     return numbered.replace(drawn.replace(text, "veth*"), "");
 }
 
+const char* hairpin_text(const nlohmann::json& port) {
+    if (!port.contains("hairpin")) {
+        return "";
+    }
+    return port["hairpin"] == true ? " hairpin on" : " hairpin off";
+}
+
 // Each line that is kept, sorted: the kernel's order tells nothing.
 std::vector<std::string> sorted_lines(const std::string& text) {
     std::vector<std::string> lines;
@@ -348,8 +355,7 @@ Result<NodeState> PodNodes::state(unsigned node) const {
             "{}: {} mtu {}{}{}", link.value("ifname", std::string()),
             info.value("info_kind", std::string("device")), link.value("mtu", 0),
             link.contains("master") ? " master " + link.value("master", std::string()) : "",
-            port.contains("hairpin") ? port["hairpin"] == true ? " hairpin on" : " hairpin off"
-                                     : "")));
+            hairpin_text(port))));
     }
     std::ranges::sort(state.devices);
     for (const char* family : {"-4", "-6"}) {

@@ -46,9 +46,12 @@ Result<std::string> way_to(const std::string& netns, const frame::IpAddress& add
 }
 
 const char* name(Snat snat) {
-    return snat == Snat::kNone         ? "none"
-           : snat == Snat::kMasquerade ? "MASQUERADE"
-                                       : "MASQUERADE --random-fully";
+    switch (snat) {
+        case Snat::kNone: return "none";
+        case Snat::kMasquerade: return "MASQUERADE";
+        case Snat::kMasqueradeRandomFully: break;
+    }
+    return "MASQUERADE --random-fully";
 }
 
 // A network that is on the nodes' own wire.
@@ -335,12 +338,12 @@ Status PodPath::add_ipv6() {
 std::string lacks_role(const PodChain& chain, Role role) {
     switch (role) {
         case Role::kOverlay:
-            return chain.has_tunnel() ? ""
-                   : chain.passes_nodes()
-                       ? fmt::format("{} has no tunnel: the nodes have routes to each other's pods",
-                                     chain.name)
-                       : fmt::format("{} has no tunnel: its pods are on the nodes' own network",
-                                     chain.name);
+            if (chain.has_tunnel()) {
+                return "";
+            }
+            return fmt::format("{} has no tunnel: {}", chain.name,
+                               chain.passes_nodes() ? "the nodes have routes to each other's pods"
+                                                    : "its pods are on the nodes' own network");
         case Role::kNatBox:
         case Role::kNatPath:
             return chain.passes_nodes() ? ""

@@ -60,16 +60,22 @@ Status with_interface(const UndoAction& action,
     return {};
 }
 
+// The name of a program's mode in ip-link(8).
+const char* mode_word(const XdpProgram& program) {
+    switch (program.mode) {
+        case XDP_FLAGS_DRV_MODE: return "xdpdrv";
+        case XDP_FLAGS_SKB_MODE: return "xdpgeneric";
+        default: return "xdpoffload";
+    }
+}
+
 Failure has_program(const std::string& netns, const std::string& interface,
                     const XdpProgram& program) {
     return fail(ErrorCode::kBadInput,
                 "interface {0} has the XDP program '{1}' (id {2}), which is not ours: an AF_XDP "
                 "port would take it off. Take another interface; or, if nobody needs the program, "
                 "'ip {4}link set dev {0} {3} off'",
-                interface, program.name, program.id,
-                program.mode == XDP_FLAGS_DRV_MODE   ? "xdpdrv"
-                : program.mode == XDP_FLAGS_SKB_MODE ? "xdpgeneric"
-                                                     : "xdpoffload",
+                interface, program.name, program.id, mode_word(program),
                 netns.empty() ? "" : fmt::format("-n {} ", netns));
 }
 

@@ -103,11 +103,14 @@ class QemuLab final : public Lab {
                        "guest' runs it on that kernel";
         }
         const auto lacking = guest::lacking_for_nat(kernel_);
-        return !lacking ? lacking.error().message
-               : lacking->empty()
-                   ? ""
-                   : fmt::format("{} ({}) is no NAT box: it has no {}", kernel_.release,
-                                 kernel_.origin, fmt::join(*lacking, ", "));
+        if (!lacking) {
+            return lacking.error().message;
+        }
+        if (lacking->empty()) {
+            return "";
+        }
+        return fmt::format("{} ({}) is no NAT box: it has no {}", kernel_.release, kernel_.origin,
+                           fmt::join(*lacking, ", "));
     }
     Result<std::unique_ptr<NatBox>> nat_box(Journal& journal) override {
         return std::make_unique<QemuNatBox>(TRY(boot_nat_box(journal)));

@@ -109,6 +109,13 @@ std::vector<std::string> namespaces_of(const JournalContent& content) {
     return names;
 }
 
+RunInfo::State state_of_run(const std::string& path, const JournalContent& content) {
+    if (is_live(path)) {
+        return RunInfo::State::kLive;
+    }
+    return content.kept ? RunInfo::State::kKept : RunInfo::State::kDead;
+}
+
 // Returns whether a device that was moved into that namespace could not be moved back.
 bool holds_device(const UndoReport& report, const std::string& netns) {
     return std::ranges::any_of(report.left, [&](const UndoAction& left) {
@@ -393,11 +400,8 @@ Result<std::vector<RunInfo>> list_runs(const JournalOptions& options) {
             continue;  // it ended while we looked
         }
         const JournalContent content = parse_journal(*text);
-        const auto state = is_live(path)  ? RunInfo::State::kLive
-                           : content.kept ? RunInfo::State::kKept
-                                          : RunInfo::State::kDead;
         runs.push_back({.run_id = fs::path(path).stem().string(),
-                        .state = state,
+                        .state = state_of_run(path, content),
                         .pid = content.header.pid,
                         .command = content.header.command,
                         .what = content.kept.value_or(""),

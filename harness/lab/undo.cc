@@ -42,7 +42,11 @@ Result<std::string> sysctl_path(const std::string& name, const KernelFiles& file
     std::string path = name;
     if (name.find_first_of("./") == name.find('.')) {
         for (char& letter : path) {
-            letter = letter == '.' ? '/' : letter == '/' ? '.' : letter;
+            if (letter == '.') {
+                letter = '/';
+            } else if (letter == '/') {
+                letter = '.';
+            }
         }
     }
     return files.proc + "/sys/" + path;
