@@ -23,16 +23,22 @@ const frame::IpAddress* whole_address(const std::optional<AddressRange>& range,
         return nullptr;
     }
     const bool ipv4 = range->address.family == frame::Family::kIpv4;
-    return support.use(ipv4 ? Clause::kIpv4Address : Clause::kIpv6Address) ? &range->address
-                                                                           : nullptr;
+    const Clause clause = ipv4 ? Clause::kIpv4Address : Clause::kIpv6Address;
+    return support.use(clause) ? &range->address : nullptr;
 }
 
 std::uint32_t icmp_parts(std::uint8_t protocol, const TupleFilter& tuple) {
     const bool v6 = protocol == IPPROTO_ICMPV6;
     std::uint32_t parts = 0;
-    parts |= !tuple.icmp_type ? 0 : v6 ? part::kIcmpv6Type : part::kIcmpType;
-    parts |= !tuple.icmp_code ? 0 : v6 ? part::kIcmpv6Code : part::kIcmpCode;
-    parts |= !tuple.icmp_id ? 0 : v6 ? part::kIcmpv6Id : part::kIcmpId;
+    if (tuple.icmp_type) {
+        parts |= v6 ? part::kIcmpv6Type : part::kIcmpType;
+    }
+    if (tuple.icmp_code) {
+        parts |= v6 ? part::kIcmpv6Code : part::kIcmpCode;
+    }
+    if (tuple.icmp_id) {
+        parts |= v6 ? part::kIcmpv6Id : part::kIcmpId;
+    }
     return parts;
 }
 

@@ -45,6 +45,14 @@ constexpr std::array<std::string_view, 16> kStatusBits{
     "SEQ_ADJUST", "SRC_NAT_DONE", "DST_NAT_DONE", "DYING",     "FIXED_TIMEOUT", "TEMPLATE",
     "NAT_CLASH",  "HELPER",       "OFFLOAD",      "HW_OFFLOAD"};
 
+const States& states_of(std::uint8_t protocol) {
+    switch (protocol) {
+        case IPPROTO_TCP: return kTcpStates;
+        case IPPROTO_SCTP: return kSctpStates;
+        default: return kDccpStates;
+    }
+}
+
 std::string canonical(std::string_view word) {
     std::string upper = boost::to_upper_copy(std::string(word));
     std::ranges::replace(upper, '-', '_');
@@ -75,9 +83,7 @@ std::vector<std::string_view> protocol_names() {
 }
 
 std::string_view state_name(std::uint8_t protocol, std::uint8_t state) {
-    const States& names = protocol == IPPROTO_TCP    ? kTcpStates
-                          : protocol == IPPROTO_SCTP ? kSctpStates
-                                                     : kDccpStates;
+    const States& names = states_of(protocol);
     return state < names.size() ? names[state] : names[0];
 }
 

@@ -38,10 +38,11 @@ inline std::uint8_t kernel_family(frame::Family family) {
 
 // Returns all parts that a tuple of its protocol has.
 inline std::uint32_t all_parts(const Tuple& tuple) {
-    const std::uint32_t rest = !tuple.icmp                        ? part::kPorts
-                               : tuple.protocol == IPPROTO_ICMPV6 ? part::kIcmpv6
-                                                                  : part::kIcmp;
-    return part::kAddresses | part::kProtocol | rest;
+    const std::uint32_t common = part::kAddresses | part::kProtocol;
+    if (!tuple.icmp) {
+        return common | part::kPorts;
+    }
+    return common | (tuple.protocol == IPPROTO_ICMPV6 ? part::kIcmpv6 : part::kIcmp);
 }
 
 inline void put_ip(nlmsghdr& request, std::uint16_t v4, std::uint16_t v6,

@@ -14,10 +14,15 @@ EventsOf events_of(const std::string& netns) {
         std::ifstream("/proc/sys/net/netfilter/nf_conntrack_events") >> value;
         return {};
     });
-    if (!read || value < 0 || value > 2) {
+    if (!read) {
         return EventsOf::kNobodyKnows;
     }
-    return value == 0 ? EventsOf::kNone : value == 1 ? EventsOf::kAll : EventsOf::kNewFlows;
+    switch (value) {
+        case 0: return EventsOf::kNone;
+        case 1: return EventsOf::kAll;
+        case 2: return EventsOf::kNewFlows;
+        default: return EventsOf::kNobodyKnows;
+    }
 }
 
 std::string unheard_flows(EventsOf events, std::uint64_t flows) {
