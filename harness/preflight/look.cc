@@ -187,9 +187,12 @@ Preflight::Cable cable_of(const lab::DutDevice& device, const lab::Sightings& se
     }
     const bool left = out->second.contains(device.port);
     const bool came = in->second.contains(device.name);
-    cable.proof = left && came   ? Proved::kBothWays
-                  : left || came ? Proved::kOneWay
-                                 : Proved::kNotThere;
+    cable.proof = Proved::kNotThere;
+    if (left && came) {
+        cable.proof = Proved::kBothWays;
+    } else if (left || came) {
+        cable.proof = Proved::kOneWay;
+    }
     cable.found = fmt::format("frames of {} {} {}, frames of {} {} {}", device.name,
                               left ? "came to" : "did not come to", device.port, device.port,
                               came ? "came to" : "did not come to", device.name);
