@@ -15,6 +15,16 @@ using nlohmann::ordered_json;
 
 constexpr int kDeepest = 64;
 
+int depth_step(char letter) {
+    switch (letter) {
+        case '[':
+        case '{': return 1;
+        case ']':
+        case '}': return -1;
+        default: return 0;
+    }
+}
+
 // Texts may be long: what is in quotes is passed over as a whole where no backslash is in it.
 bool is_deep(std::string_view text) {
     int depth = 0;
@@ -22,7 +32,7 @@ bool is_deep(std::string_view text) {
     for (std::size_t at = 0; at < text.size() && depth <= kDeepest; ++at) {
         const char letter = text[at];
         if (letter != '"') {
-            depth += letter == '[' || letter == '{' ? 1 : letter == ']' || letter == '}' ? -1 : 0;
+            depth += depth_step(letter);
             continue;
         }
         std::size_t end = text.find('"', at + 1);

@@ -6,11 +6,14 @@ namespace pathproof::process {
 
 std::string state_folder() {
     const char* state = std::getenv("XDG_STATE_HOME");
+    if (state != nullptr && *state == '/') {
+        return state + std::string("/pathproof");
+    }
     const char* home = std::getenv("HOME");
-    const std::string base = state != nullptr && *state == '/' ? state
-                             : home != nullptr && *home == '/' ? home + std::string("/.local/state")
-                                                               : "/var/lib";
-    return base + "/pathproof";
+    if (home != nullptr && *home == '/') {
+        return home + std::string("/.local/state/pathproof");
+    }
+    return "/var/lib/pathproof";
 }
 
 }  // namespace pathproof::process
