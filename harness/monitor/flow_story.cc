@@ -106,8 +106,9 @@ void FlowStory::note_entry(std::int64_t time_ns, const Entry& entry) {
 
 void FlowStory::take(const FlowPacket& packet) {
     Seen& seen = (packet.translated ? translated_ : plain_)[packet.device];
-    ++(packet.back ? (packet.leaving ? seen.back_out : seen.back_in)
-                   : (packet.leaving ? seen.forth_out : seen.forth_in));
+    std::uint64_t& back = packet.leaving ? seen.back_out : seen.back_in;
+    std::uint64_t& forth = packet.leaving ? seen.forth_out : seen.forth_in;
+    ++(packet.back ? back : forth);
     if (packet.back) {
         silence_ = 0;
     } else if (!packet.translated) {

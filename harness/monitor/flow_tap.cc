@@ -63,7 +63,13 @@ std::string tcp_flags(std::span<const std::byte> packet, const frame::PacketView
         return {};
     }
     const auto flags = std::to_integer<unsigned>(packet[view.transport_offset + 13]);
-    return flags & 0x04 ? "RST" : flags & 0x02 ? "SYN" : flags & 0x01 ? "FIN" : "";
+    if ((flags & 0x04) != 0) {
+        return "RST";
+    }
+    if ((flags & 0x02) != 0) {
+        return "SYN";
+    }
+    return (flags & 0x01) != 0 ? "FIN" : "";
 }
 
 }  // namespace
