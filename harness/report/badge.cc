@@ -96,9 +96,13 @@ Badge headline_of(const RunResult& run) {
 }
 
 const char* subject_of(const std::string& evidence_class) {
-    return evidence_class == "physical"  ? "of this hardware, driver and kernel"
-           : evidence_class == "virtual" ? "of the software path, on virtual devices"
-                                         : "of a simulated path";
+    if (evidence_class == "physical") {
+        return "of this hardware, driver and kernel";
+    }
+    if (evidence_class == "virtual") {
+        return "of the software path, on virtual devices";
+    }
+    return "of a simulated path";
 }
 
 }  // namespace pathproof::report

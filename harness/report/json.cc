@@ -110,9 +110,13 @@ class Writer {
     static ordered_json write(const ScenarioOptions& options) {
         ordered_json all = ordered_json::object();
         for (const auto& [option, value] : options) {
-            all[option] = value.number         ? ordered_json(*value.number)
-                          : value.text.empty() ? ordered_json(true)
-                                               : ordered_json(value.text);
+            if (value.number) {
+                all[option] = *value.number;
+            } else if (value.text.empty()) {
+                all[option] = true;
+            } else {
+                all[option] = value.text;
+            }
         }
         return all;
     }
@@ -204,10 +208,13 @@ class Reader {
     }
     static void read(const ordered_json& from, ScenarioOptions& options) {
         for (const auto& [option, value] : from.items()) {
-            options[option] = value.is_boolean() ? verdict::OptionValue()
-                              : value.is_string()
-                                  ? verdict::OptionValue(value.get<std::string>())
-                                  : verdict::OptionValue(value.get<std::uint64_t>());
+            if (value.is_boolean()) {
+                options[option] = verdict::OptionValue();
+            } else if (value.is_string()) {
+                options[option] = value.get<std::string>();
+            } else {
+                options[option] = value.get<std::uint64_t>();
+            }
         }
     }
     // The schema allows no lists or objects here.

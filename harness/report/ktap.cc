@@ -21,17 +21,21 @@ std::string on_a_line(const std::string& text) {
     return line;
 }
 
+const char* directive_of(const Case& one) {
+    if (one.outcome != Outcome::kSkipped) {
+        return "";
+    }
+    return one.is_accepted_failure() ? " # XFAIL " : " # SKIP ";
+}
+
 std::string case_line(std::size_t number, const Case& one) {
     const std::string said = on_a_line(message_of(one));
     std::string text;
     if (is_red(one.outcome)) {
         text = fmt::format("    # {}: {}\n", name(one.cell->verdict), said);
     }
-    const char* directive = one.outcome != Outcome::kSkipped ? ""
-                            : one.is_accepted_failure()      ? " # XFAIL "
-                                                             : " # SKIP ";
     return text + fmt::format("    {}ok {} {}{}{}\n", is_red(one.outcome) ? "not " : "", number,
-                              on_a_line(one.cell->id), directive,
+                              on_a_line(one.cell->id), directive_of(one),
                               one.outcome == Outcome::kSkipped ? said : "");
 }
 

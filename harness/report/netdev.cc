@@ -37,7 +37,10 @@ std::string plain_name(const std::string& text) {
 }
 
 const char* word(Outcome outcome) {
-    return is_red(outcome) ? "fail" : outcome == Outcome::kSkipped ? "skip" : "pass";
+    if (is_red(outcome)) {
+        return "fail";
+    }
+    return outcome == Outcome::kSkipped ? "skip" : "pass";
 }
 
 // Returns the outcome of another run of a failed cell; nothing if it was run once.
@@ -78,11 +81,10 @@ ordered_json test_of(const ScenarioResult& scenario, int exit_code, const std::s
     const bool failed = counts.failures + counts.errors != 0;
     // NIPA knows no failure that is accepted.
     const bool skipped = nothing_executed(cases) || !condition_of(cases).empty();
+    const char* const unless_failed = skipped ? "skip" : "pass";
     ordered_json test = {{"test", plain_name(scenario.id)},
                          {"group", "pathproof"},
-                         {"result", failed    ? "fail"
-                                    : skipped ? "skip"
-                                              : "pass"},
+                         {"result", failed ? "fail" : unless_failed},
                          {"link", link + "report.html#" + scenario.id},
                          {"time", scenario.seconds}};
     if (!scenario.repetitions.empty() && failed) {

@@ -52,6 +52,20 @@ std::string value_of(const std::vector<Fact>& facts, std::string_view name) {
     return "";
 }
 
+const char* status_of(ScenarioVerdict verdict) {
+    if (verdict == ScenarioVerdict::kNotRun) {
+        return "SKIP";
+    }
+    return verdict == ScenarioVerdict::kInconclusive ? "ERROR" : "COMPLETE";
+}
+
+const char* result_of(Outcome outcome) {
+    if (outcome == Outcome::kError) {
+        return "NOT_APPLICABLE";
+    }
+    return outcome == Outcome::kPassed ? "PASS" : "FAIL";
+}
+
 // A field of the schema that is left out where nothing is known.
 void put(ordered_json& into, const char* key, const std::string& value) {
     if (!value.empty()) {
@@ -265,9 +279,7 @@ void OcpStream::finish_scenario(const ScenarioResult& scenario) {
             {"log",
              {{"severity", "INFO"},
               {"message", fmt::format("{}: {}", name(scenario.verdict), scenario.headline)}}}}});
-    close_step(scenario.verdict == ScenarioVerdict::kNotRun         ? "SKIP"
-               : scenario.verdict == ScenarioVerdict::kInconclusive ? "ERROR"
-                                                                    : "COMPLETE");
+    close_step(status_of(scenario.verdict));
 }
 
 void OcpStream::end_scenario(const ScenarioResult& scenario) {
@@ -305,19 +317,14 @@ void OcpStream::end(const RunResult& run, int exit_code) {
     const Outcome outcome = outcome_of_run(exit_code);
     const std::string reason = run.reasons.empty() ? "" : run.reasons.front();
     ordered_json content = {{"testStepId", step_}};
-    content.update(
-        outcome == Outcome::kError
-            ? error(name(run.verdict), reason)
-            : diagnosis(name(run.verdict), outcome == Outcome::kPassed ? "PASS" : "FAIL", reason));
+    const bool judged = outcome != Outcome::kError;
+    content.update(judged ? diagnosis(name(run.verdict), result_of(outcome), reason)
+                          : error(name(run.verdict), reason));
     write({kStep, std::move(content)});
     close_step("COMPLETE");
-    const bool judged = outcome != Outcome::kError;
     write({kRun,
            {{"testRunEnd",
-             {{"status", judged ? "COMPLETE" : "ERROR"},
-              {"result", !judged                       ? "NOT_APPLICABLE"
-                         : outcome == Outcome::kPassed ? "PASS"
-                                                       : "FAIL"}}}}});
+             {{"status", judged ? "COMPLETE" : "ERROR"}, {"result", result_of(outcome)}}}}});
     ended_ = true;
 }
 

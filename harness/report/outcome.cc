@@ -17,9 +17,11 @@ Outcome red_outcome_of(const Cell& cell, Role role) {
         case CellVerdict::kPass: return Outcome::kPassed;
         case CellVerdict::kFail:
         case CellVerdict::kUnstable:
-            return !cell.known.empty()                                      ? Outcome::kSkipped
-                   : role == Role::kControl || role == Role::kDemonstration ? Outcome::kError
-                                                                            : Outcome::kFailure;
+            if (!cell.known.empty()) {
+                return Outcome::kSkipped;
+            }
+            return role == Role::kControl || role == Role::kDemonstration ? Outcome::kError
+                                                                          : Outcome::kFailure;
         case CellVerdict::kError:
         case CellVerdict::kInconclusive: return Outcome::kError;
         case CellVerdict::kSkip: return Outcome::kSkipped;
@@ -57,7 +59,11 @@ std::vector<Case> cases_of(const ScenarioResult& scenario, int exit_code) {
 }
 
 Outcome outcome_of_run(int exit_code) {
-    return exit_code == 0 ? Outcome::kPassed : exit_code == 1 ? Outcome::kFailure : Outcome::kError;
+    switch (exit_code) {
+        case 0: return Outcome::kPassed;
+        case 1: return Outcome::kFailure;
+        default: return Outcome::kError;
+    }
 }
 
 void Tally::add(Outcome outcome) {
@@ -84,11 +90,13 @@ std::string message_of(const Case& one) {
     if (!fails(cell.verdict)) {
         return cell.reason;
     }
-    return one.role == Role::kControl
-               ? "a control shows the failure, so the scenario proves nothing: " + cell.reason
-           : one.role == Role::kDemonstration
-               ? "a demonstration does not show what it must: " + cell.reason
-               : cell.reason;
+    if (one.role == Role::kControl) {
+        return "a control shows the failure, so the scenario proves nothing: " + cell.reason;
+    }
+    if (one.role == Role::kDemonstration) {
+        return "a demonstration does not show what it must: " + cell.reason;
+    }
+    return cell.reason;
 }
 
 std::string condition_of(const std::vector<Case>& cases) {

@@ -36,25 +36,36 @@ std::string counts_text(const PriceTable& table) {
                        plural(table.cells.size(), "cell"), fmt::join(counts, ", "));
 }
 
+std::string probe_text(const PriceCell& cell) {
+    switch (cell.effect) {
+        case Effect::kBreaks: return fmt::format("{} ({})", cell.probe, cell.with);
+        case Effect::kNotMeasured: return fmt::format("{} ({})", cell.probe, cell.reason);
+        case Effect::kCures:
+        case Effect::kDoesNotTouch:
+        case Effect::kDoesNotApply: break;
+    }
+    return cell.probe;
+}
+
 std::string probes_with(const PriceTable& table, const std::string& cure, Effect effect) {
     std::vector<std::string> probes;
     for (const PriceCell& cell : table.cells) {
         if (cell.cure == cure && cell.effect == effect) {
-            probes.push_back(
-                effect == Effect::kBreaks        ? fmt::format("{} ({})", cell.probe, cell.with)
-                : effect == Effect::kNotMeasured ? fmt::format("{} ({})", cell.probe, cell.reason)
-                                                 : cell.probe);
+            probes.push_back(probe_text(cell));
         }
     }
     return fmt::format("{}", fmt::join(probes, ", "));
 }
 
 std::string measure_text(const Measure& measure) {
-    return measure.value.is_null() ? "not measured"
-           : !measure.interval     ? format_value(measure)
-                                   : fmt::format("{} ({} to {})", format_value(measure),
-                                                 format_number(measure.interval->low),
-                                                 format_number(measure.interval->high));
+    if (measure.value.is_null()) {
+        return "not measured";
+    }
+    if (!measure.interval) {
+        return format_value(measure);
+    }
+    return fmt::format("{} ({} to {})", format_value(measure), format_number(measure.interval->low),
+                       format_number(measure.interval->high));
 }
 
 // Tells a cure's costs for one load: first the costs and savings, then what is within noise, then

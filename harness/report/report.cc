@@ -31,6 +31,14 @@ fs::file_type type_of(const fs::path& path) {
     return fs::symlink_status(path, none).type();
 }
 
+const char* kind_name(fs::file_type type) {
+    switch (type) {
+        case fs::file_type::symlink: return "a symbolic link";
+        case fs::file_type::directory: return "a folder";
+        default: return "a file";
+    }
+}
+
 // Accepts a path that is missing or of the wanted kind, as this program makes it; refuses links,
 // which may lead elsewhere.
 Status check_kind(const fs::path& path, fs::file_type wanted) {
@@ -40,10 +48,7 @@ Status check_kind(const fs::path& path, fs::file_type wanted) {
     }
     return fail(ErrorCode::kBadInput,
                 "{} is {}, not {}; name another folder for the report with --out", path.string(),
-                type == fs::file_type::symlink     ? "a symbolic link"
-                : type == fs::file_type::directory ? "a folder"
-                                                   : "a file",
-                wanted == fs::file_type::directory ? "a folder" : "a file");
+                kind_name(type), kind_name(wanted));
 }
 
 Status make_folder(const fs::path& path) {

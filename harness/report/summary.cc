@@ -16,14 +16,20 @@ using namespace verdict;
 constexpr std::size_t kWidth = 100;
 constexpr std::size_t kLabel = 9;  // "  cause  "
 
+// The foreground colour of ECMA-48 section 8.3.117 (SGR): green, red or yellow.
+int colour_number(std::string_view tone) {
+    if (tone == "good") {
+        return 32;
+    }
+    return tone == "bad" ? 31 : 33;
+}
+
 // ECMA-48 section 8.3.117 (SGR): bold and a colour.
 std::string painted(const Badge& badge, Colour colour) {
     if (colour == Colour::kNone) {
         return badge.word;
     }
-    const std::string_view tone = badge.tone;
-    const int number = tone == "good" ? 32 : tone == "bad" ? 31 : 33;
-    return fmt::format("\033[1;{}m{}\033[0m", number, badge.word);
+    return fmt::format("\033[1;{}m{}\033[0m", colour_number(badge.tone), badge.word);
 }
 
 std::string labelled(const char* label, const std::string& text) {

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <boost/algorithm/string.hpp>
 #include <cmath>
 
@@ -17,6 +18,20 @@ struct Character {
     bool valid = false;
 };
 
+// The smallest code point of each length in bytes, below which a form is overlong.
+constexpr std::array<char32_t, 5> kSmallest{0, 0, 0x80, 0x800, 0x10000};
+
+// Returns the bytes of a character of several by the first; 0: no character begins with it.
+std::size_t length_of(unsigned char lead) {
+    if (lead >= 0xF0) {
+        return 4;
+    }
+    if (lead >= 0xE0) {
+        return 3;
+    }
+    return lead >= 0xC2 ? 2 : 0;
+}
+
 // RFC 3629 section 4: no overlong forms, no surrogates, nothing above U+10FFFF.
 Character decode(std::string_view text) {
     const auto byte = [&](std::size_t at) { return static_cast<unsigned char>(text[at]); };
@@ -24,7 +39,7 @@ Character decode(std::string_view text) {
     if (lead < 0x80) {
         return {lead, 1, true};
     }
-    const std::size_t length = lead >= 0xF0 ? 4 : lead >= 0xE0 ? 3 : lead >= 0xC2 ? 2 : 0;
+    const std::size_t length = length_of(lead);
     if (length == 0 || lead > 0xF4 || text.size() < length) {
         return {};
     }
@@ -35,8 +50,7 @@ Character decode(std::string_view text) {
         }
         code = code << 6 | (byte(at) & 0x3Fu);
     }
-    const char32_t smallest = length == 4 ? 0x10000 : length == 3 ? 0x800 : 0x80;
-    if (code < smallest || code > 0x10FFFF || (code >= 0xD800 && code <= 0xDFFF)) {
+    if (code < kSmallest[length] || code > 0x10FFFF || (code >= 0xD800 && code <= 0xDFFF)) {
         return {};
     }
     return {code, length, true};
