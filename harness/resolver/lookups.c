@@ -147,6 +147,14 @@ static _Noreturn void become(const char* program, const struct lookup* lookup, i
     cannot(out, index, "this program cannot be run:", program);
 }
 
+static int address_family(const struct lookup* lookup) {
+    switch (lookup->family) {
+        case 4: return AF_INET;
+        case 6: return AF_INET6;
+        default: return AF_UNSPEC;
+    }
+}
+
 static _Noreturn void look_up(const struct lookup* lookup, const char* program, int out,
                               size_t index) {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -161,7 +169,7 @@ static _Noreturn void look_up(const struct lookup* lookup, const char* program, 
     struct addrinfo hints;
     memset(&hints, 0, sizeof hints);
     hints.ai_socktype = SOCK_STREAM; /* one result an address */
-    hints.ai_family = lookup->family == 4 ? AF_INET : lookup->family == 6 ? AF_INET6 : AF_UNSPEC;
+    hints.ai_family = address_family(lookup);
     hints.ai_flags = lookup->addrconfig ? AI_ADDRCONFIG : 0;
     struct addrinfo* found = NULL;
     const long long began = now_us();
