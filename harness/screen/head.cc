@@ -20,8 +20,8 @@ Piece label(const std::string& text) {
 enum class Wanted { kAny, kZero };
 void put(Line& line, const std::string& name, const std::string& value, bool is_zero,
          Wanted wanted) {
-    const Style style =
-        is_zero ? Style::kPlain : (wanted == Wanted::kZero ? Style::kBad : Style::kStrong);
+    const Style unless_zero = wanted == Wanted::kZero ? Style::kBad : Style::kStrong;
+    const Style style = is_zero ? Style::kPlain : unless_zero;
     line.push_back({name + " ", Style::kPlain});
     line.push_back({value, style});
     line.push_back({"  ", Style::kPlain});
