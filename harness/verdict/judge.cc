@@ -214,9 +214,12 @@ std::string nothing_found(const std::vector<ScenarioResult>& scenarios) {
     const bool controlled = std::ranges::any_of(scenarios, [](const ScenarioResult& scenario) {
         return count(cells_of(scenario, Role::kControl), CellVerdict::kPass) > 0;
     });
-    const char* what = truths == 0     ? "no scenario reproduced its failure"
-                       : truths == run ? "no defect was found"
-                                       : "no scenario reproduced its failure or found a defect";
+    const char* what = "no scenario reproduced its failure or found a defect";
+    if (truths == 0) {
+        what = "no scenario reproduced its failure";
+    } else if (truths == run) {
+        what = "no defect was found";
+    }
     return fmt::format("{}{}", what, controlled ? ", and every control passed" : "");
 }
 

@@ -72,6 +72,17 @@ int y_of(const std::vector<const Preflight::Port*>& ports, const std::string& na
     return kTop + 24 + kRow * static_cast<int>(found - ports.begin());
 }
 
+const char* line_class(Preflight::Cable::Proof proof) {
+    using Proved = Preflight::Cable::Proof;
+    switch (proof) {
+        case Proved::kBothWays: return "cable";
+        case Proved::kOneWay: return "half";
+        case Proved::kNotThere: return "none";
+        case Proved::kNotLooked: break;
+    }
+    return "open";
+}
+
 std::string box(const std::vector<const Preflight::Port*>& ports, int x, int height,
                 const std::string& title) {
     std::string drawn =
@@ -121,15 +132,10 @@ std::string topology_svg(const Preflight& preflight) {
     svg += box(tester, kMargin, height, "tester");
     svg += box(dut, right, height, dut.front()->host);
     for (const Preflight::Cable& cable : preflight.cables) {
-        using Proved = Preflight::Cable::Proof;
-        const char* const kind = cable.proof == Proved::kBothWays   ? "cable"
-                                 : cable.proof == Proved::kOneWay   ? "half"
-                                 : cable.proof == Proved::kNotThere ? "none"
-                                                                    : "open";
         const int from = y_of(tester, cable.port);
         const int to = y_of(dut, cable.device);
         svg += fmt::format("<line x1=\"{}\" y1=\"{}\" x2=\"{}\" y2=\"{}\" class=\"{}\"/>\n",
-                           kMargin + kBoxWidth, from, right, to, kind);
+                           kMargin + kBoxWidth, from, right, to, line_class(cable.proof));
         svg += text_at(kMargin + kBoxWidth + kGap / 2, (from + to) / 2 - 5, "mid",
                        std::string("frames ") + name(cable.proof));
     }

@@ -11,10 +11,12 @@ namespace {
 constexpr std::size_t kFewestRounds = 6;
 
 std::string outcome_text(const ProbeOutcome& outcome) {
-    return outcome.verdict == CellVerdict::kPass ? "passes"
-           : outcome.verdict == CellVerdict::kFail
-               ? fmt::format("fails: {}", outcome.reason)
-               : fmt::format("{}: {}", name(outcome.verdict), outcome.reason);
+    if (outcome.verdict == CellVerdict::kPass) {
+        return "passes";
+    }
+    return fmt::format("{}: {}",
+                       outcome.verdict == CellVerdict::kFail ? "fails" : name(outcome.verdict),
+                       outcome.reason);
 }
 
 bool tells(const ProbeOutcome& outcome) {
@@ -84,9 +86,12 @@ PriceCell conclude_effect(const std::string& cure, const std::string& probe,
         return cell;
     }
     const bool fails_with = with.verdict == CellVerdict::kFail;
-    cell.effect = fails && !fails_with                       ? Effect::kCures
-                  : fails_with && (!fails || with.otherwise) ? Effect::kBreaks
-                                                             : Effect::kDoesNotTouch;
+    cell.effect = Effect::kDoesNotTouch;
+    if (fails && !fails_with) {
+        cell.effect = Effect::kCures;
+    } else if (fails_with && (!fails || with.otherwise)) {
+        cell.effect = Effect::kBreaks;
+    }
     return cell;
 }
 
@@ -144,9 +149,12 @@ Cost conclude_cost(const std::string& cure, const std::string& load, const CostF
         return cost;
     }
     const Interval& interval = *cost.more.interval;
-    cost.verdict = interval.low <= 0 && interval.high >= 0       ? CostVerdict::kWithinNoise
-                   : (interval.low > 0) == figure.more_is_better ? CostVerdict::kSaves
-                                                                 : CostVerdict::kCosts;
+    if (interval.low <= 0 && interval.high >= 0) {
+        cost.verdict = CostVerdict::kWithinNoise;
+        return cost;
+    }
+    const bool saves = (interval.low > 0) == figure.more_is_better;
+    cost.verdict = saves ? CostVerdict::kSaves : CostVerdict::kCosts;
     return cost;
 }
 
