@@ -11,6 +11,7 @@
 #include <thread>
 
 #include "dataplane/base/clock.h"
+#include "harness/netfilter/names.h"
 #include "harness/process/netlink.h"
 #include "harness/process/netns.h"
 
