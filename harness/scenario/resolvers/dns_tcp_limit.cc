@@ -40,6 +40,13 @@ constexpr auto kFreedTimeout = 6s;
 constexpr const char* kSuffix = "svc.test";
 constexpr const char* kForwardLine = "Maximum number of concurrent DNS queries";
 
+const char* answer_text(const agent::DnsLoadReport::Lookup& lookup) {
+    if (lookup.answered == 0) {
+        return "no answer for the client";
+    }
+    return lookup.rcode != 0 ? "the client gets SERVFAIL" : "the client has its answer";
+}
+
 class TcpLimitBench : public NatPathBench<TcpLimitCell, TcpLimitValues> {
   public:
     explicit TcpLimitBench(Context& context)
@@ -112,15 +119,26 @@ class TcpLimitBench : public NatPathBench<TcpLimitCell, TcpLimitValues> {
         }
     }
 
+    // The count among which the lookup is.
+    static std::uint64_t& tally_of(const agent::DnsLoadReport::Lookup& lookup, double late_ms,
+                                   TcpLimitValues& seen) {
+        if (lookup.answered == 0) {
+            return seen.unanswered;
+        }
+        if (lookup.rcode == 5) {
+            return seen.refused;
+        }
+        if (lookup.rcode != 0) {
+            return seen.servfail;
+        }
+        return lookup.milliseconds > late_ms ? seen.late : seen.answered;
+    }
+
     static void take_load(const agent::DnsLoadReport& load, double late_ms, TcpLimitValues& seen) {
         seen.lookups = load.lookups.size();
         for (const agent::DnsLoadReport::Lookup& each : load.lookups) {
             seen.slowest_ms = std::max(seen.slowest_ms, each.milliseconds);
-            ++(each.answered == 0            ? seen.unanswered
-               : each.rcode == 5             ? seen.refused
-               : each.rcode != 0             ? seen.servfail
-               : each.milliseconds > late_ms ? seen.late
-                                             : seen.answered);
+            ++tally_of(each, late_ms, seen);
         }
     }
 
@@ -203,7 +221,13 @@ class TcpLimitBench : public NatPathBench<TcpLimitCell, TcpLimitValues> {
         TRY(look_now(seen));
         const auto asked = TRY(probe(true, kProbeTimeout));
         seen.lookups = 1;
-        (asked.ok ? seen.answered : asked.received == 0 ? seen.unanswered : seen.servfail) = 1;
+        if (asked.ok) {
+            seen.answered = 1;
+        } else if (asked.received == 0) {
+            seen.unanswered = 1;
+        } else {
+            seen.servfail = 1;
+        }
         seen.slowest_ms = asked.milliseconds;
         probe_outcome_ = asked.outcome;
         if (asked.ok || what.again) {
@@ -231,10 +255,11 @@ class TcpLimitBench : public NatPathBench<TcpLimitCell, TcpLimitValues> {
             return;
         }
         // The one that asks while the connections end is of the same client, and came later.
-        const auto since = [&](const agent::TcpQueue::Connection& each) {
-            return each.peer.address != hosts_.names().client_address ? INT64_MAX
-                   : each.first_waiting_ns != 0                       ? each.first_waiting_ns
-                                                                      : each.accepted_ns;
+        const auto since = [&](const agent::TcpQueue::Connection& each) -> std::int64_t {
+            if (each.peer.address != hosts_.names().client_address) {
+                return INT64_MAX;
+            }
+            return each.first_waiting_ns != 0 ? each.first_waiting_ns : each.accepted_ns;
         };
         auto at = std::ranges::min_element(queue.connections, {}, since);
         at =
@@ -244,13 +269,19 @@ class TcpLimitBench : public NatPathBench<TcpLimitCell, TcpLimitValues> {
             at != queue.connections.end() && at->first_waiting_ns != 0 &&
             (at->accepted_ns == 0 || at->accepted_ns - at->first_waiting_ns >
                                          std::chrono::nanoseconds(kProbeTimeout).count() / 2);
-        ++(seen.servfail != 0 ? harm.by_answer
-           : waited           ? harm.by_queue
-           : at != queue.connections.end()
-               ? (at->unacknowledged_ns >= kLongUnacknowledgedNs ? harm.by_loss : harm.by_server)
-           : probe_outcome_.find("connect: ") != std::string::npos         ? harm.by_refusal
-           : probe_outcome_.find("connect timed out") != std::string::npos ? harm.not_connected
-                                                                           : harm.unexplained);
+        if (seen.servfail != 0) {
+            ++harm.by_answer;
+        } else if (waited) {
+            ++harm.by_queue;
+        } else if (at != queue.connections.end()) {
+            ++(at->unacknowledged_ns >= kLongUnacknowledgedNs ? harm.by_loss : harm.by_server);
+        } else if (probe_outcome_.find("connect: ") != std::string::npos) {
+            ++harm.by_refusal;
+        } else if (probe_outcome_.find("connect timed out") != std::string::npos) {
+            ++harm.not_connected;
+        } else {
+            ++harm.unexplained;
+        }
     }
 
     Status run_forward(const TcpLimitCell& what, TcpLimitValues& seen) {
@@ -347,9 +378,7 @@ class TcpLimitBench : public NatPathBench<TcpLimitCell, TcpLimitValues> {
             }
         }
         rows.emplace(failed->start_ns + static_cast<std::int64_t>(failed->milliseconds * 1e6),
-                     failed->answered == 0 ? "no answer for the client"
-                     : failed->rcode != 0  ? "the client gets SERVFAIL"
-                                           : "the client has its answer");
+                     answer_text(*failed));
         verdict::Proof proof{.title = what.id + ": one lookup that failed or was late",
                              .columns = {"ms", "what"}};
         for (const auto& [at, said] : rows) {
@@ -364,6 +393,13 @@ class TcpLimitBench : public NatPathBench<TcpLimitCell, TcpLimitValues> {
     std::string probe_outcome_;
     std::optional<agent::ForwarderReport> forwarder_;  // that was stopped before its time
 };
+
+TcpLimitLoad load_by_id(const std::string& id) {
+    if (id.find("idle-") != std::string::npos) {
+        return TcpLimitLoad::kIdle;
+    }
+    return id.find("forward-") != std::string::npos ? TcpLimitLoad::kForward : TcpLimitLoad::kBurst;
+}
 
 }  // namespace
 
@@ -396,10 +432,7 @@ std::vector<TcpLimitCell> dns_tcp_limit_plan() {
         {.id = "forward-200.after-cure", .label = "after the cure", .names = 200},
     });
     for (TcpLimitCell& cell : cells) {
-        const auto says = [&](const char* word) { return cell.id.find(word) != std::string::npos; };
-        cell.load = says("idle-")      ? TcpLimitLoad::kIdle
-                    : says("forward-") ? TcpLimitLoad::kForward
-                                       : TcpLimitLoad::kBurst;
+        cell.load = load_by_id(cell.id);
     }
     return cells;
 }

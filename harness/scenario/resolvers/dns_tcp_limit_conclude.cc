@@ -190,6 +190,24 @@ model::Listing limit_cures(const std::string& load) {
             .of = "is_cure and load == '" + load + "'"};
 }
 
+// A lookup counts once, first by a cause other than the queue.
+constexpr std::uint64_t TcpLimitHarm::*kHarmOrder[] = {
+    &TcpLimitHarm::by_answer, &TcpLimitHarm::by_rubbish,    &TcpLimitHarm::by_loss,
+    &TcpLimitHarm::by_server, &TcpLimitHarm::not_connected, &TcpLimitHarm::unexplained,
+    &TcpLimitHarm::by_queue,  &TcpLimitHarm::by_refusal,
+};
+
+// Adds a lookup to `harm` by what its tries met.
+void count_once(const TcpLimitHarm& met, TcpLimitHarm& harm) {
+    for (const auto cause : kHarmOrder) {
+        if (met.*cause != 0) {
+            ++(harm.*cause);
+            return;
+        }
+    }
+    ++harm.unexplained;
+}
+
 }  // namespace
 
 TcpLimitHarm tell_harm(const agent::DnsLoadReport& load, const agent::ForwarderReport& forwarder,
@@ -235,24 +253,18 @@ TcpLimitHarm tell_harm(const agent::DnsLoadReport& load, const agent::ForwarderR
                 ++met.by_rubbish;
             } else if (each.outcome == Failed::kRefused) {
                 ++met.by_refusal;
+            } else if (unseen(each) && full) {
+                ++met.by_queue;
             } else if (unseen(each)) {
-                ++(full ? met.by_queue : !each.connected ? met.not_connected : met.unexplained);
+                ++(each.connected ? met.unexplained : met.not_connected);
+            } else if (failed(each) && waited(each, *place(each))) {
+                ++met.by_queue;
             } else if (failed(each)) {
-                ++(waited(each, *place(each))                                ? met.by_queue
-                   : place(each)->unacknowledged_ns >= kLongUnacknowledgedNs ? met.by_loss
-                                                                             : met.by_server);
+                ++(place(each)->unacknowledged_ns >= kLongUnacknowledgedNs ? met.by_loss
+                                                                           : met.by_server);
             }
         }
-        // The lookup counts once, first by a cause other than the queue.
-        ++(met.by_answer != 0       ? harm.by_answer
-           : met.by_rubbish != 0    ? harm.by_rubbish
-           : met.by_loss != 0       ? harm.by_loss
-           : met.by_server != 0     ? harm.by_server
-           : met.not_connected != 0 ? harm.not_connected
-           : met.unexplained != 0   ? harm.unexplained
-           : met.by_queue != 0      ? harm.by_queue
-           : met.by_refusal != 0    ? harm.by_refusal
-                                    : harm.unexplained);
+        count_once(met, harm);
     }
     return harm;
 }

@@ -44,6 +44,23 @@ Status wait_for_link_local(const std::string& netns, const std::string& device) 
     return {};
 }
 
+// The query's end at the server.
+std::string server_text(const QueryTrail& query) {
+    if (!query.taken) {
+        return "not taken by the server";
+    }
+    return query.answered ? fmt::format("answered with code {}", query.rcode) : "withheld";
+}
+
+// The query's end at the client.
+std::string client_text(const QueryTrail& query) {
+    if (!query.came) {
+        return "no answer came";
+    }
+    return fmt::format("code {}, {} addresses came after {:.1f} ms", query.came_rcode,
+                       query.addresses, query.came_after_ms);
+}
+
 }  // namespace
 
 Result<ResolverHosts> ResolverHosts::open(Context& context) {
@@ -161,10 +178,13 @@ Result<std::vector<LookupTrail>> ResolverHosts::round(const std::vector<AskedLoo
 }
 
 resolver::Kind resolver_in(const std::string& id) {
-    return has_part(id, "musl")       ? resolver::Kind::kMusl
-           : has_part(id, "go")       ? resolver::Kind::kGo
-           : has_part(id, "resolved") ? resolver::Kind::kResolved
-                                      : resolver::Kind::kGlibc;
+    if (has_part(id, "musl")) {
+        return resolver::Kind::kMusl;
+    }
+    if (has_part(id, "go")) {
+        return resolver::Kind::kGo;
+    }
+    return has_part(id, "resolved") ? resolver::Kind::kResolved : resolver::Kind::kGlibc;
 }
 
 agent::DnsRule found_rule(const std::string& name) {
@@ -178,16 +198,11 @@ std::string trail_text(const std::string& name, const LookupTrail& trail) {
         fmt::format("{} {} {:.1f} ms {}\n", name, trail.outcome.word, trail.outcome.milliseconds,
                     fmt::join(trail.outcome.addresses, " "));
     for (const QueryTrail& query : trail.queries) {
-        text += fmt::format(
-            "    {:+.1f} ms type {} {}{} from {}: {}, {}\n",
-            static_cast<double>(query.sent_ns - trail.queries.front().sent_ns) / 1e6, query.type,
-            query.name, query.tcp ? " (TCP)" : "", to_string(query.client),
-            !query.taken      ? "not taken by the server"
-            : !query.answered ? "withheld"
-                              : fmt::format("answered with code {}", query.rcode),
-            !query.came ? "no answer came"
-                        : fmt::format("code {}, {} addresses came after {:.1f} ms",
-                                      query.came_rcode, query.addresses, query.came_after_ms));
+        text +=
+            fmt::format("    {:+.1f} ms type {} {}{} from {}: {}, {}\n",
+                        static_cast<double>(query.sent_ns - trail.queries.front().sent_ns) / 1e6,
+                        query.type, query.name, query.tcp ? " (TCP)" : "", to_string(query.client),
+                        server_text(query), client_text(query));
     }
     return text;
 }

@@ -14,6 +14,16 @@ constexpr std::uint16_t kDnsPort = 53;
 
 using QueryKey = std::tuple<std::uint16_t, std::uint16_t, std::string, std::uint16_t>;
 
+constexpr std::pair<const char*, const char*> kFateTexts[] = {
+    {"query-lost", "queries left the client and the server did not take them"},
+    {"answer-lost", "the server answered and the answers did not come to the client"},
+    {"late-answer", "answers came later than the resolver waits"},
+    {"foreign-answer", "answers came to the client that the server did not give"},
+    {"rubbish-answer",
+     "the server did not take queries, and what came in the place of answers is none"},
+    {"other-server", "the client asked another server than this lab's"},
+};
+
 }  // namespace
 
 std::optional<DnsOnWire> dns_on_wire(const agent::CapturedFrame& frame) {
@@ -56,12 +66,16 @@ QueryFate fate_of(const QueryTrail& query, double patience_ms) {
     if (query.came && (!query.taken || !query.answered || query.came_rcode != query.rcode)) {
         return QueryFate::kForeign;
     }
-    return !query.taken && query.strayed       ? QueryFate::kRubbish
-           : !query.taken                      ? QueryFate::kQueryLost
-           : !query.answered                   ? QueryFate::kWithheld
-           : !query.came                       ? QueryFate::kAnswerLost
-           : query.came_after_ms > patience_ms ? QueryFate::kLate
-                                               : QueryFate::kAnswered;
+    if (!query.taken) {
+        return query.strayed ? QueryFate::kRubbish : QueryFate::kQueryLost;
+    }
+    if (!query.answered) {
+        return QueryFate::kWithheld;
+    }
+    if (!query.came) {
+        return QueryFate::kAnswerLost;
+    }
+    return query.came_after_ms > patience_ms ? QueryFate::kLate : QueryFate::kAnswered;
 }
 
 std::string strange_fate(const std::vector<QueryTrail>& queries, double patience_ms) {
@@ -81,16 +95,12 @@ std::string strange_fate(const std::vector<QueryTrail>& queries, double patience
 }
 
 std::string fate_text(const std::string& strange_fate) {
-    return strange_fate == "query-lost" ? "queries left the client and the server did not take them"
-           : strange_fate == "answer-lost"
-               ? "the server answered and the answers did not come to the client"
-           : strange_fate == "late-answer" ? "answers came later than the resolver waits"
-           : strange_fate == "foreign-answer"
-               ? "answers came to the client that the server did not give"
-           : strange_fate == "rubbish-answer"
-               ? "the server did not take queries, and what came in the place of answers is none"
-           : strange_fate == "other-server" ? "the client asked another server than this lab's"
-                                            : "";
+    for (const auto& [fate, text] : kFateTexts) {
+        if (strange_fate == fate) {
+            return text;
+        }
+    }
+    return "";
 }
 
 std::vector<QueryTrail> join_queries(const frame::IpAddress& server,

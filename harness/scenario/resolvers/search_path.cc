@@ -106,7 +106,9 @@ class SearchPathBench : public SideBySide<SearchPathCell, SearchPathValues> {
         for (const QueryTrail& query : trail.queries) {
             seen.resent += queries.emplace(query.name, query.type).second ? 0 : 1;
             names.insert(query.name);
-            seen.packets += query.tcp ? 0 : query.came ? 2 : 1;
+            if (!query.tcp) {
+                seen.packets += query.came ? 2 : 1;
+            }
             found_asked = found_asked || query.name == found;
             if (query.name == found && query.came && !query.tcp) {
                 (query.addresses == 0 ? came_bare : came_whole) = true;

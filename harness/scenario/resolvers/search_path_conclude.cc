@@ -15,10 +15,13 @@ const char* shows_text(const SearchPathCell& what, const SearchPathValues&) {
 }
 
 std::string other_text(const SearchPathValues& seen) {
-    return seen.other == "not-searched" ? "the name that there is was not asked for"
-           : seen.other == "bare-answer"
-               ? "answers for the name that there is came without an address"
-               : fate_text(seen.other);
+    if (seen.other == "not-searched") {
+        return "the name that there is was not asked for";
+    }
+    if (seen.other == "bare-answer") {
+        return "answers for the name that there is came without an address";
+    }
+    return fate_text(seen.other);
 }
 
 SearchPathConclusions::Figures search_path_figures() {

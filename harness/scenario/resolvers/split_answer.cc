@@ -34,6 +34,29 @@ constexpr PairReply kTableReplies[] = {PairReply::kData,  PairReply::kNx,       
                                        PairReply::kCname, PairReply::kServFail, PairReply::kRefused,
                                        PairReply::kNone,  PairReply::kRubbish};
 
+agent::DnsRule::Says says_of(PairReply reply) {
+    if (reply == PairReply::kNone) {
+        return agent::DnsRule::Says::kNothing;
+    }
+    return reply == PairReply::kRubbish ? agent::DnsRule::Says::kRubbish
+                                        : agent::DnsRule::Says::kAnswer;
+}
+
+frame::Rcode rcode_of(PairReply reply) {
+    switch (reply) {
+        case PairReply::kNx: return frame::Rcode::kNxDomain;
+        case PairReply::kServFail: return frame::Rcode::kServFail;
+        case PairReply::kRefused: return frame::Rcode::kRefused;
+        case PairReply::kData:
+        case PairReply::kEmpty:
+        case PairReply::kCname:
+        case PairReply::kCnameData:
+        case PairReply::kNone:
+        case PairReply::kRubbish: return frame::Rcode::kNoError;
+    }
+    return frame::Rcode::kNoError;
+}
+
 agent::DnsRule rule_of(const std::string& name, std::uint16_t type, PairReply reply) {
     agent::DnsRule rule{.name = name, .type = type};
     const bool data = reply == PairReply::kData || reply == PairReply::kCnameData;
@@ -41,14 +64,8 @@ agent::DnsRule rule_of(const std::string& name, std::uint16_t type, PairReply re
     rule.address = data ? frame::IpAddress::v4(0xcb007109) : frame::IpAddress{};  // 203.0.113.9
     rule.address6 =
         data ? frame::parse_ip("2001:db8::9").value_or(frame::IpAddress{}) : frame::IpAddress{};
-    rule.says = reply == PairReply::kNone      ? agent::DnsRule::Says::kNothing
-                : reply == PairReply::kRubbish ? agent::DnsRule::Says::kRubbish
-                                               : agent::DnsRule::Says::kAnswer;
-    const frame::Rcode rcode = reply == PairReply::kNx         ? frame::Rcode::kNxDomain
-                               : reply == PairReply::kServFail ? frame::Rcode::kServFail
-                               : reply == PairReply::kRefused  ? frame::Rcode::kRefused
-                                                               : frame::Rcode::kNoError;
-    rule.rcode = static_cast<std::uint8_t>(rcode);
+    rule.says = says_of(reply);
+    rule.rcode = static_cast<std::uint8_t>(rcode_of(reply));
     return rule;
 }
 
@@ -198,10 +215,14 @@ class SplitAnswerBench : public SideBySide<SplitAnswerCell, SplitAnswerValues> {
                 return;
             }
         }
-        worst != 0 ? other(static_cast<frame::Rcode>(worst) == frame::Rcode::kRefused ? "refused"
-                                                                                      : "servfail")
-        : withheld ? other("no-answer")
-                   : static_cast<void>(++seen.unexplained);
+        if (worst != 0) {
+            const bool refused = static_cast<frame::Rcode>(worst) == frame::Rcode::kRefused;
+            return other(refused ? "refused" : "servfail");
+        }
+        if (withheld) {
+            return other("no-answer");
+        }
+        ++seen.unexplained;
     }
 
     std::int64_t first_failed_ns_ = 0;  // of the cache's lookups
