@@ -87,9 +87,13 @@ class BridgeBench : public NatPathBench<BridgeCell, BridgeValues> {
                 view.source_port != names.service.port) {
                 continue;
             }
-            ++(view.source == asked.address ? seen.from_asked
-               : view.source == backend     ? seen.from_backend
-                                            : seen.from_others);
+            if (view.source == asked.address) {
+                ++seen.from_asked;
+            } else if (view.source == backend) {
+                ++seen.from_backend;
+            } else {
+                ++seen.from_others;
+            }
             flows[view.destination_port] |= view.source == backend && !direct;
         }
         for (const netfilter::Entry& entry : *entries) {

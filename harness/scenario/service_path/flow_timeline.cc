@@ -117,6 +117,13 @@ std::string tcp_text(const PacketView& view, const agent::CapturedFrame& frame) 
     return text;
 }
 
+std::string transport_text(const PacketView& view, const agent::CapturedFrame& frame) {
+    if (view.transport == Transport::kTcp) {
+        return tcp_text(view, frame);
+    }
+    return view.transport == Transport::kUdp ? "UDP" : fmt::format("IP protocol {}", view.protocol);
+}
+
 std::string packet_text(const agent::CapturedFrame& frame) {
     const frame::FrameView whole = in_tunnel(frame);
     const PacketView& view = whole.innermost();
@@ -133,9 +140,7 @@ std::string packet_text(const agent::CapturedFrame& frame) {
                            to_string(view.destination),
                            view.fragment == frame::Fragment::kFirst ? "first" : "later");
     }
-    text += view.transport == Transport::kTcp   ? tcp_text(view, frame)
-            : view.transport == Transport::kUdp ? "UDP"
-                                                : fmt::format("IP protocol {}", view.protocol);
+    text += transport_text(view, frame);
     // The frame's length also covers a super-frame, whose length no header of the kept bytes gives.
     const std::uint32_t behind = frame.length - std::min(frame.length, view.payload_offset);
     text += fmt::format(", {} bytes", std::min(view.payload_length, behind));

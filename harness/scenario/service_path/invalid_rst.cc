@@ -54,6 +54,15 @@ struct WireSegment {
     std::uint32_t acknowledgement = 0;
 };
 
+// Offset of a forged segment from the sequence number that its receiver expects.
+std::uint32_t sequence_offset(SegmentCell::Sends sends) {
+    if (sends == SegmentCell::Sends::kAhead) {
+        return kFarAhead;
+    }
+    const auto greeting_bytes = static_cast<std::uint32_t>(kGreeting.size());
+    return sends == SegmentCell::Sends::kInWindow ? 0 : 0U - greeting_bytes;
+}
+
 std::vector<WireSegment> tcp_of(const agent::Capture& capture) {
     std::vector<WireSegment> segments;
     for (const agent::CapturedFrame& frame : capture.frames) {
@@ -204,10 +213,7 @@ class SegmentBench : public NatPathBench<SegmentCell, SegmentValues> {
         spec.packet.destination = last.view.source_endpoint();
         spec.packet.transport = frame::Transport::kTcp;
         spec.packet.tcp_flags = ack_only ? TH_ACK : TH_PUSH | TH_ACK;
-        spec.packet.tcp_sequence =
-            last.acknowledgement + (what.sends == SegmentCell::Sends::kAhead ? kFarAhead
-                                    : ack_only                               ? 0
-                                               : 0U - static_cast<std::uint32_t>(kGreeting.size()));
+        spec.packet.tcp_sequence = last.acknowledgement + sequence_offset(what.sends);
         spec.packet.tcp_acknowledgement = last.sequence + last.view.payload_length;
         if (!ack_only) {
             spec.payload.assign(kGreeting.begin(), kGreeting.end());

@@ -111,6 +111,20 @@ class PmtuBench : public NatPathBench<PmtuCell, PmtuValues> {
                                             .timeout = kHang});
     }
 
+    // The size to try next; no greater than seen.passes: there is none.
+    static std::uint32_t next_size(const PmtuCell& what, const PmtuValues& seen) {
+        if (seen.stops == 0) {
+            return seen.passes;
+        }
+        const bool told = seen.passes >= what.fits() || seen.stops <= what.fits();
+        if (!told) {
+            return what.fits();
+        }
+        return seen.passes == what.fits() && seen.stops > what.fits() + 1
+                   ? what.fits() + 1
+                   : (seen.passes + seen.stops) / 2;
+    }
+
     // The size above which packets stop, looked for first where the hop's MTU puts it.
     Status find_sizes(const PmtuCell& what, PmtuValues& seen) {
         seen.passes = kPacketThatFits;
@@ -118,12 +132,7 @@ class PmtuBench : public NatPathBench<PmtuCell, PmtuValues> {
         while (next > seen.passes && (seen.stops == 0 || next < seen.stops)) {
             const bool passed = TRY(passes(next));
             (passed ? seen.passes : seen.stops) = next;
-            const bool told = seen.passes >= what.fits() || seen.stops <= what.fits();
-            next = seen.stops == 0 ? seen.passes
-                   : !told         ? what.fits()
-                   : seen.passes == what.fits() && seen.stops > what.fits() + 1
-                       ? what.fits() + 1
-                       : (seen.passes + seen.stops) / 2;
+            next = next_size(what, seen);
         }
         return {};
     }
@@ -190,7 +199,8 @@ std::vector<PmtuCell> pmtu_blackhole_plan() {
         for (const bool icmp : {true, false}) {
             for (const bool fragments : {true, false}) {
                 const bool hangs = df ? !icmp : !fragments;
-                const char* role = hangs ? "" : df && !fragments ? "cure." : "control.";
+                const char* const passing_role = df && !fragments ? "cure." : "control.";
+                const char* const role = hangs ? "" : passing_role;
                 const std::string name =
                     fmt::format("df-{}.icmp-{}.fragments-{}", df ? "set" : "unset",
                                 icmp ? "passes" : "filtered", fragments ? "pass" : "dropped");

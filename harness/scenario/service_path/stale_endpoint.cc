@@ -40,9 +40,10 @@ constexpr const char* kStranger = "stranger";
 ConnectEnd end_of(const agent::Connect& connect) {
     switch (connect.error) {
         case 0:
-            return connect.said == kService ? ConnectEnd::kServed
-                   : connect.said.empty()   ? ConnectEnd::kNothing
-                                            : ConnectEnd::kStranger;
+            if (connect.said == kService) {
+                return ConnectEnd::kServed;
+            }
+            return connect.said.empty() ? ConnectEnd::kNothing : ConnectEnd::kStranger;
         case ECONNREFUSED: return ConnectEnd::kRefused;
         case ETIMEDOUT: return ConnectEnd::kTimedOut;
         case EHOSTUNREACH:

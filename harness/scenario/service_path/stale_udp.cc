@@ -143,11 +143,17 @@ class StaleUdpBench : public NatPathBench<StaleUdpCell, StaleUdpValues> {
         return entry && entry->original_counters ? entry->original_counters->packets : 0;
     }
 
+    // Reason why the cell cannot run here; empty: it can.
+    std::string lacks_for(const StaleUdpCell& what) const {
+        if (what.family == frame::Family::kIpv6) {
+            return lacks_ipv6_;
+        }
+        return what.by_ipvs() ? lacks_ipvs_ : "";
+    }
+
     Status run(const StaleUdpCell& what, MeasuredStaleUdpCell& cell) override {
         StaleUdpValues& seen = cell.seen;
-        seen.lacks = what.family == frame::Family::kIpv6 ? lacks_ipv6_
-                     : what.by_ipvs()                    ? lacks_ipvs_
-                                                         : "";
+        seen.lacks = lacks_for(what);
         if (!seen.lacks.empty()) {
             return {};
         }

@@ -55,10 +55,13 @@ struct Sent {
     bool reset = false;                 // the client sent a RST of its 4-tuple after it
 
     SynFate fate(bool answered) const {
-        return !arrived             ? SynFate::kLost
-               : refusal && reset   ? refusal->fate
-               : answered && !reset ? SynFate::kAccepted
-                                    : SynFate::kUnanswered;
+        if (!arrived) {
+            return SynFate::kLost;
+        }
+        if (refusal && reset) {
+            return refusal->fate;
+        }
+        return answered && !reset ? SynFate::kAccepted : SynFate::kUnanswered;
     }
 };
 
