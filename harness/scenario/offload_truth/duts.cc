@@ -183,9 +183,12 @@ void conclude_duts(std::vector<DutResult> duts, verdict::ScenarioResult& result)
     }
     const bool none =
         std::ranges::all_of(duts, [](const DutResult& dut) { return dut.failure.has_value(); });
-    result.verdict = defect          ? ScenarioVerdict::kDefectFound
-                     : doubt || none ? ScenarioVerdict::kInconclusive
-                                     : ScenarioVerdict::kNoDefectFound;
+    result.verdict = ScenarioVerdict::kNoDefectFound;
+    if (defect) {
+        result.verdict = ScenarioVerdict::kDefectFound;
+    } else if (doubt || none) {
+        result.verdict = ScenarioVerdict::kInconclusive;
+    }
     result.headline = fmt::format("{}", fmt::join(headlines, " "));
     result.cause = fmt::format("{}", fmt::join(causes, " "));
     result.cure = fmt::format("{}", fmt::join(cures, " "));

@@ -350,11 +350,10 @@ void keep_faults(const PathFacts& path, TruthBench& bench, Cell& cell) {
 // An unproven path is a cell of its own, and the only one that is judged.
 Cell path_cell(const PathFacts& path, TruthBench& bench) {
     const bool faulty = !path.own_faults().empty();
+    const CellVerdict unproven = faulty ? CellVerdict::kFail : CellVerdict::kInconclusive;
     Cell cell{.id = "path",
               .toggles = {{"offloads", "all off"}, {"frames", "plain, of every kind"}},
-              .verdict = path.proven() ? CellVerdict::kPass
-                         : faulty      ? CellVerdict::kFail
-                                       : CellVerdict::kInconclusive,
+              .verdict = path.proven() ? CellVerdict::kPass : unproven,
               .reason = fmt::format("{}", fmt::join(path_sentences(path), "; ")),
               .cause = faulty ? "path" : ""};
     if (!path.faults.empty()) {

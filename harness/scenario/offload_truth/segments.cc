@@ -76,17 +76,21 @@ struct SegmentOutcome {
     }
     bool as_found() const { return setting.kind == Setting::Kind::kAsFound; }
     std::string state() const {
-        return as_found()             ? "as found"
-               : setting.with.empty() ? "alone off"
-                                      : fmt::format("and {} off", setting.with);
+        if (as_found()) {
+            return "as found";
+        }
+        return setting.with.empty() ? "alone off" : fmt::format("and {} off", setting.with);
+    }
+    const char* state_word() const {
+        if (as_found()) {
+            return "as-found";
+        }
+        return setting.with.empty() ? "off" : "all-software";
     }
     std::string id(SegmentKind kind) const {
         return fmt::format("segments.{}.{}.{}",
                            feature().outer == truth::OuterSum::kComputed ? "udpcsum" : "noudpcsum",
-                           as_found()             ? "as-found"
-                           : setting.with.empty() ? "off"
-                                                  : "all-software",
-                           kKindWords[static_cast<std::size_t>(kind)]);
+                           state_word(), kKindWords[static_cast<std::size_t>(kind)]);
     }
 };
 
@@ -240,6 +244,15 @@ TrafficSeen judge_tally(const SegmentOutcome& point, SegmentKind kind, SegmentTa
             std::move(tally.names)};
 }
 
+std::string advertised_at(const SegmentOutcome& point) {
+    const SegmentFeature& feature = point.feature();
+    const std::vector<agent::Feature>& then = point.taken.features;
+    if (!point.as_found()) {
+        return fmt::format("set off, is {}", is_on(then, feature.name) ? "on" : "off");
+    }
+    return feature_named(then, feature.name) == nullptr ? "off" : advertised(then, feature.name);
+}
+
 // Both kinds of super-frames under one setting of one feature: a row.
 Status judge_point(Context& context, TruthBench& bench, const SegmentOutcome& point, TruthRun& run,
                    verdict::TruthTable& table, verdict::ScenarioResult& result) {
@@ -247,11 +260,7 @@ Status judge_point(Context& context, TruthBench& bench, const SegmentOutcome& po
     verdict::TruthRow row{
         .offload = feature.name, .direction = "Tx", .expected = expectation_of(run, feature.name)};
     row.offload += point.as_found() ? "" : ", " + point.state();
-    const std::vector<agent::Feature>& then = point.taken.features;
-    row.advertised =
-        !point.as_found() ? fmt::format("set off, is {}", is_on(then, feature.name) ? "on" : "off")
-        : feature_named(then, feature.name) == nullptr ? "off"
-                                                       : advertised(then, feature.name);
+    row.advertised = advertised_at(point);
     for (const SegmentKind kind : {SegmentKind::kTcp, SegmentKind::kUdp}) {
         const auto observe = [&]() -> Result<TrafficSeen> {
             auto tally = TRY(measure(bench, feature, kind, run.wire));
@@ -287,7 +296,10 @@ void not_tested(const TruthRun& run, const std::string& why, verdict::TruthTable
                               .direction = "Tx",
                               .expected = expectation_of(run, feature.name)};
         const agent::Feature* found = feature_named(run.as_found, feature.name);
-        row.advertised = found == nullptr ? "not there" : found->active ? "on" : "off";
+        row.advertised = "not there";
+        if (found != nullptr) {
+            row.advertised = found->active ? "on" : "off";
+        }
         row.observed.assign(kKindNames.size(), {.note = why});
         table.rows.push_back(std::move(row));
     }

@@ -43,11 +43,13 @@ struct TunnelKind {
     bool is_labs() const { return port == 4789 && family == frame::Family::kIpv4; }
     bool can_be_translated() const { return port != 0 && family == frame::Family::kIpv4; }
     const char* policy() const {
-        return sum == OuterSum::kComputed
-                   ? (family == frame::Family::kIpv4 ? "udpcsum" : "noudp6zerocsumtx")
-               : sum == OuterSum::kZero
-                   ? (family == frame::Family::kIpv4 ? "noudpcsum" : "udp6zerocsumtx")
-                   : "no outer UDP";
+        const bool is_v4 = family == frame::Family::kIpv4;
+        switch (sum) {
+            case OuterSum::kComputed: return is_v4 ? "udpcsum" : "noudp6zerocsumtx";
+            case OuterSum::kZero: return is_v4 ? "noudpcsum" : "udp6zerocsumtx";
+            case OuterSum::kNoUdp: break;
+        }
+        return "no outer UDP";
     }
 };
 constexpr TunnelKind kKinds[] = {
