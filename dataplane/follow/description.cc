@@ -124,6 +124,16 @@ struct Choice {
     double saved = 0;  // against a list of the wrong frames
 };
 
+std::string residue_text(const std::string& measure, std::uint32_t modulus, std::uint32_t residue) {
+    if (modulus == 2) {
+        return fmt::format("with an {} {}", residue == 1 ? "odd" : "even", measure);
+    }
+    if (residue == 0) {
+        return fmt::format("with a {} that {} divides", measure, modulus);
+    }
+    return fmt::format("with a {} of {} more than a multiple of {}", measure, residue, modulus);
+}
+
 class Search {
   public:
     Search(std::span<const Alike> wrong, std::span<const Alike> right, const TraitSet& told,
@@ -371,11 +381,6 @@ class Search {
             if (residues != 1 || counts.size() == 1) {
                 continue;
             }
-            const std::string of =
-                modulus == 2   ? fmt::format("with an {} {}", residue == 1 ? "odd" : "even", what)
-                : residue == 0 ? fmt::format("with a {} that {} divides", what, modulus)
-                               : fmt::format("with a {} of {} more than a multiple of {}", what,
-                                             residue, modulus);
             add({.kind = Condition::Kind::kResidue,
                  .trait = trait,
                  .right_below = {},
@@ -383,7 +388,7 @@ class Search {
                  .modulus = modulus,
                  .residue = residue,
                  .values = {},
-                 .text = of,
+                 .text = residue_text(what, modulus, residue),
                  .bits = bits_of(trait) + 2 * std::log2(modulus)});
         }
     }

@@ -179,6 +179,17 @@ void Follower::Engine::count_egress(Record& in, Record& out, const Comparison& c
     flow.variants.push_back(std::move(variant));
 }
 
+namespace {
+
+const char* egress_key(const Egress& usual, const Egress& other) {
+    if (usual.flow != other.flow) {
+        return "egress flow";
+    }
+    return usual.hops != other.hops ? "egress hops" : "egress";
+}
+
+}  // namespace
+
 // The usual way is right where a flow's frames came out in several; the others are changes.
 void Follower::Engine::conclude_flow(Flow& flow, Direction direction) {
     ++flow.epoch;
@@ -196,9 +207,7 @@ void Follower::Engine::conclude_flow(Flow& flow, Direction direction) {
             for (std::uint64_t i = 0; i < variant.clean; ++i) {
                 findings_.add({.direction = direction,
                                .fault = Class::kChanged,
-                               .key = usual->egress.flow != variant.egress.flow   ? "egress flow"
-                                      : usual->egress.hops != variant.egress.hops ? "egress hops"
-                                                                                  : "egress",
+                               .key = egress_key(usual->egress, variant.egress),
                                .text = text,
                                .in = &variant.in,
                                .out = &variant.out,

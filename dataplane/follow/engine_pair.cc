@@ -96,6 +96,13 @@ std::optional<Direction> direction_told(const Record& record) {
     return in_front ? Direction::kForward : Direction::kBackward;
 }
 
+int sign_of(std::int64_t delay) {
+    if (delay > 0) {
+        return 1;
+    }
+    return delay < 0 ? -1 : 0;
+}
+
 }  // namespace
 
 // Judges a pair's direction by what is known of its flow and, if the flow is new, of the station
@@ -107,7 +114,7 @@ Direction Follower::Engine::direction_of(const Record& in_side, const Record& ou
     const std::int64_t delay = time_of(out_side) - time_of(in_side);
     const auto found = sides_[0].flows.find(in_side.packet.flow);
     int votes = found == sides_[0].flows.end() ? 0 : found->second.votes;
-    int sign = delay > 0 ? 1 : delay < 0 ? -1 : 0;
+    int sign = sign_of(delay);
     // Times of one microsecond do not tell; routers do.
     if (sign == 0 && in_side.packet.ip != frame::Network::kNone &&
         out_side.packet.ip != frame::Network::kNone) {

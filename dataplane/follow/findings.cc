@@ -29,25 +29,38 @@ std::uint32_t kind_number(const Packet& packet) {
            (packet.ip == frame::Network::kNone ? packet.ethertype : packet.protocol);
 }
 
+const char* family_prefix(frame::Network network) {
+    switch (network) {
+        case frame::Network::kIpv4: return "IPv4 ";
+        case frame::Network::kIpv6: return "IPv6 ";
+        case frame::Network::kNone: break;
+    }
+    return "";
+}
+
 std::string kind_text(const Packet& packet) {
-    const char* const family = packet.ip == frame::Network::kIpv4   ? "IPv4 "
-                               : packet.ip == frame::Network::kIpv6 ? "IPv6 "
-                                                                    : "";
-    return fmt::format("{}{}{}{}", family, protocol_text(packet),
+    return fmt::format("{}{}{}{}", family_prefix(packet.ip), protocol_text(packet),
                        packet.tunnel == frame::Tunnel::kNone
                            ? ""
                            : fmt::format(" in {}", frame::name(packet.tunnel)),
                        packet.vlans == 0 ? "" : " with VLAN tag");
 }
 
-std::string ordinal(std::uint64_t number) {
-    const std::uint64_t last = number % 10;
+const char* ordinal_ending(std::uint64_t number) {
     const bool teen = number / 10 % 10 == 1;
-    const char* const ending = teen || last == 0 || last > 3 ? "th"
-                               : last == 1                   ? "st"
-                               : last == 2                   ? "nd"
-                                                             : "rd";
-    return fmt::format("{}{}", number, ending);
+    if (teen) {
+        return "th";
+    }
+    switch (number % 10) {
+        case 1: return "st";
+        case 2: return "nd";
+        case 3: return "rd";
+        default: return "th";
+    }
+}
+
+std::string ordinal(std::uint64_t number) {
+    return fmt::format("{}{}", number, ordinal_ending(number));
 }
 
 // Returns whether a frame has the headers in which the key's faults are. Right frames of other

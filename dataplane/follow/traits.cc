@@ -100,9 +100,11 @@ std::string trait_text(Trait trait, std::uint32_t value, const std::string& addr
         case Trait::kSourcePort: return fmt::format("from port {}", value);
         case Trait::kDestinationPort: return fmt::format("to port {}", value);
         case Trait::kFamily:
-            return value == static_cast<std::uint32_t>(frame::Network::kIpv4)   ? "IPv4"
-                   : value == static_cast<std::uint32_t>(frame::Network::kIpv6) ? "IPv6"
-                                                                                : "without IP";
+            if (value == static_cast<std::uint32_t>(frame::Network::kIpv4)) {
+                return "IPv4";
+            }
+            return value == static_cast<std::uint32_t>(frame::Network::kIpv6) ? "IPv6"
+                                                                              : "without IP";
         case Trait::kProtocol:
             return value >= kWithoutIp ? ethertype_text(static_cast<std::uint16_t>(value))
                                        : protocol_text(static_cast<std::uint8_t>(value));
@@ -116,9 +118,10 @@ std::string trait_text(Trait trait, std::uint32_t value, const std::string& addr
         case Trait::kVlan: return fmt::format("of VLAN {}", value);
         case Trait::kVlanPriority: return fmt::format("of VLAN priority {}", value);
         case Trait::kFragment:
-            return value == 0   ? "not fragmented"
-                   : value == 1 ? "first fragments"
-                                : "later fragments";
+            if (value == 0) {
+                return "not fragmented";
+            }
+            return value == 1 ? "first fragments" : "later fragments";
         case Trait::kOptions: return with("IP options or extension headers");
         case Trait::kDontFragment: return with("DF");
         case Trait::kTrafficClass: return fmt::format("of traffic class 0x{:02x}", value);
