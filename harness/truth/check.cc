@@ -79,6 +79,14 @@ verdict::Measure measure(std::string name, std::string label, std::uint64_t valu
             .unit = std::move(unit)};
 }
 
+const char* why_no_frames(const CellCount& count) {
+    if (count.refused != 0) {
+        return "the driver refused every frame of this kind";
+    }
+    return count.lacking != 0 ? "the port lacks the offloads that such rows ask for"
+                              : "no row of the matrix is of this kind";
+}
+
 Cell make_cell(const RowsRun& run, const Findings& findings, profile::Direction direction,
                const Column& column) {
     const bool sent = direction == profile::Direction::kTransmit;
@@ -103,9 +111,7 @@ Cell make_cell(const RowsRun& run, const Findings& findings, profile::Direction 
         cell.reason = join_each(defects, &Defect::signature);
     } else if (count.frames == 0) {
         cell.verdict = CellVerdict::kSkip;
-        cell.reason = count.refused != 0   ? "the driver refused every frame of this kind"
-                      : count.lacking != 0 ? "the port lacks the offloads that such rows ask for"
-                                           : "no row of the matrix is of this kind";
+        cell.reason = why_no_frames(count);
     }
     return cell;
 }

@@ -278,10 +278,11 @@ std::vector<PathFault> PathFacts::own_faults() const {
     for (const PathFault& fault : faults) {
         const bool from = fault.way == Way::kFromDevice;
         const PathCount& count = from ? to_tester : to_device;
+        const auto& receiver = from ? far : device;
         // A loss may be anybody's who drops or has no room, a change only of who joins frames.
         const bool excused = fault.lost ? !drops.empty() || backlog != 0 || count.own_loss != 0 ||
                                               2 * fault.frames > fault.sent
-                                        : !(from ? far : device).merging.empty();
+                                        : !receiver.merging.empty();
         if (!excused) {
             own.push_back(fault);
         }

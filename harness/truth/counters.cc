@@ -76,13 +76,22 @@ Observation observation_of(const KindCount& count, const CountedKind& kind) {
     return seen;
 }
 
+namespace {
+
+std::string why_not_observed(const KindCount& count) {
+    if (!count.hidden.empty() || !count.once.empty()) {
+        return count.hidden + count.once;
+    }
+    return count.why_not.empty() ? "the driver has no counter of bad checksums" : count.why_not;
+}
+
+}  // namespace
+
 Observation driver_observation(const KindCount& count) {
     Observation seen;
     if (!count.why_not.empty() || count.driver.empty() || !count.hidden.empty() ||
         !count.once.empty()) {
-        seen.note = !count.hidden.empty() || !count.once.empty() ? count.hidden + count.once
-                    : count.why_not.empty() ? "the driver has no counter of bad checksums"
-                                            : count.why_not;
+        seen.note = why_not_observed(count);
         return seen;
     }
     seen.frames = count.good + count.bad;

@@ -368,9 +368,10 @@ std::vector<std::string> conditions_of(std::span<const matrix::Row> rows) {
         return row.fragmentation == matrix::Fragmentation::kNone ? "no" : "yes";
     });
     add("segmented", [](const matrix::Row& row) {
-        return row.segmentation == matrix::Segmentation::kNone  ? "no"
-               : row.segmentation == matrix::Segmentation::kUdp ? "uso"
-                                                                : "tso";
+        if (row.segmentation == matrix::Segmentation::kNone) {
+            return "no";
+        }
+        return row.segmentation == matrix::Segmentation::kUdp ? "uso" : "tso";
     });
     add("buffers", [](const matrix::Row& row) {
         return row.buffers == matrix::Buffers::kOne ? "one" : "many";
@@ -425,8 +426,8 @@ std::string length_name(const matrix::Specimen& specimen) {
                     [](const auto& a, const auto& b) { return a.size() < b.size(); });
     const std::size_t bytes = longer.size() - shorter.size();
     const bool at_end = std::equal(shorter.begin(), shorter.end(), longer.begin());
-    const bool cut = specimen.wire.size() < specimen.intended.size();
-    return fmt::format("{}({})", !at_end ? "SHIFTED" : cut ? "CUT" : "PADDED", bytes);
+    const char* const end = specimen.wire.size() < specimen.intended.size() ? "CUT" : "PADDED";
+    return fmt::format("{}({})", at_end ? end : "SHIFTED", bytes);
 }
 
 }  // namespace

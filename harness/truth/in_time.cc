@@ -159,14 +159,25 @@ InTime in_time(std::span<const Stretch> stretches) {
     return seen;
 }
 
-std::string ordinal(std::uint64_t number) {
-    const std::uint64_t last = number % 10;
+namespace {
+
+const char* ordinal_ending(std::uint64_t number) {
     const bool teen = number % 100 >= 11 && number % 100 <= 13;
-    const char* ending = teen || last == 0 || last > 3 ? "th"
-                         : last == 1                   ? "st"
-                         : last == 2                   ? "nd"
-                                                       : "rd";
-    return fmt::format("{}{}", number, ending);
+    if (teen) {
+        return "th";
+    }
+    switch (number % 10) {
+        case 1: return "st";
+        case 2: return "nd";
+        case 3: return "rd";
+        default: return "th";
+    }
+}
+
+}  // namespace
+
+std::string ordinal(std::uint64_t number) {
+    return fmt::format("{}{}", number, ordinal_ending(number));
 }
 
 std::string rate_text(std::uint64_t hits, std::uint64_t frames) {

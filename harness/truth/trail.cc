@@ -269,14 +269,16 @@ void Trail::add(const Probe& probe, const std::vector<FrameBytes>& wire,
         const auto is_as_meant = [&](const FrameBytes* bytes) {
             return bytes != nullptr && is_right(probe, probe.intended[i], *bytes);
         };
+        Fate fate = Fate::kMissing;
+        if (came[i] != nullptr) {
+            fate = is_as_meant(came[i]) ? Fate::kRight : Fate::kChanged;
+        }
         TrailFrame frame{.row = probe.label.row,
                          .probe = probe.label.index,
                          .part = static_cast<std::uint32_t>(i),
                          .checksum = left.checksums && sum,
                          .segment = left.segmentation && probe.segment_bytes != 0,
-                         .fate = came[i] == nullptr     ? Fate::kMissing
-                                 : is_as_meant(came[i]) ? Fate::kRight
-                                                        : Fate::kChanged};
+                         .fate = fate};
         frame.unfinished = frame.fate == Fate::kRight && !is_as_meant(as_it_is[i]);
         if (frame.fate == Fate::kChanged) {
             const judge::FrameVerdict verdict = judge::verify(*came[i], probe.tunnels);
