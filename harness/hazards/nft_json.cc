@@ -50,17 +50,6 @@ void take_handles(std::string_view texts, const std::string& family, const std::
     }
 }
 
-Result<std::vector<Table>> parse_nft_tables(std::string_view text) {
-    const json objects = TRY(objects_of(text, "list tables"));
-    std::vector<Table> tables;
-    for (const json& object : objects) {
-        if (const json& table = part(object, "table"); table.is_object()) {
-            tables.push_back({text_of(part(table, "family")), text_of(part(table, "name"))});
-        }
-    }
-    return tables;
-}
-
 Result<std::string> table_of_ruleset(std::string_view text, const Table& table) {
     const json objects = TRY(objects_of(text, "list ruleset"));
     json kept = json::array();

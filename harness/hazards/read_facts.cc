@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <future>
 
 #include "dataplane/base/contains.h"
 #include "dataplane/base/file.h"
@@ -11,6 +12,7 @@
 #include "harness/agent/ethtool.h"
 #include "harness/agent/sysctl.h"
 #include "harness/hazards/facts.h"
+#include "harness/hazards/nft_tables.h"
 #include "harness/netfilter/dump.h"
 #include "harness/process/netns.h"
 #include "harness/process/program.h"
@@ -18,6 +20,9 @@
 
 namespace pathproof::hazards {
 namespace {
+
+constexpr const char* kSaveNft = "iptables-nft-save";
+constexpr const char* kSaveNft6 = "ip6tables-nft-save";
 
 struct Tool {
     const char* package;
@@ -35,12 +40,19 @@ class FactReader {
             read_kernel();
             return {};
         }));
-        read_iptables(Origin::kIptablesNft, "ip", "iptables-nft-save");
-        read_iptables(Origin::kIptablesNft, "ip6", "ip6tables-nft-save");
+        // iptables-nft-save takes seconds for ten thousand chains.
+        const auto begin = [&](const char* program) {
+            return std::async(std::launch::async, [this, program] {
+                return process::run_program({program, "-c"}, {.netns = netns_});
+            });
+        };
+        auto ip = begin(kSaveNft), ip6 = begin(kSaveNft6);
+        read_devices();
+        take_iptables(Origin::kIptablesNft, "ip", kSaveNft, ip.get());
+        take_iptables(Origin::kIptablesNft, "ip6", kSaveNft6, ip6.get());
         read_nft();
         read_legacy("ip", "iptables-legacy-save", ip_tables_);
         read_legacy("ip6", "ip6tables-legacy-save", ip6_tables_);
-        read_devices();
         return std::move(facts_);
     }
 
@@ -51,7 +63,11 @@ class FactReader {
 
     // Returns the tool's output. Nothing: it could not be had, which is noted under `what`.
     std::optional<std::string> ask(const std::string& what, const Tool& tool) {
-        const auto ran = process::run_program(tool.command, {.netns = netns_});
+        return output_of(what, tool, process::run_program(tool.command, {.netns = netns_}));
+    }
+
+    std::optional<std::string> output_of(const std::string& what, const Tool& tool,
+                                         Result<process::ProgramOutput> ran) {
         if (!ran) {
             unstarted_ =
                 fmt::format("{}; it is in the package {}", ran.error().message, tool.package);
@@ -65,7 +81,7 @@ class FactReader {
                                    ran->exit_status, ran->err.substr(0, ran->err.find('\n'))));
             return std::nullopt;
         }
-        return ran->out;
+        return std::move(ran->out);
     }
 
     void take(const std::string& what, Result<Ruleset> rules) {
@@ -77,10 +93,12 @@ class FactReader {
         std::ranges::move(rules->tables, std::back_inserter(facts_.rules.tables));
     }
 
-    void read_iptables(Origin origin, const char* family, const char* command) {
+    void take_iptables(Origin origin, const char* family, const char* program,
+                       Result<process::ProgramOutput> ran) {
         const std::string what = fmt::format("{} rules of {}", family, name(origin));
         const bool is_legacy = origin == Origin::kIptablesLegacy;
-        if (const auto text = ask(what, {"iptables", {command, "-c"}, is_legacy}); text) {
+        if (const auto text =
+                output_of(what, {"iptables", {program, "-c"}, is_legacy}, std::move(ran))) {
             take(what, parse_iptables_save(*text, origin, family));
         }
     }
@@ -89,21 +107,17 @@ class FactReader {
     void read_legacy(const char* family, const char* command,
                      const std::optional<std::string>& tables) {
         if (tables && !tables->empty()) {
-            read_iptables(Origin::kIptablesLegacy, family, command);
+            take_iptables(Origin::kIptablesLegacy, family, command,
+                          process::run_program({command, "-c"}, {.netns = netns_}));
         }
     }
 
     // Tables that iptables-nft wrote were read by its own program: of some of their matches nft's JSON
     // has names only.
     void read_nft() {
-        const std::string what = "rules of nftables";
-        const auto list = ask(what, {"nftables", {"nft", "-j", "list", "tables"}});
-        if (!list) {
-            return;
-        }
-        const auto tables = parse_nft_tables(*list);
+        const auto tables = read_nft_tables(netns_);
         if (!tables) {
-            return miss(what, tables.error().message);
+            return miss("rules of nftables", tables.error().message);
         }
         const std::vector<std::string> known = facts_.rules.tables;
         const std::vector<std::string> incompatible = facts_.rules.incompatible;

@@ -177,8 +177,6 @@ void take_handles(std::string_view texts, const std::string& family, const std::
 struct Table {
     std::string family, name;
 };
-// Parses the output of `nft -j list tables`.
-Result<std::vector<Table>> parse_nft_tables(std::string_view json);
 // Cuts one table out of `nft -j list ruleset`, as `nft -j list table` prints it.
 Result<std::string> table_of_ruleset(std::string_view json, const Table& table);
 
