@@ -3,6 +3,7 @@
 // limits, matches that are not modelled) gives one outcome for each way, and each says why.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -34,6 +35,12 @@ struct Region {
     bool contains(const frame::Endpoint& source) const {
         return first_source <= source.address && source.address <= last_source &&
                first_port <= source.port && source.port <= last_port;
+    }
+    void intersect(const Region& other) {
+        first_source = std::max(first_source, other.first_source);
+        last_source = std::min(last_source, other.last_source);
+        first_port = std::max(first_port, other.first_port);
+        last_port = std::min(last_port, other.last_port);
     }
 };
 

@@ -19,6 +19,24 @@ using netfilter::Entry;
 using netfilter::Tuple;
 
 constexpr std::size_t kMostKnown = 64;  // regions of one destination
+constexpr std::size_t kMostLikenesses = 200'000;
+// 2^64 divided by the golden ratio.
+constexpr std::uint64_t kSpread = 0x9e3779b97f4a7c15ULL;
+
+std::uint64_t hash_of(std::uint64_t hash, const frame::IpAddress& address) {
+    std::array<std::uint64_t, 2> words{};
+    static_assert(sizeof words == sizeof address.bytes);
+    std::memcpy(words.data(), address.bytes.data(), sizeof words);
+    for (const std::uint64_t word : words) {
+        hash = (hash ^ word) * kSpread;
+        hash ^= hash >> 32;
+    }
+    return hash;
+}
+
+std::uint16_t icmp_of(const Tuple& tuple) {
+    return static_cast<std::uint16_t>(tuple.icmp ? (tuple.icmp->type << 8U) | tuple.icmp->code : 0);
+}
 
 std::string end_text(const frame::Endpoint& endpoint) {
     return endpoint.port == 0 ? frame::to_string(endpoint.address) : frame::to_string(endpoint);
@@ -116,33 +134,64 @@ const char* name(Staleness staleness) {
 }
 
 std::size_t StaleFinder::KeyHash::operator()(const Key& key) const {
-    std::array<std::uint64_t, 2> address{};
-    static_assert(sizeof address == sizeof key.destination.address.bytes);
-    std::memcpy(address.data(), key.destination.address.bytes.data(), sizeof address);
-    // Multiplied by 2^64 divided by the golden ratio.
-    constexpr std::uint64_t kSpread = 0x9e3779b97f4a7c15ULL;
-    std::uint64_t hash = key.destination.port | std::uint64_t{key.icmp} << 16 |
-                         std::uint64_t{key.device} << 32 | std::uint64_t{key.protocol} << 48 |
-                         std::uint64_t{key.any_device} << 56;
-    for (const std::uint64_t word : address) {
-        hash = (hash ^ word) * kSpread;
-        hash ^= hash >> 32;
-    }
-    return hash;
+    return hash_of(key.destination.port | std::uint64_t{key.icmp} << 16 |
+                       std::uint64_t{key.device} << 32 | std::uint64_t{key.protocol} << 48 |
+                       std::uint64_t{key.any_device} << 56,
+                   key.destination.address);
 }
 
-const std::vector<Outcome>& StaleFinder::outcomes_of(const Tuple& tuple, std::uint16_t device,
-                                                     bool any_device) {
-    const auto icmp =
-        static_cast<std::uint16_t>(tuple.icmp ? (tuple.icmp->type << 8U) | tuple.icmp->code : 0);
+std::size_t StaleFinder::LikenessHash::operator()(const Likeness& likeness) const {
+    const std::uint64_t ports =
+        likeness.destination.port | std::uint64_t{likeness.goes.port} << 16 |
+        std::uint64_t{likeness.device} << 32 | std::uint64_t{likeness.protocol} << 48;
+    return hash_of(hash_of(hash_of(ports, likeness.destination.address), likeness.goes.address),
+                   likeness.source_now);
+}
+
+StaleFinder::Likeness StaleFinder::likeness_of(const Entry& entry, std::uint16_t device) {
+    const frame::IpAddress& now = entry.reply.destination.address;
+    const bool keeps_source = now == entry.original.source.address;
+    return {.destination = entry.original.destination,
+            .goes = entry.reply.source,
+            .source_now = keeps_source ? frame::IpAddress() : now,
+            .device = device,
+            .zone = entry.zone,
+            .icmp = icmp_of(entry.original),
+            .protocol = entry.original.protocol,
+            .keeps_source = keeps_source,
+            .zone_direction = entry.zone_direction};
+}
+
+bool StaleFinder::is_known_as_current(const Likeness& likeness,
+                                      const frame::Endpoint& source) const {
+    const auto found = current_.find(likeness);
+    return found != current_.end() &&
+           std::any_of(found->second.regions.begin(),
+                       found->second.regions.begin() + found->second.count,
+                       [&](const Region& region) { return region.contains(source); });
+}
+
+void StaleFinder::keep_as_current(const Likeness& likeness, const Region& region) {
+    if (current_.size() >= kMostLikenesses && !current_.contains(likeness)) {
+        return;
+    }
+    Current& current = current_[likeness];
+    current.regions[current.next] = region;
+    current.next = static_cast<std::uint8_t>((current.next + 1) % current.regions.size());
+    current.count = static_cast<std::uint8_t>(
+        std::min<std::size_t>(current.count + 1U, current.regions.size()));
+}
+
+const StaleFinder::Known& StaleFinder::known_of(const Tuple& tuple, std::uint16_t device,
+                                                bool any_device) {
     std::vector<Known>& known = known_[{.destination = tuple.destination,
                                         .device = device,
-                                        .icmp = icmp,
+                                        .icmp = icmp_of(tuple),
                                         .protocol = tuple.protocol,
                                         .any_device = any_device}];
     for (const Known& each : known) {
         if (each.region.contains(tuple.source)) {
-            return each.outcomes;
+            return each;
         }
     }
     Known fresh;
@@ -154,11 +203,11 @@ const std::vector<Outcome>& StaleFinder::outcomes_of(const Tuple& tuple, std::ui
         outcome.steps.shrink_to_fit();
     }
     if (known.size() >= kMostKnown) {
-        last_ = std::move(fresh.outcomes);
+        last_ = std::move(fresh);
         return last_;
     }
     known.push_back(std::move(fresh));
-    return known.back().outcomes;
+    return known.back();
 }
 
 std::uint16_t StaleFinder::number_of(const std::string& device) {
@@ -257,14 +306,23 @@ StaleVerdict StaleFinder::verdict_of_answers(const Entry& entry) {
 // An entry does not name the device by which its flow came: the result must hold for any of them.
 std::optional<StaleFinder::Difference> StaleFinder::difference(const Entry& entry,
                                                                std::uint16_t device,
-                                                               std::string& why) {
+                                                               std::string& why,
+                                                               std::optional<Region>& region) {
+    const bool keeps_source = entry.reply.destination.address == entry.original.source.address;
     const Outcome* differing = nullptr;
     Difference found;
     for (const bool any : {false, true}) {
         if (any && device == 0) {
             continue;
         }
-        for (const Outcome& outcome : outcomes_of(entry.original, device, any)) {
+        const Known& known = known_of(entry.original, device, any);
+        if (region) {
+            region->intersect(known.region);
+        }
+        for (const Outcome& outcome : known.outcomes) {
+            if (keeps_source && !outcome.sources.empty()) {
+                region.reset();
+            }
             const Staleness one = compare(entry, outcome);
             if (one == Staleness::kNotDecided) {
                 why = outcome.end == End::kBridged ? "it may be bridged"
@@ -315,8 +373,13 @@ StaleVerdict StaleFinder::check(const Entry& entry, std::optional<std::uint32_t>
     if (!way.device) {
         return {.staleness = Staleness::kNotDecided, .why = "there is no route back to its source"};
     }
+    const Likeness likeness = likeness_of(entry, *way.device);
+    if (!user && is_known_as_current(likeness, entry.original.source)) {
+        return {};
+    }
     std::string why;
-    auto differing = difference(entry, *way.device, why);
+    std::optional<Region> region = Region();
+    auto differing = difference(entry, *way.device, why, region);
     if (!why.empty()) {
         return {.staleness = Staleness::kNotDecided, .why = std::move(why)};
     }
@@ -330,8 +393,13 @@ StaleVerdict StaleFinder::check(const Entry& entry, std::optional<std::uint32_t>
         }
         return verdict_of(entry, *differing);
     }
-    return simulator_.before_tracking() && answers_elsewhere(entry) ? verdict_of_answers(entry)
-                                                                    : StaleVerdict();
+    if (simulator_.before_tracking()) {
+        return answers_elsewhere(entry) ? verdict_of_answers(entry) : StaleVerdict();
+    }
+    if (region && !user) {
+        keep_as_current(likeness, *region);
+    }
+    return {};
 }
 
 StaleVerdict StaleFinder::verdict_of(const Entry& entry, const Difference& difference) const {

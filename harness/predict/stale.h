@@ -2,6 +2,7 @@
 // would be sent were it new.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -79,6 +80,24 @@ class StaleFinder {
         frame::IpAddress first, last;
         std::optional<std::uint16_t> device;  // in devices_; nothing: there is no way back
     };
+    // Entries with the same values here have the same verdict if their sources are in one region.
+    struct Likeness {
+        frame::Endpoint destination, goes;
+        frame::IpAddress source_now;  // none where NAT keeps it
+        std::uint16_t device = 0, zone = 0, icmp = 0;
+        std::uint8_t protocol = 0;
+        bool keeps_source = false;
+        netfilter::ZoneDirection zone_direction = netfilter::ZoneDirection::kBoth;
+        bool operator==(const Likeness&) const = default;
+    };
+    struct LikenessHash {
+        std::size_t operator()(const Likeness& likeness) const;
+    };
+    // Holds regions whose entries are current; a new one takes the place of the oldest.
+    struct Current {
+        std::array<Region, 4> regions;
+        std::uint8_t count = 0, next = 0;
+    };
     // An outcome that does with the flow what its entry does not.
     struct Difference {
         Staleness how = Staleness::kCurrent;
@@ -87,12 +106,15 @@ class StaleFinder {
 
     Way way_towards(const frame::IpAddress& source);
     std::uint16_t number_of(const std::string& device);
-    const std::vector<Outcome>& outcomes_of(const netfilter::Tuple& tuple, std::uint16_t device,
-                                            bool any_device);
+    const Known& known_of(const netfilter::Tuple& tuple, std::uint16_t device, bool any_device);
     // Returns how the rules now differ from the entry. Nothing: an outcome agrees with the entry,
-    // or `why` says why that is not decided.
+    // or `why` says why that is not decided. `region` becomes the sources for which the answer is
+    // the same; nothing: it depends on more than the source's region.
     std::optional<Difference> difference(const netfilter::Entry& entry, std::uint16_t device,
-                                         std::string& why);
+                                         std::string& why, std::optional<Region>& region);
+    static Likeness likeness_of(const netfilter::Entry& entry, std::uint16_t device);
+    bool is_known_as_current(const Likeness& likeness, const frame::Endpoint& source) const;
+    void keep_as_current(const Likeness& likeness, const Region& region);
     std::optional<Difference> difference_for(const netfilter::Entry& entry, std::uint32_t user);
     bool answers_elsewhere(const netfilter::Entry& entry);
     // Returns whether this host sent the flow from another address than the routes choose. Its
@@ -105,7 +127,8 @@ class StaleFinder {
     const Simulator& simulator_;
     Router& router_;
     std::unordered_map<Key, std::vector<Known>, KeyHash> known_;
-    std::vector<Outcome> last_;                // of an answer that is not kept
+    Known last_;  // an answer that is not kept
+    std::unordered_map<Likeness, Current, LikenessHash> current_;
     std::vector<std::string> devices_ = {""};  // the first: sent by this host
     std::vector<Way> ways_;
     std::uint64_t simulations_ = 0;

@@ -135,6 +135,33 @@ BOOST_AUTO_TEST_CASE(like_entries_cost_one_simulation) {
     BOOST_TEST(finder.simulations() == 1U);
 }
 
+// Answers for like entries are kept: those of sources that the rules tell apart are not like.
+BOOST_AUTO_TEST_CASE(like_entries_of_other_sources_are_judged_by_themselves) {
+    const std::string service =
+        "-d 10.96.0.10/32 -p udp -m udp --dport 53 -j DNAT --to-destination ";
+    Host host(
+        "*nat\n:PREROUTING ACCEPT [0:0]\n:POSTROUTING ACCEPT [0:0]\n"
+        "-A PREROUTING -s 10.1.0.128/25 " +
+        service + "10.2.0.8:53\n-A PREROUTING " + service +
+        "10.2.0.7:53\n-A POSTROUTING -p tcp -o s0 -j SNAT --to-source 10.1.0.5\nCOMMIT\n");
+    const Simulator simulator(host.facts, host.routes);
+    StaleFinder finder(simulator, host.routes);
+    const auto staleness_of = [&](const char* protocol, const std::string& from, const char* to,
+                                  const char* goes) {
+        const auto entry = entry_of(fmt::format("{} {}:4000 {}", protocol, from, to),
+                                    fmt::format("{} {} {}:4000", protocol, goes, from));
+        return std::string(name(finder.check(entry).staleness));
+    };
+    for (int round = 0; round < 2; ++round) {
+        BOOST_TEST(staleness_of("udp", "10.1.0.5", "10.96.0.10:53", "10.2.0.7:53") == "current");
+        BOOST_TEST(staleness_of("udp", "10.1.0.200", "10.96.0.10:53", "10.2.0.7:53") ==
+                   "other destination");
+        // Its source is what NAT would give it.
+        BOOST_TEST(staleness_of("tcp", "10.1.0.5", "10.9.0.1:80", "10.9.0.1:80") == "current");
+        BOOST_TEST(staleness_of("tcp", "10.1.0.6", "10.9.0.1:80", "10.9.0.1:80") == "other source");
+    }
+}
+
 BOOST_AUTO_TEST_CASE(the_cure_names_the_whole_entry) {
     BOOST_TEST(
         delete_command(
