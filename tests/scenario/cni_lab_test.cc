@@ -446,6 +446,82 @@ BOOST_AUTO_TEST_CASE(what_a_pod_leaves_to_the_next_one_and_to_others_is_told) {
     }
 }
 
+// Debian's plug-ins leave a process of the node without its port, a lease after a reboot, and the node
+// without its route. Each is told beside a plug-in that does it right, and one that is wrong otherwise.
+BOOST_AUTO_TEST_CASE(what_a_reboot_and_a_process_of_the_node_meet_is_told) {
+    const auto after = [](const char* plugin, const char* command, const std::string& does) {
+        return fmt::format(
+            "#!/bin/sh\n/usr/lib/cni/{}; rc=$?\n[ $CNI_COMMAND = {} ] && {{ {}; }} "
+            ">/dev/null 2>&1\nexit $rc\n",
+            plugin, command, does);
+    };
+    const auto before_add = [](const char* plugin, const std::string& does) {
+        return fmt::format(
+            "#!/bin/sh\ninput=$(cat)\n[ $CNI_COMMAND = ADD ] && {{ {}; }} >/dev/null "
+            "2>&1\necho \"$input\" | /usr/lib/cni/{}\n",
+            does, plugin);
+    };
+    const std::string frees_leases =
+        "dir=$(echo \"$input\" | sed -n 's/.*\"dataDir\":\"\\([^\"]*\\)\".*/\\1/p'); "
+        "case $CNI_CONTAINERID in *new*) rm -f $(grep -l pathproof-old $dir/*/*);; esac";
+    struct Fault {
+        const char *cell, *cause, *words;
+        std::vector<std::pair<std::string, std::string>> scripts;
+    };
+    const std::string takes_ra = "sysctl -qw net.ipv6.conf.eth0.accept_ra=2";
+    for (const Fault& fault : std::vector<Fault>{
+             {"port-to-host", "stale-entry", "went on to pod a1", {}},
+             {"port-to-host",
+              "",
+              "",
+              {{"portmap", after("portmap", "DEL", "conntrack -D -p udp --orig-port-dst 30056")}}},
+             {"port-to-host",
+              "stale-rule",
+              "to the host port goes to pod a1, which is gone",
+              {{"portmap", "#!/bin/sh\n[ $CNI_COMMAND = DEL ] || exec /usr/lib/cni/portmap\n"}}},
+             {"port-to-host",
+              "port-lost",
+              "a new flow to the host port reaches",
+              {{"portmap", after("portmap", "DEL",
+                                 "conntrack -D -p udp --orig-port-dst 30056; iptables -I INPUT -p "
+                                 "udp --dport 30056 -m length --length 30:900 -j DROP")}}},
+             {"reboot", "leaked-lease", "DEL of that pod frees it", {}},
+             {"reboot", "", "", {{"bridge", before_add("bridge", frees_leases)}}},
+             {"reboot",
+              "unreachable",
+              "the node reached pod old1 before its reboot",
+              {{"bridge",
+                after("bridge", "ADD",
+                      "case $CNI_CONTAINERID in *new*) iptables -I OUTPUT -p icmp -o cni0 "
+                      "-j DROP;; esac")}}},
+             {"reboot-rules", "stale-rule", "by the rule ip nat: -A CNI-HOSTPORT-DNAT", {}},
+             {"reboot-rules",
+              "leaked-lease",
+              "from before the reboot",
+              {{"portmap", before_add("portmap", "iptables -t nat -F CNI-HOSTPORT-DNAT")}}},
+             {"ra-route", "ra-route-lost", "with accept_ra=2 it reaches it again", {}},
+             {"ra-route", "", "", {{"bridge", before_add("bridge", takes_ra)}}},
+             {"ra-route",
+              "unreachable",
+              "though its default route is still there",
+              {{"bridge", before_add("bridge", takes_ra + "; ip6tables -I OUTPUT -d "
+                                                          "2001:db8:ff::1 -j DROP")}}}}) {
+        BOOST_TEST_CONTEXT(fault.cell << " " << fault.cause) {
+            const Scratch scratch;
+            const Ran ran = run(
+                {"repro", "pod-residue", "--lab", "cni", "--cells", fault.cell, "--plugins",
+                 plugins_with(scratch.path() + "/plugins", fault.scripts), "--conflist", "bridge"});
+            BOOST_REQUIRE_MESSAGE(ran.report.is_object(), ran.err);
+            const json& cell = cell_named(scenario_named(ran.report, "pod-residue"), fault.cell);
+            BOOST_TEST(cell["verdict"] == (*fault.cause == 0 ? "PASS" : "FAIL"),
+                       text_of(cell, "reason"));
+            BOOST_TEST(text_of(cell, "cause") == fault.cause);
+            BOOST_TEST(text_of(cell, "reason").find(fault.words) != std::string::npos,
+                       text_of(cell, "reason"));
+        }
+    }
+}
+
 // An error of a plug-in while pods are attached is a cell's reason, and the nodes are removed as
 // always.
 BOOST_AUTO_TEST_CASE(plugins_that_misbehave_are_told_of_with_their_words) {

@@ -325,6 +325,72 @@ BOOST_AUTO_TEST_CASE(a_port_and_an_address_have_to_reach_who_has_them_now) {
     BOOST_TEST((conclude(port, seen).verdict == CellVerdict::kSkip));
 }
 
+BOOST_AUTO_TEST_CASE(a_host_port_has_to_reach_the_process_that_has_it_now) {
+    const PodResidueCell what{
+        .id = "port-to-host", .chain = "bridge", .event = PodEvent::kPortToHost};
+    PodResidueValues seen{.times = 1,
+                          .now = "the process on the node",
+                          .before = "pod a1",
+                          .reached = "the process on the node",
+                          .fresh = "the process on the node"};
+    BOOST_TEST((conclude(what, seen).verdict == CellVerdict::kPass));
+    seen.reached = "pod a1";
+    seen.entries = {"udp 17 src=198.18.0.1"};
+    BOOST_TEST(conclude(what, seen).cause == "stale-entry");
+    // A new flow has no entry from before: the rule is told, and only where it is there.
+    seen.fresh = "pod a1";
+    seen.rule = "ip nat: -A CNI-HOSTPORT-DNAT";
+    BOOST_TEST(conclude(what, seen).cause == "stale-rule");
+    BOOST_TEST(contains(conclude(what, seen).reason, "a new flow to the host port goes to pod a1"));
+    seen.fresh = "";
+    BOOST_TEST(conclude(what, seen).cause == "port-lost");
+    BOOST_TEST(contains(conclude(what, seen).reason, "reaches nobody"));
+}
+
+BOOST_AUTO_TEST_CASE(a_reboot_leaves_leases_rules_or_nothing) {
+    PodResidueCell what{.id = "reboot", .chain = "bridge", .event = PodEvent::kReboot};
+    PodResidueValues seen{
+        .times = 1, .now = "pod new1", .before = "pod old1", .reached = "pod new1"};
+    BOOST_TEST((conclude(what, seen).verdict == CellVerdict::kPass));
+    seen.left.leases = {"podnet/10.244.1.2"};
+    const auto leaked = conclude(what, seen);
+    BOOST_TEST(leaked.cause == "leaked-lease");
+    BOOST_TEST(contains(leaked.reason, "DEL of that pod frees it"), leaked.reason);
+    const auto cured = conclude(std::vector<MeasuredPodResidue>{{.what = what, .seen = seen}});
+    BOOST_TEST(cured.cure_shown);
+    seen.left_after_del = seen.left;
+    seen.del_refused = "DEL of bridge: code 7";
+    BOOST_TEST(contains(conclude(what, seen).reason, "does not free it (DEL of bridge: code 7)"));
+    BOOST_TEST(!conclude(std::vector<MeasuredPodResidue>{{.what = what, .seen = seen}}).cure_shown);
+    seen.pod_reached = false;
+    BOOST_TEST(conclude(what, seen).cause == "unreachable");
+    what.event = PodEvent::kRebootRules;
+    seen.reached = "pod old1";
+    seen.rule = "ip nat: -A CNI-HOSTPORT-DNAT";
+    BOOST_TEST(conclude(what, seen).cause == "stale-rule");
+    seen.reached = "198.18.0.1";
+    BOOST_TEST(conclude(what, seen).cause == "port-lost");
+}
+
+BOOST_AUTO_TEST_CASE(an_advertised_route_has_to_outlive_the_first_pod) {
+    const PodResidueCell what{.id = "ra-route", .chain = "bridge", .event = PodEvent::kRaRoute};
+    PodResidueValues seen{.times = 1, .now = "the host outside", .reached = "the host outside"};
+    BOOST_TEST((conclude(what, seen).verdict == CellVerdict::kPass));
+    seen.reached = "";
+    // The route is there: something else keeps the packets.
+    BOOST_TEST(conclude(what, seen).cause == "unreachable");
+    seen.has_route = false;
+    seen.is_forwarding = true;
+    seen.is_cured = true;
+    const auto lost = conclude(what, seen);
+    BOOST_TEST(lost.cause == "ra-route-lost");
+    BOOST_TEST(contains(lost.reason, "forwarding on, and the node's IPv6 default route"),
+               lost.reason);
+    BOOST_TEST(contains(lost.reason, "with accept_ra=2 it reaches it again"), lost.reason);
+    const auto all = conclude(std::vector<MeasuredPodResidue>{{.what = what, .seen = seen}});
+    BOOST_TEST(contains(all.cure, "accept_ra=2"), all.cure);
+}
+
 BOOST_AUTO_TEST_CASE(what_is_left_counts_as_often_as_it_is_there_more) {
     lab::NodeState before, after;
     before.rules = {"a", "b"};

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -22,9 +23,17 @@ enum class PodEvent : std::uint8_t {
     kNetnsGone,      // the pod's namespace goes before DEL
     kPortAgain,      // a host port goes to the next pod, and a flow to it goes on
     kAddressAgain,   // an address goes to the next pod, and the node goes on to send to it
-    kStatus,         // STATUS (CNI 1.1.0): nothing is attached
-    kGc,             // the pod's namespace goes, nobody calls DEL, then GC (CNI 1.1.0)
+    kPortToHost,     // a host port goes to a process on the node
+    kReboot,       // the node starts anew with its leases, nobody calls DEL, and a pod is attached
+    kRebootRules,  // the same, and its rules were saved and are there again
+    kRaRoute,      // a pod of a node whose IPv6 default route comes by router advertisement
+    kStatus,       // STATUS (CNI 1.1.0): nothing is attached
+    kGc,           // the pod's namespace goes, nobody calls DEL, then GC (CNI 1.1.0)
 };
+
+constexpr bool is_reboot(PodEvent event) {
+    return event == PodEvent::kReboot || event == PodEvent::kRebootRules;
+}
 
 struct PodResidueCell {
     std::string id;
@@ -40,13 +49,23 @@ struct PodResidueValues {
     std::uint64_t times = 0;              // that the event was made
     std::uint64_t killed = 0;             // of them, in the middle of a plug-in
     double milliseconds = 0;              // of all calls of plug-ins
-    // For kPortAgain and kAddressAgain: the pod that has the port or the address now, the one that
-    // had it before, and the one that packets of the old flow reach, for `wrong_ms`. Empty: they
-    // reach nobody.
+    // Who has the port, the address or the route now, who had it before, and whom packets reach (those
+    // of the old flow where there is one), for `wrong_ms`. Empty: they reach nobody.
     std::string now, before, reached;
     // Entries of conntrack that still led to the pod behind its DEL.
     std::vector<std::string> entries;
     double wrong_ms = 0;
+    // The rule by which a host port still leads to who had it before, and whom a new flow to it
+    // reaches; nothing: no new flow was sent.
+    std::string rule;
+    std::optional<std::string> fresh;
+    bool pod_reached = true;     // after a reboot, the next pod by the node
+    bool is_forwarding = false;  // kRaRoute: ADD has the node forward IPv6
+    bool has_route = true;       // kRaRoute: the advertised route is still there
+    bool is_cured = false;       // kRaRoute: by accept_ra=2
+    // The part of `left` that DEL of the pod from before a reboot does not remove.
+    lab::NodeState left_after_del;
+    std::string del_refused;
     // State that the event left behind, by kind: there after it, and not before.
     lab::NodeState left;
     // Words that only what belongs to one pod has: its address, its id.

@@ -1,4 +1,6 @@
+#include "dataplane/base/contains.h"
 #include "dataplane/base/pattern.h"
+#include "dataplane/base/plural.h"
 #include "harness/scenario/measures.h"
 #include "harness/scenario/pods/pod_life.h"
 #include "harness/verdict/interval.h"
@@ -44,6 +46,146 @@ std::vector<std::string> unexpected(const PodResidueCell& what, const PodResidue
         }
     }
     return lines;
+}
+
+// Cause and reason; empty: what was handed on reaches who has it now.
+using Fault = std::pair<std::string, std::string>;
+
+Fault fault_of_port(const PodResidueValues& seen) {
+    const bool fresh_is_lost = seen.fresh && *seen.fresh != seen.now;
+    const std::string& reached = fresh_is_lost ? *seen.fresh : seen.reached;
+    if (reached == seen.now) {
+        return {};
+    }
+    const char* const flow = fresh_is_lost ? "a new flow" : "a flow";
+    if (reached == seen.before && !seen.rule.empty()) {
+        return {"stale-rule",
+                fmt::format(
+                    "{} to the host port goes to {}, which is gone, though {} has the port now, "
+                    "by the rule {}",
+                    flow, seen.before, seen.now, seen.rule)};
+    }
+    if (reached == seen.before) {
+        return {
+            "stale-entry",
+            fmt::format("{} to the host port went on to {}, which was detached, though {} has the "
+                        "port now{}",
+                        flow, seen.before, seen.now,
+                        seen.entries.empty() ? "" : ": " + seen.entries.front())};
+    }
+    return {"port-lost", fmt::format("{} to the host port reaches {}, not {}", flow,
+                                     reached.empty() ? "nobody" : reached, seen.now)};
+}
+
+Fault fault_of_reboot(const PodResidueValues& seen) {
+    if (seen.reached != seen.now) {
+        return fault_of_port(seen);
+    }
+    if (!seen.pod_reached) {
+        return {"unreachable",
+                fmt::format("the node reached {} before its reboot, and does not reach {}",
+                            seen.before, seen.now)};
+    }
+    if (seen.left.leases.empty()) {
+        return {};
+    }
+    const std::size_t kept = seen.left_after_del.leases.size();
+    return {"leaked-lease",
+            fmt::format(
+                "the lease of {}, from before the reboot, stays ({}): each reboot takes as many "
+                "addresses of the range as the node had pods; DEL of that pod {}{}",
+                seen.before, fmt::join(seen.left.leases, ", "),
+                kept == 0 ? "frees it" : "does not free it",
+                seen.del_refused.empty() ? "" : " (" + seen.del_refused + ")")};
+}
+
+Fault fault_of_route(const PodResidueValues& seen) {
+    if (seen.reached == seen.now) {
+        return {};
+    }
+    if (seen.has_route) {
+        return {"unreachable",
+                fmt::format("the node reached {} before ADD and not after it, though its "
+                            "default route is still there",
+                            seen.now)};
+    }
+    return {"ra-route-lost",
+            fmt::format(
+                "ADD {}, and the node's IPv6 default route, learned by router advertisement, is "
+                "gone: it reached {} before and not after; with accept_ra=2 it {}",
+                seen.is_forwarding ? "turned net.ipv6.conf.all.forwarding on"
+                                   : "left net.ipv6.conf.all.forwarding off",
+                seen.now, seen.is_cured ? "reaches it again" : "does not reach it either")};
+}
+
+Fault fault_of_handover(PodEvent event, const PodResidueValues& seen) {
+    switch (event) {
+        case PodEvent::kPortAgain:
+        case PodEvent::kPortToHost: return fault_of_port(seen);
+        case PodEvent::kReboot:
+        case PodEvent::kRebootRules: return fault_of_reboot(seen);
+        case PodEvent::kRaRoute: return fault_of_route(seen);
+        case PodEvent::kAddressAgain:
+            if (seen.reached == seen.now) {
+                return {};
+            }
+            return {"stale-neighbour",
+                    fmt::format("the node did not reach {} by {}'s address for {:.0f} ms{}",
+                                seen.now, seen.before, seen.wrong_ms,
+                                seen.reached.empty() ? "" : ": it sent to " + seen.reached)};
+        default: return {};
+    }
+}
+
+void add_handover_measures(PodEvent event, const PodResidueValues& seen, Cell& cell) {
+    auto& measures = cell.measures;
+    const auto add_entries = [&] {
+        measures.push_back(
+            count_of("entries", "entries that led to the pod behind its DEL", seen.entries.size()));
+        measures.back().note = fmt::format("{}", fmt::join(seen.entries, "; "));
+    };
+    switch (event) {
+        case PodEvent::kPortAgain:
+        case PodEvent::kPortToHost: return add_entries();
+        case PodEvent::kAddressAgain:
+            add_entries();
+            measures.push_back(
+                milliseconds_of("wrong_ms", "until the next pod was reached", seen.wrong_ms));
+            return;
+        case PodEvent::kReboot:
+        case PodEvent::kRebootRules:
+            measures.push_back(count_of("leases_after_del",
+                                        "files of leases left once the pod of before is detached",
+                                        seen.left_after_del.leases.size()));
+            return;
+        case PodEvent::kRaRoute:
+            measures.push_back(
+                count_of("forwarding", "IPv6 forwarding behind ADD", seen.is_forwarding ? 1 : 0));
+            measures.push_back(count_of("advertised_routes",
+                                        "default routes by router advertisement behind ADD",
+                                        seen.has_route ? 1 : 0));
+            return;
+        default: return;
+    }
+}
+
+// Returns what this run has shown to end the fault of a cell; empty: nothing.
+std::string cure_of(const PodResidueCell& what, const PodResidueValues& seen, bool cycles_pass) {
+    if (what.event == PodEvent::kNetnsGone && cycles_pass) {
+        return "DEL before the pod's namespace goes (seen in this run: nothing is left by ADD and "
+               "DEL in that order)";
+    }
+    if (what.event == PodEvent::kReboot && seen.reached == seen.now &&
+        seen.left_after_del == lab::NodeState()) {
+        return "DEL of the pods from before a reboot, or leases in a folder that a reboot empties "
+               "(seen in this run: that DEL frees the lease)";
+    }
+    if (what.event == PodEvent::kRaRoute && seen.is_cured) {
+        return "accept_ra=2 on the device of the default route (seen in this run: the route came "
+               "back "
+               "with it)";
+    }
+    return "";
 }
 
 verdict::Proof table_of(const std::vector<MeasuredPodResidue>& cells) {
@@ -138,6 +280,10 @@ std::vector<PodResidueCell> pod_residue_plan(const std::string& chain, const std
                                       {PodEvent::kNetnsGone, "netns-gone"},
                                       {PodEvent::kPortAgain, "port-again"},
                                       {PodEvent::kAddressAgain, "address-again"},
+                                      {PodEvent::kPortToHost, "port-to-host"},
+                                      {PodEvent::kReboot, "reboot"},
+                                      {PodEvent::kRebootRules, "reboot-rules"},
+                                      {PodEvent::kRaRoute, "ra-route"},
                                       {PodEvent::kStatus, "status"},
                                       {PodEvent::kGc, "gc"}}) {
         cells.push_back({.id = prefix + word, .chain = chain, .event = event});
@@ -188,31 +334,16 @@ Cell conclude(const PodResidueCell& what, const PodResidueValues& seen) {
         return end(CellVerdict::kInconclusive, "",
                    "every ADD had ended before it was to be killed");
     }
-    const bool again = what.event == PodEvent::kPortAgain || what.event == PodEvent::kAddressAgain;
-    if (again && seen.complaints.empty()) {
-        cell.measures.push_back(
-            count_of("entries", "entries that led to the pod behind its DEL", seen.entries.size()));
-        cell.measures.back().note = fmt::format("{}", fmt::join(seen.entries, "; "));
-        cell.measures.push_back(
-            milliseconds_of("wrong_ms", "until the next pod was reached", seen.wrong_ms));
+    if (seen.complaints.empty()) {
+        add_handover_measures(what.event, seen, cell);
     }
     if (!seen.complaints.empty()) {
         return end(CellVerdict::kFail, "refused",
-                   fmt::format("{} calls failed, the first: {}", seen.complaints.size(),
+                   fmt::format("{} failed, the first: {}", plural(seen.complaints.size(), "call"),
                                seen.complaints.front()));
     }
-    if (what.event == PodEvent::kPortAgain && seen.reached != seen.now) {
-        return end(CellVerdict::kFail, "stale-entry",
-                   fmt::format("a flow to the host port went on to {}, which was detached, though "
-                               "the port is {}'s now{}",
-                               seen.reached.empty() ? "nobody" : seen.reached, seen.now,
-                               seen.entries.empty() ? "" : ": " + seen.entries.front()));
-    }
-    if (what.event == PodEvent::kAddressAgain && seen.reached != seen.now) {
-        return end(CellVerdict::kFail, "stale-neighbour",
-                   fmt::format("the node did not reach {} by {}'s address for {:.0f} ms{}",
-                               seen.now, seen.before, seen.wrong_ms,
-                               seen.reached.empty() ? "" : ": it sent to " + seen.reached));
+    if (const auto [cause, reason] = fault_of_handover(what.event, seen); !cause.empty()) {
+        return end(CellVerdict::kFail, cause, reason);
     }
     const auto lines = unexpected(what, seen);
     if (!lines.empty()) {
@@ -261,18 +392,25 @@ Cell conclude(const PodChurnCell& what, const PodChurnValues& seen) {
 verdict::ScenarioResult conclude(const std::vector<MeasuredPodResidue>& cells) {
     verdict::ScenarioResult result;
     result.proofs.push_back(table_of(cells));
-    bool gone_alone = true, cycles_pass = false;
-    for (auto& each : conclude_each(cells)) {
-        gone_alone &=
-            each.cell.verdict != CellVerdict::kFail || each.what().event == PodEvent::kNetnsGone;
-        cycles_pass |= each.what().event == PodEvent::kCycles && each.passes();
+    auto concluded = conclude_each(cells);
+    const bool cycles_pass = std::ranges::any_of(concluded, [](const auto& each) {
+        return each.what().event == PodEvent::kCycles && each.passes();
+    });
+    Clauses cures;
+    bool all_cured = true;
+    for (auto& each : concluded) {
+        if (each.cell.verdict == CellVerdict::kFail) {
+            const std::string cure = cure_of(each.what(), each.seen(), cycles_pass);
+            all_cured &= !cure.empty();
+            if (!cure.empty() && !contains(cures, cure)) {
+                cures.push_back(cure);
+            }
+        }
         result.cells.push_back(std::move(each.cell));
     }
-    judge_cells(result, "Nothing is left", "Something is left behind, or a call was refused,");
-    if (result.verdict == verdict::ScenarioVerdict::kDefectFound && gone_alone && cycles_pass) {
-        result.cure =
-            "DEL before the pod's namespace goes (seen in this run: nothing is left by ADD "
-            "and DEL in that order)";
+    judge_cells(result, "Nothing is left", "Something is left behind, refused or lost");
+    if (result.verdict == verdict::ScenarioVerdict::kDefectFound && all_cured) {
+        result.cure = in_a_row(cures, "; ");
         result.cure_shown = true;
     }
     return result;

@@ -2,22 +2,15 @@
 //
 // Set:  a node with no pod.
 // Done: ADD and DEL in order, twice, without the other, killed in the middle, two at once, and with the
-//       pod's namespace gone; a host port and an address that go to the next pod.
-// Seen: rules, devices, addresses, routes and leases of the node before and after; whom a flow to the
-//       port or the address reaches then.
-
-#include <netinet/in.h>
+//       pod's namespace gone; what a pod hands on to what comes after it (pod_handover.h).
+// Seen: rules, devices, addresses, routes and leases of the node before and after; whom packets to what was
+//       handed on reach then.
 
 #include <future>
-#include <thread>
 
-#include "harness/agent/offload_frames.h"
-#include "harness/agent/probes.h"
-#include "harness/netfilter/dump.h"
-#include "harness/netfilter/text.h"
 #include "harness/scenario/first_error.h"
 #include "harness/scenario/pods/pod_bench.h"
-#include "harness/scenario/pods/pod_life.h"
+#include "harness/scenario/pods/pod_handover.h"
 
 namespace pathproof::scenario {
 namespace {
@@ -41,6 +34,7 @@ class PodResidueRun {
         one_ = TRY(nodes_->make_pod(0, "a1"));
         other_ = TRY(nodes_->make_pod(0, "a2"));
         one_.attachment.ports = {{30'053, 53, "udp"}, {35'001, 5001, "tcp"}};
+        handover_.emplace(context_.journal, *nodes_, one_, other_);
         return {};
     }
 
@@ -64,19 +58,14 @@ class PodResidueRun {
             seen.milliseconds += all[i].milliseconds;
         }
         seen.left = left_of(*before, *after);
+        if (is_reboot(what.event)) {
+            handover_->detach_the_one_before(seen);
+            seen.left_after_del = left_of(*before, TRY(nodes_->state(0)));
+        }
         return {};
     }
 
   private:
-    void hear(const Status& status, PodResidueValues& seen) {
-        if (!status && (status.error().code == ErrorCode::kKernelLacks ||
-                        status.error().code == ErrorCode::kNotSupported)) {
-            seen.lacks = status.error().message;
-        } else if (!status) {
-            seen.complaints.push_back(status.error().message);
-        }
-    }
-
     void add_and_del(PodResidueValues& seen) {
         const Status added = nodes_->attach(one_);
         hear(added, seen);
@@ -114,8 +103,12 @@ class PodResidueRun {
             case PodEvent::kAddKilled: return kill_adds(seen);
             case PodEvent::kTwoAdds: return add_two(seen);
             case PodEvent::kNetnsGone: return lose_netns(seen);
-            case PodEvent::kPortAgain: return hand_port_on(seen);
-            case PodEvent::kAddressAgain: return hand_address_on(seen);
+            case PodEvent::kPortAgain: return handover_->port_to_pod(seen);
+            case PodEvent::kAddressAgain: return handover_->address_to_pod(seen);
+            case PodEvent::kPortToHost: return handover_->port_to_host(seen);
+            case PodEvent::kReboot: return handover_->reboot(RulesAtBoot::kAsBefore, seen);
+            case PodEvent::kRebootRules: return handover_->reboot(RulesAtBoot::kRestored, seen);
+            case PodEvent::kRaRoute: return handover_->advertised_route(seen);
             case PodEvent::kStatus:
                 seen.times = 1;
                 hear(nodes_->runtime(0).status(), seen);
@@ -126,112 +119,12 @@ class PodResidueRun {
 
     void lose_netns(PodResidueValues& seen) {
         seen.times = 1;
-        hear(nodes_->attach(other_), seen);
-        hear(context_.journal.remove_netns({other_.netns}), seen);
-        hear(nodes_->detach(other_), seen);
-    }
-
-    // A client keeps its socket: its datagrams have one source port before and after.
-    void hand_port_on(PodResidueValues& seen) {
-        constexpr std::uint16_t kHostPort = 30'054, kClientPort = 40'054;
-        const auto& plugins = nodes_->runtime(0).conflist().plugins;
-        if (std::ranges::none_of(
-                plugins, [](const cni::Plugin& plugin) { return plugin.can("portMappings"); })) {
-            seen.lacks = "no plug-in of the network makes host ports";
-            return;
+        auto gone = nodes_->make_pod(0, "gone");
+        hear(gone ? nodes_->attach(*gone) : pass_on(gone.error()), seen);
+        if (gone) {
+            hear(context_.journal.remove_netns({gone->netns}), seen);
+            hear(nodes_->detach(*gone), seen);
         }
-        lab::Pod one = one_, other = other_;
-        one.attachment.ports = other.attachment.ports = {{kHostPort, kPodDnsPort, "udp"}};
-        seen.times = 1;
-        seen.before = "pod " + one.name;
-        seen.now = "pod " + other.name;
-        const frame::Endpoint port{nodes_->names().node_address(0, frame::Family::kIpv4),
-                                   kHostPort};
-        const auto send = [&] {
-            const auto sent = nodes_->shared_agent(0)->send_datagrams(
-                {.source = {{.family = frame::Family::kIpv4}, kClientPort},
-                 .destination = port,
-                 .payloads = {{1}}});
-            hear(sent ? Status() : pass_on(sent.error()), seen);
-        };
-        hear(nodes_->attach(one), seen);
-        send();
-        hear(nodes_->detach(one), seen);
-        const auto old = one.address(frame::Family::kIpv4);
-        for (const netfilter::Entry& entry : entries_to(port, seen)) {
-            if (old && entry.reply.source.address == *old) {
-                seen.entries.push_back(line_of(entry));
-            }
-        }
-        hear(nodes_->attach(other), seen);
-        send();
-        const auto fresh = other.address(frame::Family::kIpv4);
-        for (const netfilter::Entry& entry : entries_to(port, seen)) {
-            if (entry.original.source.port == kClientPort) {
-                const frame::IpAddress& goes = entry.reply.source.address;
-                if (fresh && goes == *fresh) {
-                    seen.reached = seen.now;
-                } else if (old && goes == *old) {
-                    seen.reached = seen.before;
-                } else {
-                    seen.reached = to_string(goes);
-                }
-            }
-        }
-        hear(nodes_->detach(other), seen);
-    }
-
-    std::vector<netfilter::Entry> entries_to(const frame::Endpoint& port, PodResidueValues& seen) {
-        netfilter::Filter filter{.family = frame::Family::kIpv4, .protocol = IPPROTO_UDP};
-        filter.original.destination_port = port.port;
-        auto found = netfilter::dump_all(nodes_->names().nodes[0], filter);
-        hear(found ? Status() : pass_on(found.error()), seen);
-        return found ? std::move(*found) : std::vector<netfilter::Entry>();
-    }
-
-    static std::string line_of(const netfilter::Entry& entry) {
-        std::string text;
-        netfilter::append_text(text, entry);
-        return text;
-    }
-
-    // host-local gives an address that CNI_ARGS names.
-    void hand_address_on(PodResidueValues& seen) {
-        constexpr auto kPatience = 12s;
-        constexpr auto kAtOnce = 1s;
-        lab::Pod one = one_, other = other_;
-        seen.times = 1;
-        seen.before = "pod " + one.name;
-        seen.now = "pod " + other.name;
-        hear(nodes_->attach(one), seen);
-        const auto address = one.address(frame::Family::kIpv4);
-        if (!seen.complaints.empty() || !address) {
-            return;
-        }
-        const auto reaches = [&] {
-            const auto probe = nodes_->shared_agent(0)->ping(
-                {.destination = *address, .count = 1, .timeout = 200ms});
-            return probe && probe->ok;
-        };
-        const bool was_reached = reaches();
-        hear(nodes_->detach(one), seen);
-        other.attachment.args += ";IP=" + to_string(*address);
-        hear(nodes_->attach(other), seen);
-        if (other.address(frame::Family::kIpv4) != address || !was_reached) {
-            seen.lacks = was_reached ? "the plug-ins give a pod no address that is asked for"
-                                     : "the node does not reach its pods by the plug-ins' rules";
-        } else if (seen.complaints.empty()) {
-            const auto began = std::chrono::steady_clock::now();
-            const auto passed = [&] { return std::chrono::steady_clock::now() - began; };
-            bool reached = reaches();
-            while (!reached && passed() < kPatience && context_.journal.is_open()) {
-                std::this_thread::sleep_for(50ms);
-                reached = reaches();
-            }
-            seen.wrong_ms = std::chrono::duration<double, std::milli>(passed()).count();
-            seen.reached = reached && passed() < kAtOnce ? seen.now : "";
-        }
-        hear(nodes_->detach(other), seen);
     }
 
     // Makes the situation after a node's reboot or a runtime's crash.
@@ -290,6 +183,7 @@ class PodResidueRun {
     std::string lacks_;
     std::unique_ptr<lab::PodNodes> nodes_;
     lab::Pod one_, other_;
+    std::optional<PodHandover> handover_;
 };
 
 }  // namespace
