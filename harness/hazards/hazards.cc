@@ -39,7 +39,10 @@ constexpr Kind kKnownHazards[] = {
 };
 
 int rank(const Hazard& hazard) {
-    return !hazard.harm.empty() ? 0 : hazard.severe ? 1 : 2;
+    if (!hazard.harm.empty()) {
+        return 0;
+    }
+    return hazard.severe ? 1 : 2;
 }
 
 }  // namespace

@@ -255,6 +255,20 @@ Result<std::vector<NeighbourEntry>> parse_neighbours(std::string_view text) {
     return neighbours;
 }
 
+namespace {
+
+int ipvs_protocol(std::string_view word) {
+    if (word == "TCP") {
+        return 6;
+    }
+    if (word == "UDP") {
+        return 17;
+    }
+    return word == "SCTP" ? 132 : 0;
+}
+
+}  // namespace
+
 // "TCP  0A600001:0050 rr", "UDP  [2001:0db8:...]:0035 rr"; real servers begin with "->".
 std::vector<IpvsService> parse_ipvs(std::string_view text) {
     std::vector<IpvsService> services;
@@ -263,10 +277,7 @@ std::vector<IpvsService> parse_ipvs(std::string_view text) {
         std::string protocol, at;
         words >> protocol >> at;
         const std::size_t colon = at.rfind(':');
-        const int number = protocol == "TCP"    ? 6
-                           : protocol == "UDP"  ? 17
-                           : protocol == "SCTP" ? 132
-                                                : 0;
+        const int number = ipvs_protocol(protocol);
         if (number == 0 || colon == std::string::npos) {
             continue;
         }

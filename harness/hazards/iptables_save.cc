@@ -60,12 +60,14 @@ void add_ports(Condition& condition, const std::string& list) {
 }
 
 std::string protocol_name(const std::string& text) {
-    return text == "6"           ? "tcp"
-           : text == "17"        ? "udp"
-           : text == "1"         ? "icmp"
-           : text == "58"        ? "icmpv6"
-           : text == "ipv6-icmp" ? "icmpv6"
-                                 : boost::to_lower_copy(text);
+    static const std::pair<const char*, const char*> kNames[] = {
+        {"6", "tcp"}, {"17", "udp"}, {"1", "icmp"}, {"58", "icmpv6"}, {"ipv6-icmp", "icmpv6"}};
+    for (const auto& [form, name] : kNames) {
+        if (text == form) {
+            return name;
+        }
+    }
+    return boost::to_lower_copy(text);
 }
 
 // "8", "8/0", "any": types, and codes behind a slash.
@@ -117,16 +119,22 @@ std::optional<std::pair<std::uint16_t, std::uint16_t>> port_range_of(const std::
     return first && last ? std::optional(std::pair(*first, *last)) : std::nullopt;
 }
 
+// Returns the place of the colon before the ports; npos where there are none.
+std::size_t colon_of_ports(const std::string& text) {
+    const std::size_t bracket = text.rfind(']');
+    if (bracket != std::string::npos) {
+        return text.find(':', bracket);
+    }
+    const bool bare_v6 = text.find('.') == std::string::npos && !text.starts_with(':');
+    return bare_v6 ? std::string::npos : text.rfind(':');
+}
+
 // "10.0.0.1:80", "10.0.0.1-10.0.0.5:80-90", "[2001:db8::1]:80", ":80", "2001:db8::1". Nothing where
 // it is another form.
 std::optional<NatTarget> nat_target(const std::string& text) {
     NatTarget target;
     std::string addresses = text;
-    const std::size_t bracket = text.rfind(']');
-    const std::size_t colon = bracket != std::string::npos ? text.find(':', bracket)
-                              : text.find('.') == std::string::npos && !text.starts_with(':')
-                                  ? std::string::npos
-                                  : text.rfind(':');
+    const std::size_t colon = colon_of_ports(text);
     if (colon != std::string::npos) {
         std::string ports = text.substr(colon + 1);
         ports = ports.substr(0, ports.find('/'));  // "/BASE" of shifted ports
@@ -235,11 +243,13 @@ struct Reader {
 
     void add_set(bool negated) {
         const std::string set = next(), direction = next();
-        rule.conditions.push_back({.field = direction == "src"   ? Field::kSource
-                                            : direction == "dst" ? Field::kDestination
-                                                                 : Field::kOther,
-                                   .negated = negated,
-                                   .set = set});
+        Field field = Field::kOther;
+        if (direction == "src") {
+            field = Field::kSource;
+        } else if (direction == "dst") {
+            field = Field::kDestination;
+        }
+        rule.conditions.push_back({.field = field, .negated = negated, .set = set});
     }
 
     // One option of a match. What is not known may hold or not, and its values are passed over.
@@ -323,11 +333,12 @@ struct Reader {
                 rule.effects.push_back({.kind = Effect::Kind::kNotrack});
             } else if (option.starts_with("--zone")) {
                 const auto zone = whole_number<std::uint16_t>(next());
-                rule.effects.push_back({.kind = !zone                ? Effect::Kind::kUnknown
-                                                : option == "--zone" ? Effect::Kind::kZone
-                                                                     : Effect::Kind::kZoneOne,
-                                        .zone = zone.value_or(0),
-                                        .text = "CT " + option});
+                auto kind = Effect::Kind::kUnknown;
+                if (zone) {
+                    kind = option == "--zone" ? Effect::Kind::kZone : Effect::Kind::kZoneOne;
+                }
+                rule.effects.push_back(
+                    {.kind = kind, .zone = zone.value_or(0), .text = "CT " + option});
             }
         }
     }
@@ -440,11 +451,16 @@ std::uint64_t packets_of(std::string_view text) {
 
 // Priorities of the hooks that x_tables registers (enum nf_ip_hook_priorities).
 int priority_of(const std::string& table, const std::string& chain) {
-    return table == "raw"        ? -300
-           : table == "mangle"   ? -150
-           : table == "nat"      ? (chain == "PREROUTING" || chain == "OUTPUT" ? -100 : 100)
-           : table == "security" ? 50
-                                 : 0;
+    if (table == "raw") {
+        return -300;
+    }
+    if (table == "mangle") {
+        return -150;
+    }
+    if (table == "nat") {
+        return chain == "PREROUTING" || chain == "OUTPUT" ? -100 : 100;
+    }
+    return table == "security" ? 50 : 0;
 }
 
 std::string hook_of(const std::string& chain) {

@@ -67,11 +67,12 @@ void NftReader::take_mangle(Rule& rule, const json& mangle) {
         }
         rule.effects.push_back(std::move(effect));
     } else if (entry == "zone") {
-        const bool known = value.is_number_unsigned();
-        rule.effects.push_back({.kind = !known ? Effect::Kind::kUnknown
-                                        : part(part(key, "ct"), "dir").is_null()
-                                            ? Effect::Kind::kZone
-                                            : Effect::Kind::kZoneOne,
+        auto kind = Effect::Kind::kUnknown;
+        if (value.is_number_unsigned()) {
+            const bool both_ways = part(part(key, "ct"), "dir").is_null();
+            kind = both_ways ? Effect::Kind::kZone : Effect::Kind::kZoneOne;
+        }
+        rule.effects.push_back({.kind = kind,
                                 .zone = static_cast<std::uint16_t>(number_of(value)),
                                 .text = "ct zone"});
     } else if (part(key, "payload").is_object()) {

@@ -18,8 +18,9 @@ void NftReader::add_comparison(Rule& rule, const Looked& looked, const std::stri
     }
     const std::uint64_t bound = number_of(right);
     const bool above = op.starts_with('>'), equal = op.ends_with('=');
-    const std::uint64_t first = above ? bound + (equal ? 0 : 1) : 0;
-    const std::uint64_t last = above ? 0xffff : bound - (equal ? 0 : 1);
+    const std::uint64_t gap = equal ? 0 : 1;
+    const std::uint64_t first = above ? bound + gap : 0;
+    const std::uint64_t last = above ? 0xffff : bound - gap;
     const bool sensible = right.is_number_unsigned() && bound <= 0xffff && bound != 0;
     rule.conditions.push_back(
         sensible ? Condition{.field = looked.field,
@@ -61,12 +62,14 @@ void NftReader::add(Rule& rule, const Looked& looked, const json& right, bool ne
     if (!looked.family.empty() && !table.starts_with("ip ") && !table.starts_with("ip6 ")) {
         rule.conditions.push_back({.field = Field::kFamily, .words = {looked.family}});
     }
+    std::string unknown;
+    if (!is_equality || looked.field == Field::kOther) {
+        unknown = looked.unknown.empty() ? "a comparison" : looked.unknown;
+    }
     Condition condition{.field = is_equality ? looked.field : Field::kOther,
                         .negated = negated,
                         .mask = looked.mask,
-                        .unknown = is_equality && looked.field != Field::kOther ? ""
-                                   : looked.unknown.empty()                     ? "a comparison"
-                                                                                : looked.unknown};
+                        .unknown = std::move(unknown)};
     if (looked.field == Field::kTcpFlags) {
         // "tcp flags syn": one of them is set.
         const auto bits = bits_of(right);

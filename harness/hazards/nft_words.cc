@@ -1,6 +1,9 @@
 #include "harness/hazards/nft_words.h"
 
+#include <algorithm>
 #include <map>
+#include <span>
+#include <string_view>
 
 #include "harness/process/foreign.h"
 #include "harness/process/json_text.h"
@@ -51,11 +54,15 @@ std::string protocol_name(const json& value) {
     if (text_of(value) == "ipv6-icmp") {
         return "icmpv6";
     }
-    return value.is_string() ? value.get<std::string>()
-           : number == 6     ? "tcp"
-           : number == 17    ? "udp"
-           : number == 1     ? "icmp"
-                             : std::to_string(number);
+    if (value.is_string()) {
+        return value.get<std::string>();
+    }
+    switch (number) {
+        case 6: return "tcp";
+        case 17: return "udp";
+        case 1: return "icmp";
+        default: return std::to_string(number);
+    }
 }
 
 std::optional<std::uint32_t> number_behind(const json& value, WordKind kind) {
@@ -73,9 +80,8 @@ std::optional<std::uint32_t> number_behind(const json& value, WordKind kind) {
     static const std::map<std::string, std::uint32_t> kFlags = {
         {"fin", 1},  {"syn", 2},  {"rst", 4},  {"psh", 8},
         {"ack", 16}, {"urg", 32}, {"ecn", 64}, {"cwr", 128}};
-    const auto& words = kind == WordKind::kTcpFlags ? kFlags
-                        : kind == WordKind::kIcmpv6 ? kTypes6
-                                                    : kTypes;
+    const auto& types = kind == WordKind::kIcmpv6 ? kTypes6 : kTypes;
+    const auto& words = kind == WordKind::kTcpFlags ? kFlags : types;
     const auto found = words.find(text_of(value));
     return found == words.end() ? std::nullopt : std::optional(found->second);
 }
@@ -101,6 +107,30 @@ std::string without_quotes(const json& value) {
     return text;
 }
 
+struct FieldWord {
+    std::string_view word;
+    Field field;
+};
+
+Field field_of(std::span<const FieldWord> words, std::string_view word) {
+    const auto found = std::ranges::find(words, word, &FieldWord::word);
+    return found == words.end() ? Field::kOther : found->field;
+}
+
+constexpr FieldWord kIpFields[] = {{"saddr", Field::kSource},
+                                   {"daddr", Field::kDestination},
+                                   {"protocol", Field::kProtocol},
+                                   {"nexthdr", Field::kProtocol}};
+constexpr FieldWord kIcmpFields[] = {{"type", Field::kIcmpType}, {"code", Field::kIcmpCode}};
+constexpr FieldWord kMetaFields[] = {{"l4proto", Field::kProtocol}, {"nfproto", Field::kFamily},
+                                     {"iifname", Field::kIn},       {"iif", Field::kIn},
+                                     {"oifname", Field::kOut},      {"oif", Field::kOut},
+                                     {"mark", Field::kMark},        {"skuid", Field::kUser}};
+constexpr FieldWord kEntryFields[] = {{"state", Field::kState},
+                                      {"status", Field::kStatus},
+                                      {"direction", Field::kDirection},
+                                      {"mark", Field::kConnmark}};
+
 }  // namespace
 
 Looked looked_at(const json& left) {
@@ -108,17 +138,12 @@ Looked looked_at(const json& left) {
     const std::string protocol = text_of(part(payload, "protocol"));
     const std::string field = text_of(part(payload, "field"));
     if (protocol == "ip" || protocol == "ip6") {
-        return {.field = field == "saddr"                            ? Field::kSource
-                         : field == "daddr"                          ? Field::kDestination
-                         : field == "protocol" || field == "nexthdr" ? Field::kProtocol
-                                                                     : Field::kOther,
+        return {.field = field_of(kIpFields, field),
                 .family = protocol == "ip" ? "ipv4" : "ipv6",
                 .unknown = protocol + " " + field};
     }
     if (protocol == "icmp" || protocol == "icmpv6") {
-        return {.field = field == "type"   ? Field::kIcmpType
-                         : field == "code" ? Field::kIcmpCode
-                                           : Field::kOther,
+        return {.field = field_of(kIcmpFields, field),
                 .protocol = protocol,
                 .unknown = protocol + " " + field};
     }
@@ -131,14 +156,7 @@ Looked looked_at(const json& left) {
     }
     const std::string meta = text_of(part(part(left, "meta"), "key"));
     if (!meta.empty()) {
-        return {.field = meta == "l4proto"                    ? Field::kProtocol
-                         : meta == "nfproto"                  ? Field::kFamily
-                         : meta == "iifname" || meta == "iif" ? Field::kIn
-                         : meta == "oifname" || meta == "oif" ? Field::kOut
-                         : meta == "mark"                     ? Field::kMark
-                         : meta == "skuid"                    ? Field::kUser
-                                                              : Field::kOther,
-                .unknown = "meta " + meta};
+        return {.field = field_of(kMetaFields, meta), .unknown = "meta " + meta};
     }
     const json& both = part(left, "&");
     if (both.is_array() && both.size() == 2 &&
@@ -158,12 +176,7 @@ Looked looked_at(const json& left) {
                 .unknown = "tcp flags"};
     }
     if (const std::string of_entry = text_of(part(part(left, "ct"), "key")); !of_entry.empty()) {
-        return {.field = of_entry == "state"       ? Field::kState
-                         : of_entry == "status"    ? Field::kStatus
-                         : of_entry == "direction" ? Field::kDirection
-                         : of_entry == "mark"      ? Field::kConnmark
-                                                   : Field::kOther,
-                .unknown = "ct " + of_entry};
+        return {.field = field_of(kEntryFields, of_entry), .unknown = "ct " + of_entry};
     }
     const json& fib = part(left, "fib");
     const json& flags = part(fib, "flags");

@@ -94,9 +94,10 @@ Match without_negation(const Condition& condition, const Packet& packet) {
 
 Match match(const Condition& condition, const Packet& packet) {
     const Match plain = without_negation(condition, packet);
-    return !condition.negated || plain == Match::kMaybe ? plain
-           : plain == Match::kYes                       ? Match::kNo
-                                                        : Match::kYes;
+    if (!condition.negated || plain == Match::kMaybe) {
+        return plain;
+    }
+    return plain == Match::kYes ? Match::kNo : Match::kYes;
 }
 
 // Adds to a little-known packet the values that the conditions of a matching rule imply.
@@ -208,9 +209,9 @@ class Walk {
         std::string doubt = state.doubt;
         for (const Condition& condition : rule.conditions) {
             const Match one = match(condition, state.packet);
-            all = one == Match::kNo                           ? Match::kNo
-                  : one == Match::kMaybe && all != Match::kNo ? one
-                                                              : all;
+            if (one == Match::kNo || (one == Match::kMaybe && all != Match::kNo)) {
+                all = one;
+            }
             doubt = one == Match::kMaybe && doubt.empty() ? condition.set : doubt;
         }
         if (all == Match::kNo) {
