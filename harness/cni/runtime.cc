@@ -161,13 +161,17 @@ Result<Runtime::Said> Runtime::call(const Plugin& plugin, const std::string& com
         return said;
     }
     const auto error = parse_error(ran->out);
-    said.complaint = fmt::format(
-        "{} of {} in {}: {}{}", command, plugin.type, options_.netns,
-        said.killed ? fmt::format("it did not end within {} ms and was killed", life.count() / 1000)
-        : error     ? words(to_string(*error))
-                    : fmt::format("exit status {} without an error object; it printed: {}",
-                                  ran->exit_status, words(ran->out)),
-        ran->err.empty() ? "" : "; stderr: " + words(ran->err));
+    std::string reason;
+    if (said.killed) {
+        reason = fmt::format("it did not end within {} ms and was killed", life.count() / 1000);
+    } else if (error) {
+        reason = words(to_string(*error));
+    } else {
+        reason = fmt::format("exit status {} without an error object; it printed: {}",
+                             ran->exit_status, words(ran->out));
+    }
+    said.complaint = fmt::format("{} of {} in {}: {}{}", command, plugin.type, options_.netns,
+                                 reason, ran->err.empty() ? "" : "; stderr: " + words(ran->err));
     return said;
 }
 
@@ -265,7 +269,9 @@ Status Runtime::gc(const std::vector<Attachment>& valid) {
     for (const Plugin& plugin : conflist_.plugins) {
         const Said said = TRY(call(plugin, "GC", {.container_id = "", .netns = "", .interface = ""},
                                    "", options_.patience, more));
-        complaints += said.ok ? "" : (complaints.empty() ? "" : "; ") + said.complaint;
+        if (!said.ok) {
+            complaints += (complaints.empty() ? "" : "; ") + said.complaint;
+        }
     }
     return complaints.empty() ? Status() : fail(ErrorCode::kFailed, "{}", complaints);
 }
@@ -291,7 +297,9 @@ Status Runtime::del(const Attachment& what) {
     // be.
     for (auto plugin = conflist_.plugins.rbegin(); plugin != conflist_.plugins.rend(); ++plugin) {
         const Said said = TRY(call(*plugin, "DEL", what, previous, options_.patience));
-        complaints += said.ok ? "" : (complaints.empty() ? "" : "; ") + said.complaint;
+        if (!said.ok) {
+            complaints += (complaints.empty() ? "" : "; ") + said.complaint;
+        }
     }
     results_.erase(key_of(what));
     std::error_code gone;
