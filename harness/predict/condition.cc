@@ -141,7 +141,10 @@ Match plain_match(const Condition& condition, const Packet& packet, const Locals
             });
             const bool met = (packet.dnat && contains(condition.words, "dnat")) ||
                              (packet.snat && contains(condition.words, "snat"));
-            return met ? Match::kYes : plain ? Match::kNo : Match::kMaybe;
+            if (met) {
+                return Match::kYes;
+            }
+            return plain ? Match::kNo : Match::kMaybe;
         }
         case Field::kDirection:
             return packet.state == "invalid" || packet.state == "untracked"
@@ -275,9 +278,10 @@ Match match(const Condition& condition, const Packet& packet, const Locals& loca
     if (condition.field == Field::kUser && !packet.sent_here) {
         return Match::kNo;
     }
-    return !condition.negated || plain == Match::kMaybe ? plain
-           : plain == Match::kYes                       ? Match::kNo
-                                                        : Match::kYes;
+    if (!condition.negated || plain == Match::kMaybe) {
+        return plain;
+    }
+    return plain == Match::kYes ? Match::kNo : Match::kYes;
 }
 
 std::string doubt_of(const Condition& condition) {

@@ -128,6 +128,13 @@ std::string zone_command(const Entry& entry, bool from_afar) {
     return text + fmt::format(" -j CT --zone {}", entry.zone);
 }
 
+std::string text_of_dropper(const Outcome& outcome) {
+    if (outcome.by_rule != nullptr) {
+        return "the rule " + rule_text(*outcome.by_rule);
+    }
+    return outcome.by_chain != nullptr ? "the " + policy_text(*outcome.by_chain) : "a rule";
+}
+
 // One cause by what the outcome says, where it says one.
 std::optional<Diagnosis> by_outcome(const FlowSeen& seen, const Outcome& outcome) {
     Diagnosis found{.health = Health::kCause};
@@ -136,10 +143,7 @@ std::optional<Diagnosis> by_outcome(const FlowSeen& seen, const Outcome& outcome
         case End::kRejected:
             found.cause = outcome.by_rule != nullptr ? "dropped-by-rule" : "dropped-by-policy";
             found.text = fmt::format(
-                "The flow is {} by {}{}", name(outcome.end),
-                outcome.by_rule != nullptr    ? "the rule " + rule_text(*outcome.by_rule)
-                : outcome.by_chain != nullptr ? "the " + policy_text(*outcome.by_chain)
-                                              : "a rule",
+                "The flow is {} by {}{}", name(outcome.end), text_of_dropper(outcome),
                 outcome.by_rule == nullptr ? ", as no rule before it accepts the packet." : ".");
             found.remedy = accept_command(seen, outcome);
             return found;

@@ -59,6 +59,17 @@ std::vector<std::string> lines_of(const Outcome& outcome) {
     return lines;
 }
 
+namespace {
+
+std::string rule_or_policy_text(const Outcome& outcome) {
+    if (outcome.by_rule != nullptr) {
+        return rule_text(*outcome.by_rule);
+    }
+    return outcome.by_chain != nullptr ? policy_text(*outcome.by_chain) : "a rule";
+}
+
+}  // namespace
+
 std::string sentence_of(const Outcome& outcome) {
     const auto end = [](const frame::Endpoint& endpoint) {
         return endpoint.port == 0 ? frame::to_string(endpoint.address) : frame::to_string(endpoint);
@@ -80,10 +91,7 @@ std::string sentence_of(const Outcome& outcome) {
             break;
         case End::kDropped:
         case End::kRejected:
-            text = fmt::format("is {} by {}", name(outcome.end),
-                               outcome.by_rule != nullptr    ? rule_text(*outcome.by_rule)
-                               : outcome.by_chain != nullptr ? policy_text(*outcome.by_chain)
-                                                             : "a rule");
+            text = fmt::format("is {} by {}", name(outcome.end), rule_or_policy_text(outcome));
             break;
         case End::kNoRoute: text = fmt::format("has no route {}", to); break;
         case End::kReversePath:

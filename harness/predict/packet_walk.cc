@@ -274,10 +274,13 @@ void PacketWalk::track(State& state) const {
         contains(std::array{8, 13, 15, 17, 128}, static_cast<int>(state.packet.icmp->type));
     state.out.tracked = compiled_.tracks && !state.notrack;
     state.out.taken_out = state.notrack;
-    state.packet.state = !compiled_.tracks ? "invalid"
-                         : state.notrack   ? "untracked"
-                         : is_request      ? "new"
-                                           : "";
+    if (!compiled_.tracks) {
+        state.packet.state = "invalid";
+    } else if (state.notrack) {
+        state.packet.state = "untracked";
+    } else {
+        state.packet.state = is_request ? "new" : "";
+    }
 }
 
 template <typename Wanted>

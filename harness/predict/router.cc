@@ -78,12 +78,15 @@ class KernelRouter : public Router {
         }
         using Kind = RouteAnswer::Kind;
         const bool filtered = error == EXDEV || (error == EINVAL && is_v4 && is_filtered(query));
-        const Kind kind =
-            filtered                                              ? Kind::kReversePath
-            : error == EHOSTUNREACH && !query.in.empty() && is_v4 ? Kind::kNotForwarding
-            : error == ENETUNREACH || error == EHOSTUNREACH || error == EACCES || error == EINVAL
-                ? Kind::kNone
-                : Kind::kUnknown;
+        Kind kind = Kind::kUnknown;
+        if (filtered) {
+            kind = Kind::kReversePath;
+        } else if (error == EHOSTUNREACH && !query.in.empty() && is_v4) {
+            kind = Kind::kNotForwarding;
+        } else if (error == ENETUNREACH || error == EHOSTUNREACH || error == EACCES ||
+                   error == EINVAL) {
+            kind = Kind::kNone;
+        }
         return {.kind = kind, .text = std::strerror(error)};
     }
 

@@ -116,6 +116,13 @@ Staleness compare(const Entry& entry, const Outcome& outcome) {
                                                                     : Staleness::kCurrent;
 }
 
+std::string why_undecided(const Outcome& outcome) {
+    if (outcome.end == End::kBridged) {
+        return "it may be bridged";
+    }
+    return outcome.doubts.empty() ? "not modelled" : outcome.doubts.front();
+}
+
 }  // namespace
 
 const char* name(Staleness staleness) {
@@ -325,9 +332,7 @@ std::optional<StaleFinder::Difference> StaleFinder::difference(const Entry& entr
             }
             const Staleness one = compare(entry, outcome);
             if (one == Staleness::kNotDecided) {
-                why = outcome.end == End::kBridged ? "it may be bridged"
-                      : outcome.doubts.empty()     ? "not modelled"
-                                                   : outcome.doubts.front();
+                why = why_undecided(outcome);
                 return std::nullopt;
             }
             if (one == Staleness::kCurrent) {

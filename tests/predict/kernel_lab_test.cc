@@ -188,11 +188,13 @@ class Writer {
             case 10: return "ct status dnat";
             case 11: return "fib daddr type local";
             case 12:
-                return where.find("in") != std::string::npos
-                           ? "iifname " + random_.of({"\"c0\"", "\"c*\"", "\"s0\""})
-                       : where.find("out") != std::string::npos
-                           ? "oifname " + random_.of({"\"s0\"", "\"s*\"", "\"lo\""})
-                           : "ip protocol udp";
+                if (where.find("in") != std::string::npos) {
+                    return "iifname " + random_.of({"\"c0\"", "\"c*\"", "\"s0\""});
+                }
+                if (where.find("out") != std::string::npos) {
+                    return "oifname " + random_.of({"\"s0\"", "\"s*\"", "\"lo\""});
+                }
+                return "ip protocol udp";
             case 13:
                 return random_.of({"tcp flags syn / syn,ack", "icmp type echo-request",
                                    "udp sport 20000-20010", "th dport >= 443"});
@@ -280,9 +282,13 @@ class Writer {
             case 10: return "-p icmp -m icmp --icmp-type 8";
             case 11: return "-p tcp --tcp-flags SYN,ACK SYN";
             case 12:
-                return hook == "PREROUTING" || hook == "INPUT" || hook == "FORWARD" ? "-i c+"
-                       : hook == "OUTPUT" || hook == "POSTROUTING"                  ? "! -o s0"
-                                                                   : "-m addrtype --src-type LOCAL";
+                if (hook == "PREROUTING" || hook == "INPUT" || hook == "FORWARD") {
+                    return "-i c+";
+                }
+                if (hook == "OUTPUT" || hook == "POSTROUTING") {
+                    return "! -o s0";
+                }
+                return "-m addrtype --src-type LOCAL";
             default: return "-m iprange --src-range 10.1.0.2-10.1.0.3";
         }
     }
@@ -697,7 +703,12 @@ std::vector<Sent> packets_for(Random& random, std::uint16_t& next) {
                                              : random.of(kSources));
         sent.tuple.destination.address = *frame::parse_ip(random.of(kDestinations));
         const unsigned kind = random.below(10);
-        sent.tuple.protocol = kind < 5 ? IPPROTO_UDP : kind < 9 ? IPPROTO_TCP : IPPROTO_ICMP;
+        sent.tuple.protocol = IPPROTO_ICMP;
+        if (kind < 5) {
+            sent.tuple.protocol = IPPROTO_UDP;
+        } else if (kind < 9) {
+            sent.tuple.protocol = IPPROTO_TCP;
+        }
         if (sent.tuple.protocol == IPPROTO_ICMP) {
             sent.tuple.icmp = Tuple::Icmp{.type = 8, .code = 0, .id = port};
         } else {
@@ -863,14 +874,17 @@ void compare(Lab& lab, Form form, const std::vector<Sent>& packets, const std::s
         for (const predict::Outcome& outcome : outcomes) {
             const auto entry = lookup->find(sent.tuple, outcome.zone);
             BOOST_REQUIRE(entry);
-            const std::string one =
-                is_refused
-                    ? (outcome.end == predict::End::kNoRoute ? "" : "its own host refused it")
-                    : difference(outcome, seen, *entry, sent, form, untraced.empty());
-            wrong = one.empty() ? "" : one + (wrong.empty() ? "" : "; " + wrong);
+            std::string one;
+            if (!is_refused) {
+                one = difference(outcome, seen, *entry, sent, form, untraced.empty());
+            } else if (outcome.end != predict::End::kNoRoute) {
+                one = "its own host refused it";
+            }
             if (one.empty()) {
+                wrong.clear();
                 break;
             }
+            wrong = one + (wrong.empty() ? "" : "; " + wrong);
         }
         tally.wrong += wrong.empty() ? 0 : 1;
         ++(is_one ? tally.decided : tally.by_chance);
@@ -912,11 +926,9 @@ BOOST_AUTO_TEST_CASE(what_is_decided_is_what_the_kernel_does) {
             continue;
         }
         ++rulesets;
-        compare(lab,
-                is_nft      ? Form::kNft
-                : is_legacy ? Form::kIptablesLegacy
-                            : Form::kIptablesNft,
-                packets_for(random, next), fmt::format("seed {}\n{}", seed, rules), tally);
+        const Form iptables = is_legacy ? Form::kIptablesLegacy : Form::kIptablesNft;
+        compare(lab, is_nft ? Form::kNft : iptables, packets_for(random, next),
+                fmt::format("seed {}\n{}", seed, rules), tally);
     }
     fmt::print("{} rulesets by chance, {} refused by the kernel\n", rulesets, refused);
     tally.print();
@@ -948,11 +960,9 @@ BOOST_AUTO_TEST_CASE(rulesets_of_projects_are_decided_as_the_kernel_does) {
             Tally tally;
             Random random(7);
             for (int round = rounds ? std::atoi(rounds) : 2; round > 0; --round) {
-                compare(lab,
-                        project.is_nft ? Form::kNft
-                        : is_legacy    ? Form::kIptablesLegacy
-                                       : Form::kIptablesNft,
-                        packets_for(random, next), project.name, tally);
+                const Form iptables = is_legacy ? Form::kIptablesLegacy : Form::kIptablesNft;
+                compare(lab, project.is_nft ? Form::kNft : iptables, packets_for(random, next),
+                        project.name, tally);
             }
             fmt::print("{} ({})\n", project.name, project.is_nft ? "nft" : restore);
             tally.print();
