@@ -176,9 +176,12 @@ BOOST_AUTO_TEST_CASE(of_ten_thousand_sets_of_values_no_conclusion_contradicts_it
         const bool proven = values.path.proven();
         const bool confirmed = proven && has_defect(values);
         const bool doubt = any(values, is_doubtful) || !values.hidden.empty();
-        const ScenarioVerdict right = confirmed          ? ScenarioVerdict::kDefectFound
-                                      : !proven || doubt ? ScenarioVerdict::kInconclusive
-                                                         : ScenarioVerdict::kNoDefectFound;
+        ScenarioVerdict right = ScenarioVerdict::kNoDefectFound;
+        if (confirmed) {
+            right = ScenarioVerdict::kDefectFound;
+        } else if (!proven || doubt) {
+            right = ScenarioVerdict::kInconclusive;
+        }
         BOOST_REQUIRE_MESSAGE(result.verdict == right, result.headline);
         BOOST_REQUIRE_MESSAGE(!result.headline.empty(), set);
         BOOST_REQUIRE_MESSAGE(shares_are_within(text), text);
