@@ -194,7 +194,7 @@ void PodHandover::port_to_host(PodResidueValues& seen) {
                                   .address = frame::IpAddress::v4(0xC6336401),
                                   .address6 = *frame::parse_ip("2001:db8::1")}),
          seen);
-    // What stays on the node comes by its loopback device.
+    // Packets that stay on the node come by its loopback device.
     hear(node().start_capture({.device = "lo"}), seen);
     send_to(port, seen);
     const auto looked = node().dns_lookup(

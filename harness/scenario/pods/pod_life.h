@@ -49,8 +49,8 @@ struct PodResidueValues {
     std::uint64_t times = 0;              // that the event was made
     std::uint64_t killed = 0;             // of them, in the middle of a plug-in
     double milliseconds = 0;              // of all calls of plug-ins
-    // Who has the port, the address or the route now, who had it before, and whom packets reach (those
-    // of the old flow where there is one), for `wrong_ms`. Empty: they reach nobody.
+    // Owners of the port, the address or the route, now and before, and the one whom packets reach for
+    // `wrong_ms` (those of the old flow where there is one). Empty: they reach nobody.
     std::string now, before, reached;
     // Entries of conntrack that still led to the pod behind its DEL.
     std::vector<std::string> entries;
