@@ -17,6 +17,7 @@
 #include "harness/process/json_text.h"
 #include "harness/process/log.h"
 #include "harness/process/stop.h"
+#include "harness/setting/cures.h"
 
 namespace pathproof::cli {
 namespace {
@@ -77,12 +78,13 @@ Description describe(const lab::OverlayNames& names, const std::string& run_id, 
         "{15}"
         "Then:\n"
         "  sudo ip netns exec {3} ping -c 3 {14}\n"
-        "  sudo ip netns exec {5} ethtool -K {8} tx-checksum-ip-generic off\n"
+        "  sudo ip netns exec {5} {16}\n"
         "  sudo pathproof inspect watch --netns {5}\n",
         run_id, names.tester_port_a, names.tester_port_b, names.pod_a,
         to_string(names.pod_a_address), names.node_a, names.underlay,
         to_string(names.node_a_address), names.vxlan, names.vni, names.tester, names.node_b,
-        to_string(names.node_b_address), names.pod_b, far_pod, join);
+        to_string(names.node_b_address), names.pod_b, far_pod, join,
+        setting::with_names(setting::cure("tx-checksum-off").command, {{"$TUNNEL", names.vxlan}}));
     return about;
 }
 
@@ -248,7 +250,8 @@ void add_overlay(CLI::App& app, Command& chosen) {
         "vxlan devices without outer UDP checksum (noudpcsum)");
     command->add_flag_callback(
         "--no-masquerade", [options] { options->masquerade = false; },
-        "no NAT of the outer addresses (default: MASQUERADE --random-fully)");
+        "no NAT of the outer addresses (default: " + to_string(lab::Snat::kMasqueradeRandomFully) +
+            ")");
     command->add_flag_callback(
         "--bridge", [options] { options->joint = Joint::kBridge; },
         "join the nodes by a bridge of the kernel instead of leaving it to the DPDK wire");

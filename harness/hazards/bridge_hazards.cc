@@ -65,8 +65,7 @@ Hazard bridge_passes_by(Host& host) {
             "Client and endpoint of a service are ports of one bridge that does not ask "
             "netfilter: the answer goes from port to port with the endpoint's own address, "
             "and the client does not take it.",
-        .remedy = "`modprobe br_netfilter; " + setting::cure("bridge-nf").command +
-                  "` (for IPv6 bridge-nf-call-ip6tables).",
+        .remedy = setting::cure("bridge-nf").told() + " (for IPv6 bridge-nf-call-ip6tables).",
         .side_effect =
             "what is bridged then passes the rules of iptables too, and a service "
             "that a pod reaches through itself takes hairpin mode of the bridge's "

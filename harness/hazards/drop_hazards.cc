@@ -71,8 +71,8 @@ Hazard invalid_forwarded(Host& host) {
             "kube-proxy has it since 1.15, or " +
             setting::cure("be-liberal").quoted() + ".",
         .side_effect =
-            "the rule cuts connections of which this host sees one direction only; "
-            "be_liberal lets segments outside the window pass, forged ones too"};
+            "the rule cuts connections of which this host sees one direction only; the sysctl lets "
+            "segments outside the window pass, forged ones too"};
     if (host.sysctl(setting::kBeLiberal) == "1") {
         return {};
     }

@@ -98,8 +98,8 @@ Hazard random_masquerade(Host& host) {
             "; pods have the sysctl for themselves, and what was read here is this namespace's.",
         .side_effect =
             "timestamps then have no random offset: who receives them can tell how "
-            "long the host is up. MASQUERADE without --random-fully is no remedy: it "
-            "brings snat-race"};
+            "long the host is up. MASQUERADE without " +
+            setting::cure("random-fully").brief + " is no remedy: it brings snat-race"};
     if (timestamps.empty() || timestamps == "2") {
         return {};
     }

@@ -273,7 +273,7 @@ class Joiner {
 
     // The query never reached a server and got no entry of its own. The other half of its pair holds
     // the entry that it clashed with if that entry has the port which both would have kept;
-    // --random-fully draws ports, and the drawn one of a packet that was dropped is told by nobody.
+    // MASQUERADE may draw ports, and the drawn one of a packet that was dropped is told by nobody.
     bool failed_insertion(const QueryRecord& record, QueryStory& story) {
         const Endpoint client = plan_.client(record.pair, record.member);
         const Endpoint partner = plan_.client(record.pair, 1u - record.member);

@@ -103,14 +103,9 @@ Settings forwards(const NatBoxNames& names) {
 }
 
 std::string snat_rule(const NatBoxNames& names, Snat snat) {
-    if (snat == names.own_snat) {
-        return "";
-    }
-    std::string target = "-j ACCEPT";
-    if (snat != Snat::kNone) {
-        target = snat == Snat::kMasquerade ? setting::kMasquerade : setting::kMasqueradeRandomFully;
-    }
-    return fmt::format("-A KUBE-POSTROUTING -o $TO_SERVER {}\n", target);
+    return snat == names.own_snat
+               ? ""
+               : fmt::format("-A KUBE-POSTROUTING -o $TO_SERVER {}\n", target_of(snat));
 }
 
 }  // namespace

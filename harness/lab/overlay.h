@@ -50,7 +50,7 @@ class Overlay {
 
     // Both nodes' vxlan devices, with outer UDP checksums (udpcsum) or without.
     virtual Settings tunnel(bool udp_checksum) const;
-    // Outer SNAT on both nodes: POSTROUTING -o eth0 -p udp --dport 4789 MASQUERADE --random-fully.
+    // Outer SNAT on both nodes, which draws the port: POSTROUTING -o eth0 -p udp --dport 4789.
     setting::Setting outer_snat() const;
     // Both, as most clusters have them.
     Settings usual() const { return both(tunnel(true), {outer_snat()}); }

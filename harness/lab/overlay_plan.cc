@@ -1,5 +1,4 @@
 #include "harness/lab/plan.h"
-#include "harness/setting/cures.h"
 
 namespace pathproof::lab {
 namespace {
@@ -163,7 +162,7 @@ setting::Setting overlay_snat(const OverlayNames& names) {
     return setting::rules(
         HostRole::kDut, "outer-snat", "nat",
         fmt::format("-A POSTROUTING -o {} -p udp -m udp --dport {} {}\n", names.underlay,
-                    names.vxlan_port, setting::kMasqueradeRandomFully));
+                    names.vxlan_port, target_of(Snat::kMasqueradeRandomFully)));
 }
 
 }  // namespace pathproof::lab

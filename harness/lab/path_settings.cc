@@ -16,7 +16,9 @@ std::string path_id(const char* id, frame::Family family) {
 
 std::string snat_rule(const NatPathNames& names, const PathSnat& how) {
     if (how.snat == Snat::kNone) {
-        return names.own_snat == Snat::kNone ? "" : "-A PATH-POSTROUTING -o $TO_SERVER -j ACCEPT\n";
+        return names.own_snat == Snat::kNone
+                   ? ""
+                   : fmt::format("-A PATH-POSTROUTING -o $TO_SERVER {}\n", target_of(how.snat));
     }
     if (how.snat == names.own_snat && how.ports.last == 0) {
         return "";
@@ -24,11 +26,8 @@ std::string snat_rule(const NatPathNames& names, const PathSnat& how) {
     const std::string ports =
         how.ports.last == 0 ? ""
                             : fmt::format(" --to-ports {}-{}", how.ports.first, how.ports.last);
-    const char* const target = how.snat == Snat::kMasqueradeRandomFully
-                                   ? setting::kMasqueradeRandomFully
-                                   : setting::kMasquerade;
-    return fmt::format("-A PATH-POSTROUTING -o $TO_SERVER -p {} {}{}\n", how.protocol, target,
-                       ports);
+    return fmt::format("-A PATH-POSTROUTING -o $TO_SERVER -p {} {}{}\n", how.protocol,
+                       target_of(how.snat), ports);
 }
 
 }  // namespace

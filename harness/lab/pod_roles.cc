@@ -45,15 +45,6 @@ Result<std::string> way_to(const std::string& netns, const frame::IpAddress& add
     return route[0]["dev"].get<std::string>();
 }
 
-const char* name(Snat snat) {
-    switch (snat) {
-        case Snat::kNone: return "none";
-        case Snat::kMasquerade: return "MASQUERADE";
-        case Snat::kMasqueradeRandomFully: break;
-    }
-    return "MASQUERADE --random-fully";
-}
-
 // A network that is on the nodes' own wire.
 setting::Setting way_to_servers(const char* network, const std::string& device) {
     return setting::links(HostRole::kDut, fmt::format("way to {}", network), device,
@@ -118,11 +109,11 @@ RoleFacts PodOverlay::facts() const {
     RoleFacts facts = facts_of(nodes_->chain());
     facts.emplace_back("tunnel", fmt::format("{}, VNI {}, UDP port {}", names_.vxlan, names_.vni,
                                              names_.vxlan_port));
-    facts.emplace_back("outer SNAT",
-                       fmt::format("a rule that this lab adds: -o {} -p udp --dport {} -j "
-                                   "MASQUERADE --random-fully; the network's own rules leave the "
-                                   "tunnel's packets alone",
-                                   names_.underlay, names_.vxlan_port));
+    facts.emplace_back(
+        "outer SNAT",
+        fmt::format("a rule that this lab adds: -o {} -p udp --dport {} {}; the "
+                    "network's own rules leave the tunnel's packets alone",
+                    names_.underlay, names_.vxlan_port, target_of(Snat::kMasqueradeRandomFully)));
     return facts;
 }
 
@@ -195,7 +186,8 @@ RoleFacts PodNatBox::facts() const {
         fmt::format("the devices of two pods, {} and {}, in the tester's hands",
                     to_string(names_.first_client[0]), to_string(names_.first_client[1])));
     facts.emplace_back("servers", fmt::format("on the nodes' wire, {}", kServers));
-    facts.emplace_back("the network's own SNAT of what leaves the cluster", name(names_.own_snat));
+    facts.emplace_back("the network's own SNAT of what leaves the cluster",
+                       to_string(names_.own_snat));
     facts.emplace_back("SNAT of cells",
                        "the network's own where it is as asked for, else a rule of this lab in "
                        "front of it");
@@ -299,7 +291,8 @@ RoleFacts PodPath::facts() const {
         "client", fmt::format("a pod, {}, by way of {} of node A", to_string(names_.client_address),
                               names_.dut_client_device));
     facts.emplace_back("server", "the host outside of the cluster");
-    facts.emplace_back("the network's own SNAT of what leaves the cluster", name(names_.own_snat));
+    facts.emplace_back("the network's own SNAT of what leaves the cluster",
+                       to_string(names_.own_snat));
     facts.emplace_back("rules of cells",
                        "in front of the network's own; SNAT is the network's where it is as asked "
                        "for");

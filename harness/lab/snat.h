@@ -10,6 +10,13 @@ namespace pathproof::lab {
 
 enum class Snat { kNone, kMasquerade, kMasqueradeRandomFully };
 
+// The end of a rule, "-j MASQUERADE"; of kNone that of a rule which keeps others from translating.
+std::string target_of(Snat snat);
+// "MASQUERADE", as reports name it; "none".
+std::string to_string(Snat snat);
+// Source NAT of a tunnel's outer header, as reports name it: "masquerade ...", which draws the port, or "none".
+std::string outer_snat_text(bool translated);
+
 struct PortRange {
     std::uint16_t first = 0;
     std::uint16_t last = 0;  // 0: as the kernel has it

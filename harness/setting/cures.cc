@@ -20,25 +20,39 @@ Cure sysctl_cure(HostRole host, const char* name, const char* value, const char*
                  const char* where, const char* first = "") {
     Cure cure = set_by(sysctl(host, name, value, id), where);
     cure.in_words = fmt::format("{}={}", name, value);
+    cure.brief = bare_sysctl(cure.in_words);
     cure.told_command = *first == '\0' ? "" : first + cure.command;
     return cure;
 }
 
-Setting random_fully() {
-    return {.id = "random-fully",
-            .host = HostRole::kDut,
-            .changes = {},
-            .command = kMasqueradeRandomFully,
-            .amends = Amendment{kMasquerade, kMasqueradeRandomFully}};
+Cure random_fully() {
+    const char* const option = "--random-fully";
+    const std::string target = fmt::format("{} {}", kMasquerade, option);
+    Cure cure = set_by({.id = "random-fully",
+                        .host = HostRole::kDut,
+                        .changes = {},
+                        .command = target,
+                        .amends = Amendment{kMasquerade, target}},
+                       "on the DUT");
+    cure.brief = option;
+    return cure;
+}
+
+Cure be_liberal() {
+    Cure cure = sysctl_cure(HostRole::kDut, kBeLiberal, "1", "be-liberal", "on the DUT");
+    cure.brief = "be_liberal=1";
+    return cure;
 }
 
 // Drops INVALID packets. A rule that counts them and lets them pass is amended to drop them, too.
-Setting drop_invalid() {
+Cure drop_invalid() {
     const std::string state = "-m conntrack --ctstate INVALID ";
     Setting setting = rules(HostRole::kDut, "drop-invalid", "filter", invalid_rules("DROP"),
                             "iptables -A FORWARD " + state + "-j DROP");
     setting.amends = Amendment{state + "-j ACCEPT", state + "-j DROP"};
-    return setting;
+    Cure cure = set_by(std::move(setting), "on the DUT");
+    cure.brief = "INVALID dropped";
+    return cure;
 }
 
 Setting allow_dns_tcp() {
@@ -90,7 +104,7 @@ std::string Cure::told() const {
 
 const std::vector<Cure>& all_cures() {
     static const std::vector<Cure> cures = {
-        set_by(random_fully(), "on the DUT"),
+        random_fully(),
         sysctl_cure(HostRole::kClient, kTimestamps, "2", "timestamps-2", "on the clients"),
         set_by(
             feature(HostRole::kTunnelEnds, "$TUNNEL", kTunnelChecksums, false, "tx-checksum-off"),
@@ -102,8 +116,8 @@ const std::vector<Cure>& all_cures() {
         in_resolver("ndots-2", "ndots:2"),
         in_resolver("ndots-1", "ndots:1"),
         {.id = "trailing-dot", .command = "", .where = "a dot behind the name", .dot = true},
-        set_by(drop_invalid(), "on the DUT"),
-        sysctl_cure(HostRole::kDut, kBeLiberal, "1", "be-liberal", "on the DUT"),
+        drop_invalid(),
+        be_liberal(),
         sysctl_cure(HostRole::kDut, kBridgeFilter, "1", "bridge-nf", "on the DUT",
                     "modprobe br_netfilter; "),
         sysctl_cure(HostRole::kDut, "net.ipv4.vs.conn_reuse_mode", "0", "reuse-mode-0",

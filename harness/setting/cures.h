@@ -14,9 +14,8 @@ inline constexpr const char* kBeLiberal = "net.netfilter.nf_conntrack_tcp_be_lib
 inline constexpr const char* kBridgeFilter = "net.bridge.bridge-nf-call-iptables";
 inline constexpr const char* kTimestamps = "net.ipv4.tcp_timestamps";
 inline constexpr const char* kTunnelChecksums = "tx-checksum-ip-generic";
-// Ends of MASQUERADE rules.
+// The end of a MASQUERADE rule that keeps ports where they look free.
 inline constexpr const char* kMasquerade = "-j MASQUERADE";
-inline constexpr const char* kMasqueradeRandomFully = "-j MASQUERADE --random-fully";
 
 // Lines of the table filter for TCP that conntrack calls INVALID: "DROP", or "ACCEPT" to count it.
 std::string invalid_rules(const std::string& target);
@@ -32,6 +31,7 @@ struct Cure {
     // The command, and the cure in words, for scenarios' sentences that do not use those above.
     std::string told_command = {};
     std::string in_words = {};
+    std::string brief = {};  // in labels and values: "tcp_timestamps=2", "--random-fully"
 
     // "`sysctl -w net.ipv4.tcp_timestamps=2` on the clients".
     std::string text(const Names& names = {{"$TUNNEL", "vx"}}) const;

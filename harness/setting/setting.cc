@@ -115,6 +115,10 @@ Setting sysctl(HostRole host, const std::string& name, const std::string& value,
                 fmt::format("sysctl -w {}={}", name, value));
 }
 
+std::string bare_sysctl(const std::string& name) {
+    return name.substr(name.rfind('.') + 1);
+}
+
 Setting feature(HostRole host, const std::string& device, const std::string& feature, bool on,
                 const std::string& id) {
     const char* const value = on ? "on" : "off";

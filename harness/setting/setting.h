@@ -65,6 +65,8 @@ Setting sysctl(HostRole host, const std::string& name, const std::string& value,
 // `on`: "ethtool -K DEVICE FEATURE on"; else off.
 Setting feature(HostRole host, const std::string& device, const std::string& feature, bool on,
                 const std::string& id = "");
+// "net.ipv4.tcp_timestamps=2" -> "tcp_timestamps=2".
+std::string bare_sysctl(const std::string& name);
 // Receive packet steering of the device's first receive queue, by a hexadecimal CPU mask; "0" for off.
 Setting steering(HostRole host, const std::string& device, const std::string& cpu_mask);
 // Lines of iptables-restore for one table, without "*TABLE" and COMMIT. `command`: of the rule that

@@ -32,14 +32,14 @@ void times_out(SegmentValues& seen) {
 
 // The machine this was written on.
 SegmentValues as_usual(const SegmentCell& what) {
-    SegmentValues seen{.be_liberal = what.be_liberal ? "1" : "0",
+    SegmentValues seen{.liberal = what.is_liberal() ? "1" : "0",
                        .connects = 8,
                        .segments = what.sends == Sends::kNothing ? 0U : 8U};
     if (what.role == Role::kMatrix && what.sends == Sends::kAhead) {
         reset_by_segments(seen);
-    } else if (what.one_way && what.drops) {
+    } else if (what.one_way && what.drops()) {
         times_out(seen);
-    } else if (what.drops) {
+    } else if (what.drops()) {
         seen.invalid = 8;
     }
     return seen;
@@ -67,7 +67,7 @@ verdict::ScenarioResult without(const std::string& id) {
 }
 
 void nothing_breaks(SegmentValues& seen) {
-    seen = {.be_liberal = seen.be_liberal, .connects = 8, .segments = seen.segments};
+    seen = {.liberal = seen.liberal, .connects = 8, .segments = seen.segments};
 }
 
 }  // namespace
@@ -200,7 +200,7 @@ BOOST_AUTO_TEST_CASE(a_stimulus_that_did_not_take_place_concludes_nothing) {
                  "a segment was put on the wire in 5 of 8 connections");
     inconclusive(with("late-copy", [](SegmentValues& seen) { seen.segments = 0; }),
                  "a segment was put on the wire in none of 8 connections");
-    inconclusive(with("ahead", [](SegmentValues& seen) { seen.be_liberal = "1"; }),
+    inconclusive(with("ahead", [](SegmentValues& seen) { seen.liberal = "1"; }),
                  "nf_conntrack_tcp_be_liberal is '1'");
 }
 

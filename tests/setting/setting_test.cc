@@ -129,6 +129,8 @@ BOOST_AUTO_TEST_CASE(a_cure_is_told_by_its_command_and_where_it_is_set) {
     BOOST_TEST(cure("bridge-nf").in_words == "net.bridge.bridge-nf-call-iptables=1");
     BOOST_TEST(cure("be-liberal").told() == cure("be-liberal").quoted());
     BOOST_TEST(cure("tunnel-mtu").told() == "an MTU of the tunnel that fits the hop");
+    BOOST_TEST(cure("timestamps-2").brief == "tcp_timestamps=2");
+    BOOST_TEST(cure("random-fully").command.ends_with(" " + cure("random-fully").brief));
     BOOST_TEST((find_cure("no-such") == nullptr));
     std::set<std::string> ids;
     for (const Cure& each : all_cures()) {

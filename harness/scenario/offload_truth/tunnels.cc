@@ -11,6 +11,7 @@
 #include "dataplane/judge/explain.h"
 #include "harness/agent/host_change.h"
 #include "harness/agent/offload_frames.h"
+#include "harness/lab/snat.h"
 #include "harness/scenario/measures.h"
 #include "harness/scenario/offload_truth/addressed.h"
 #include "harness/scenario/offload_truth/part.h"
@@ -29,7 +30,7 @@ using verdict::Observation;
 using verdict::Observed;
 
 constexpr std::size_t kDatagrams = 24;
-constexpr const char* kFeature = "tx-checksum-ip-generic";
+constexpr const char* kFeature = setting::kTunnelChecksums;
 
 enum class OuterSum { kComputed, kZero, kNoUdp };
 
@@ -134,7 +135,7 @@ std::string type_of(const TunnelKind& kind, const std::string& local, const std:
 // A line of the nat table.
 std::string masquerade(const TunnelKind& kind, const std::string& underlay) {
     return fmt::format("-A POSTROUTING -o {} -p udp --dport {} {}\n", underlay, kind.port,
-                       setting::kMasqueradeRandomFully);
+                       lab::target_of(lab::Snat::kMasqueradeRandomFully));
 }
 
 // A host that makes the tunnel devices and translates their outer headers.
@@ -406,7 +407,7 @@ Cell cell_of(const TunnelPoint& point, const TunnelOutcome& outcome) {
               .toggles = {{"tunnel of the kernel", point.kind.name},
                           {"outer UDP checksum", point.kind.policy()},
                           {"tx offload of the tunnel device", point.offload ? "on" : "off"},
-                          {"outer SNAT", point.nat ? "masquerade --random-fully" : "none"}}};
+                          {"outer SNAT", lab::outer_snat_text(point.nat)}}};
     if (!outcome.unavailable.empty()) {
         cell.verdict = CellVerdict::kSkip;
         cell.reason = outcome.unavailable;
@@ -499,9 +500,8 @@ void add_values(const std::vector<Cell>& cells, const std::vector<TunnelOutcome>
         const auto cured = std::ranges::find(cells, cured_id, &Cell::id);
         if (cured != cells.end() && cured->verdict == CellVerdict::kPass) {
             value.cure = fmt::format(
-                "`ethtool -K DEV {} off` on the tunnel device. Seen in this run: every checksum is "
-                "right then.",
-                kFeature);
+                "{} on the tunnel device. Seen in this run: every checksum is right then.",
+                setting::cure("tx-checksum-off").quoted({{"$TUNNEL", "DEV"}}));
             value.before = cell.id;
             value.after = cured->id;
         }
@@ -529,7 +529,7 @@ Status judge_tunnels(Context& context, TruthBench& bench, lab::Overlay* overlay,
     }
     verdict::TruthTable table{.title = "Tunnels of the kernel under NAT of the outer header",
                               .device = "datagrams of ordinary sockets through " + host->words(),
-                              .conditions = {"no NAT", "masquerade --random-fully"}};
+                              .conditions = {"no NAT", lab::outer_snat_text(true)}};
     std::vector<Cell> cells;
     std::vector<TunnelOutcome> outcomes;
     std::uint64_t frames = 0;

@@ -1,7 +1,7 @@
 // "Connection reset by peer": a segment that conntrack calls INVALID is forwarded untranslated.
 //
-// Set:  a service that the DUT translates to an endpoint; nf_conntrack_tcp_be_liberal; a rule that
-//       drops what is INVALID; connections of which the DUT sees one direction alone.
+// Set:  a service that the DUT translates to an endpoint; the cures be-liberal and drop-invalid;
+//       connections of which the DUT sees one direction alone.
 // Sent: TCP connections that ask for something after a while; before they do, a segment more of the
 //       endpoint in each: ahead of the window, in it, or a late copy.
 // Seen: how each ended; on the client's wire whence its segments came; the client's RSTs; what the
@@ -104,10 +104,11 @@ class SegmentBench : public NatPathBench<SegmentCell, SegmentValues> {
     lab::Settings settings_of(const SegmentCell& what) const {
         const lab::NatPathNames& names = hosts_.names();
         lab::Settings settings = web_service(names, Proxy::kIptables, {names.endpoints[0]});
-        settings = both(settings, what.drops ? setting::cure("drop-invalid").settings
-                                             : lab::Settings{count_invalid()});
-        if (what.be_liberal) {
-            settings = both(settings, setting::cure("be-liberal").settings);
+        if (!what.drops()) {
+            settings.push_back(count_invalid());
+        }
+        for (const std::string& id : what.cures) {
+            settings = both(settings, setting::cure(id).settings);
         }
         if (what.one_way) {
             // The server's answers to the client take the shortcut.
@@ -128,12 +129,13 @@ class SegmentBench : public NatPathBench<SegmentCell, SegmentValues> {
     }
 
     Status run(const SegmentCell& what, MeasuredSegmentCell& cell) override {
-        cell.what.be_liberal = what.be_liberal || has(context_.options.cure, "be-liberal");
-        cell.what.drops = what.drops || has(context_.options.cure, "drop-invalid");
+        for (const setting::Setting& tried : hosts_.cure) {
+            cell.what.cures.push_back(tried.id);
+        }
         const lab::NatPathNames& names = hosts_.names();
         const frame::Endpoint asked = what.one_way ? endpoint() : names.web_service;
         TRY(hosts_.set(settings_of(what)));
-        cell.seen.be_liberal = TRY(hosts_.dut->read_sysctl(setting::kBeLiberal));
+        cell.seen.liberal = TRY(hosts_.dut->read_sysctl(setting::kBeLiberal));
         auto recorder = TRY(FlowRecorder::start(
             what.again, hosts_,
             {.protocol = IPPROTO_TCP, .original_destination_port = asked.port}));
@@ -297,17 +299,22 @@ class SegmentBench : public NatPathBench<SegmentCell, SegmentValues> {
 
 std::vector<SegmentCell> segment_cells() {
     using Sends = SegmentCell::Sends;
+    const auto cured = [](const char* id, const char* cure, const char* label) {
+        return SegmentCell{.id = id,
+                           .label = fmt::format(fmt::runtime(label), setting::cure(cure).brief),
+                           .cures = {cure}};
+    };
     std::vector<SegmentCell> cells = with_roles<SegmentCell>({
         {.id = "ahead", .label = "ahead of the window"},
         {.id = "late-copy", .label = "a late copy", .sends = Sends::kLateCopy},
         {.id = "control.no-segment", .label = "control: none", .sends = Sends::kNothing},
         {.id = "control.in-window", .label = "control: in the window", .sends = Sends::kInWindow},
-        {.id = "cure.be-liberal", .label = "cure: be_liberal=1", .be_liberal = true},
-        {.id = "cure.drop-invalid", .label = "cure: INVALID dropped", .drops = true},
+        cured("cure.be-liberal", "be-liberal", "cure: {}"),
+        cured("cure.drop-invalid", "drop-invalid", "cure: {}"),
         {.id = "ahead.after-cure", .label = "after the cures"},
         {.id = "control.one-way", .label = "control: one way"},
-        {.id = "be-liberal.one-way", .label = "be_liberal=1, one way", .be_liberal = true},
-        {.id = "drop-invalid.one-way", .label = "INVALID dropped, one way", .drops = true},
+        cured("be-liberal.one-way", "be-liberal", "{}, one way"),
+        cured("drop-invalid.one-way", "drop-invalid", "{}, one way"),
     });
     for (SegmentCell& cell : cells) {
         cell.one_way = has_part(cell.id, "one-way");

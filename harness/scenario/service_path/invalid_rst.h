@@ -25,16 +25,19 @@ struct SegmentCell {
         kInWindow,
         kLateCopy
     } sends = Sends::kAhead;
-    bool be_liberal = false;  // nf_conntrack_tcp_be_liberal
-    bool drops = false;       // the DUT drops what is INVALID
+    Clauses cures = {};  // ids of those that are set on the DUT
     // Connections to the endpoint itself, whose answers pass by the DUT: what a cure breaks there.
     bool one_way = false;
     bool again = false;  // the first cell, after its cures were taken away
+
+    // Segments outside of the window pass; what is INVALID is dropped.
+    bool is_liberal() const { return std::ranges::count(cures, "be-liberal") != 0; }
+    bool drops() const { return std::ranges::count(cures, "drop-invalid") != 0; }
 };
 
 struct SegmentValues {
     std::vector<std::string> objections;  // why it is no result; empty when it is one
-    std::string be_liberal;               // nf_conntrack_tcp_be_liberal as read back
+    std::string liberal;                  // setting::kBeLiberal as read back
     std::uint64_t connects = 0;
     std::uint64_t segments = 0;  // put on the wire, one in each open connection
     std::uint64_t invalid =

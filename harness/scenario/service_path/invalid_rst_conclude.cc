@@ -1,5 +1,6 @@
 // Conclusions of invalid-rst, as data (model/README.md).
 #include "harness/scenario/service_path/invalid_rst.h"
+#include "harness/setting/cures.h"
 
 namespace pathproof::scenario {
 namespace {
@@ -40,10 +41,10 @@ SegmentConclusions::Figures segment_figures() {
              return what.role == CellRole::kDemonstration ? 0 : seen.unexplained();
          }},
         {"segment", sends_text},
-        {"liberal", &SegmentCell::be_liberal},
+        {"liberal", &SegmentCell::is_liberal},
         {"drops", &SegmentCell::drops},
         {"one_way", &SegmentCell::one_way},
-        {"be_liberal", &SegmentValues::be_liberal},
+        {"liberal_read", &SegmentValues::liberal},
         {"not_followed", &SegmentValues::not_followed},
     };
 }
@@ -69,11 +70,12 @@ model::CureText segment_cure(const char* cure, const char* with, const char* mor
 
 const SegmentConclusions& invalid_rst_conclusions() {
     using enum model::CellVerdict;
+    static const std::string kSysctl = setting::bare_sysctl(setting::kBeLiberal);
     static const SegmentConclusions conclusions(
         segment_figures(),
         {
             .toggles = {{"segment", "{segment}"},
-                        {"nf_conntrack_tcp_be_liberal", "[liberal?1|0]"},
+                        {kSysctl, "[liberal?1|0]"},
                         {"INVALID", "[drops?dropped|forwarded]"},
                         {"answers", "[one_way?pass by|by the DUT]"}},
             .phrases =
@@ -99,8 +101,9 @@ const SegmentConclusions& invalid_rst_conclusions() {
             .rules =
                 {
                     {.when = "connects == 0", .text = "no connection was made"},
-                    {.when = "liberal and be_liberal != '1' or not liberal and be_liberal != '0'",
-                     .text = "nf_conntrack_tcp_be_liberal is '{be_liberal}'"},
+                    {.when = "liberal and liberal_read != '1' or "
+                             "not liberal and liberal_read != '0'",
+                     .text = kSysctl + " is '{liberal_read}'"},
                     {.when = "segment != '-' and segments < connects",
                      .text = "a segment was put on the wire in {segments of connects} "
                              "connections"},

@@ -1,4 +1,4 @@
-// Connects that take 1, 2, 4 s through SNAT, and more often with --random-fully.
+// Connects that take 1, 2, 4 s through SNAT, and more often where it draws the port.
 //
 // Set:  a client and a server of the kernel's own, a DUT with MASQUERADE between them: into few ports
 //       or all, drawn at random or kept; the client's tcp_timestamps; which side closes first.
@@ -36,7 +36,7 @@ constexpr double kManyPerSecond = 1600;
 // conntrack, and the port after NAT is free to be drawn while the server still has its TIME_WAIT.
 constexpr lab::PortRange kClientPorts{40'000, 43'199};
 constexpr lab::PortRange kFewClientPorts{40'000, 40'399};
-// MASQUERADE --random-fully draws from the ports 1024 to 65535.
+// A MASQUERADE that draws ports takes them from 1024 to 65535.
 constexpr std::uint32_t kAllPorts = 64'512;
 constexpr std::uint32_t kFrameBytes = 128;  // Ethernet, IPv4 and TCP with all their options
 constexpr std::uint32_t kMostFrames = 200'000;
@@ -230,33 +230,35 @@ class PathBench : public NatPathBench<TimestampCell, TimestampValues> {
 }  // namespace
 
 std::vector<TimestampCell> timestamp_cells() {
-    const auto few = [](const char* id, const char* label, PathSnat snat) {
+    const auto few = [](const char* id, std::string label, PathSnat snat) {
         return TimestampCell{.id = id,
-                             .label = label,
+                             .label = std::move(label),
                              .path = {.snat = snat, .snat_ports = kFewPorts},
                              .connects = kFewConnects,
                              .per_second = kFewPerSecond};
     };
-    const auto full = [](const char* id, const char* label, PathSnat snat) {
+    const auto full = [](const char* id, std::string label, PathSnat snat) {
         return TimestampCell{.id = id,
-                             .label = label,
+                             .label = std::move(label),
                              .full_range = true,
                              .path = {.snat = snat, .client_ports = kClientPorts},
                              .connects = kManyConnects,
                              .per_second = kManyPerSecond};
     };
     constexpr PathSnat kRandom = PathSnat::kMasqueradeRandomFully;
+    const std::string drawn = setting::cure("random-fully").brief;
+    const std::string cured = setting::cure("timestamps-2").brief;
     std::vector<TimestampCell> cells = with_roles<TimestampCell>({
-        few("small-range.random-fully", "256 ports, --random-fully", kRandom),
+        few("small-range.random-fully", "256 ports, " + drawn, kRandom),
         few("small-range.masquerade", "256 ports, plain", PathSnat::kMasquerade),
         few("control.no-nat", "control: no NAT", PathSnat::kNone),
         few("control.client-closes-first", "control: client closes", kRandom),
-        few("cure.timestamps-2", "cure: tcp_timestamps=2", kRandom),
+        few("cure.timestamps-2", "cure: " + cured, kRandom),
         few("small-range.after-cure", "after the cure", kRandom),
-        full("full-range.random-fully", "all ports, --random-fully", kRandom),
+        full("full-range.random-fully", "all ports, " + drawn, kRandom),
         full("control.full-range.masquerade", "control: all ports, plain", PathSnat::kMasquerade),
         full("full-range.timestamps-0", "all ports, tcp_timestamps=0", kRandom),
-        full("cure.full-range.timestamps-2", "cure: all ports, tcp_timestamps=2", kRandom),
+        full("cure.full-range.timestamps-2", "cure: all ports, " + cured, kRandom),
     });
     cells[2].path.client_ports = kFewClientPorts;  // so that its 4-tuples come again too
     cells[3].closes_first = agent::Closer::kClient;

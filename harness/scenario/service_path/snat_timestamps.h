@@ -70,8 +70,8 @@ inline verdict::ScenarioResult conclude(const std::vector<MeasuredTimestampCell>
     return snat_timestamps_conclusions().conclude(cells);
 }
 
-// Adds to each cure with --random-fully its side effect, as snat-timestamps saw it in this run or
-// as not measured in it, and what avoids it.
+// Adds to each cure by which MASQUERADE draws ports its side effect, as snat-timestamps saw it in this
+// run or as not measured in it, and what avoids it.
 void tell_side_effects(std::vector<verdict::ScenarioResult>& scenarios);
 
 }  // namespace pathproof::scenario

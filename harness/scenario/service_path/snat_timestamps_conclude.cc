@@ -17,13 +17,8 @@ std::uint64_t refusals(const TimestampValues& seen) {
     return seen.found.count(SynFate::kTimestamp) + seen.found.count(SynFate::kSequence);
 }
 
-const char* nat_text(const TimestampCell& what, const TimestampValues&) {
-    switch (what.path.snat) {
-        case PathSnat::kNone: return "no NAT";
-        case PathSnat::kMasquerade: return "MASQUERADE";
-        case PathSnat::kMasqueradeRandomFully: return "MASQUERADE --random-fully";
-    }
-    return "";
+std::string nat_text(const TimestampCell& what, const TimestampValues&) {
+    return what.translates() ? to_string(what.path.snat) : "no NAT";
 }
 
 std::string ports_text(const TimestampCell& what, const TimestampValues&) {
@@ -225,10 +220,11 @@ void tell_side_effects(std::vector<verdict::ScenarioResult>& scenarios) {
             avoided = fmt::format("seen in this run: {}", slow(*cure));
         }
     }
+    const std::string& drawn = setting::cure("random-fully").brief;
     for (verdict::ScenarioResult& each : scenarios) {
-        if (each.id != "snat-timestamps" && each.cure.find("--random-fully") != std::string::npos) {
-            each.cure += fmt::format("\nSide effect of --random-fully, {}. {} avoids it ({}).",
-                                     effect, setting::cure("timestamps-2").text(), avoided);
+        if (each.id != "snat-timestamps" && each.cure.find(drawn) != std::string::npos) {
+            each.cure += fmt::format("\nSide effect of {}, {}. {} avoids it ({}).", drawn, effect,
+                                     setting::cure("timestamps-2").text(), avoided);
         }
     }
 }

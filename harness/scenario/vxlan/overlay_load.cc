@@ -9,11 +9,12 @@
 
 #include "harness/scenario/measures.h"
 #include "harness/scenario/vxlan/overlay_bench.h"
+#include "harness/setting/cures.h"
 
 namespace pathproof::scenario {
 namespace {
 
-constexpr const char* kLoadFlag = "tx-checksum-ip-generic";
+constexpr const char* kLoadFlag = setting::kTunnelChecksums;
 // Bytes of data: the shortest frames, a middle size, and what fits a tunnel's MTU of 1450 whole.
 constexpr std::uint16_t kDatagramBytes[] = {18, 512, 1400};
 

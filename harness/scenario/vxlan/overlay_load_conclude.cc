@@ -2,9 +2,11 @@
 
 #include <algorithm>
 
+#include "harness/lab/snat.h"
 #include "harness/scenario/concluded.h"
 #include "harness/scenario/measures.h"
 #include "harness/scenario/vxlan/overlay_load.h"
+#include "harness/setting/cures.h"
 
 namespace pathproof::scenario {
 namespace {
@@ -182,8 +184,7 @@ Cell judge_load(const LoadFacts& facts) {
     const LoadTotals all = totals_of(facts);
     Cell cell{.id = facts.what.id,
               .toggles = {{"vxlan device tx offload", facts.what.point.vxlan_tx ? "on" : "off"},
-                          {"outer SNAT",
-                           facts.what.point.masquerade ? "masquerade --random-fully" : "none"},
+                          {"outer SNAT", lab::outer_snat_text(facts.what.point.masquerade)},
                           {"super-frames of the pods (tso, gso)", facts.what.gso ? "on" : "off"}},
               .role = facts.what.role,
               .verdict = CellVerdict::kPass,
@@ -292,8 +293,8 @@ void conclude_load(const std::vector<LoadFacts>& measured, const OverlayNaming& 
             result.after_cell = cured;
             result.cure_shown = cure_passes && naming.flag_restored;
             result.cure = fmt::format(
-                "`ethtool -K {} tx-checksum-ip-generic off` on every node. Seen in this run: {} {}",
-                naming.vxlan,
+                "{}. Seen in this run: {} {}",
+                setting::cure("tx-checksum-off").text({{"$TUNNEL", naming.vxlan}}),
                 cure_passes
                     ? "with it no checksum of any frame is wrong, and every stream comes through."
                     : "it did NOT help.",

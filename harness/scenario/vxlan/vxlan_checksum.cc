@@ -12,6 +12,7 @@
 #include "harness/scenario/measures.h"
 #include "harness/scenario/vxlan/overlay_bench.h"
 #include "harness/scenario/vxlan/overlay_load.h"
+#include "harness/setting/cures.h"
 
 namespace pathproof::scenario {
 namespace {
@@ -19,7 +20,7 @@ namespace {
 using verdict::Cell;
 using verdict::CellVerdict;
 
-constexpr const char* kCureFeature = "tx-checksum-ip-generic";
+constexpr const char* kCureFeature = setting::kTunnelChecksums;
 constexpr OptionRow kLoadSeconds{
     "load-seconds",
     "in place of the matrix: pods send UDP of three sizes and TCP as fast as they can, for so many "

@@ -5,8 +5,10 @@
 #include <algorithm>
 
 #include "dataplane/base/join_each.h"
+#include "harness/lab/snat.h"
 #include "harness/scenario/concluded.h"
 #include "harness/scenario/measures.h"
+#include "harness/setting/cures.h"
 
 namespace pathproof::scenario {
 namespace {
@@ -355,8 +357,9 @@ void tell_cure(const OverlayFacts& failing, const OverlayNaming& naming,
     result.before_cell = failing.id;
     result.after_cell = kFlagOff;
     result.cure = fmt::format(
-        "`ethtool -K {} tx-checksum-ip-generic off` on every node. Seen in this run: {}; {}.",
-        naming.vxlan, flag_off_text(*off), flag_back_text(back, same_again));
+        "{}. Seen in this run: {}; {}.",
+        setting::cure("tx-checksum-off").text({{"$TUNNEL", naming.vxlan}}), flag_off_text(*off),
+        flag_back_text(back, same_again));
     result.cure_shown = cured && same_again && naming.flag_restored;
 }
 
@@ -434,7 +437,7 @@ std::vector<std::pair<std::string, std::string>> OverlayPoint::toggles() const {
     std::vector<std::pair<std::string, std::string>> set = {
         {"vxlan device tx offload", on_off(vxlan_tx)},
         {"outer UDP checksum", on_off(udp_checksum)},
-        {"outer SNAT", masquerade ? "masquerade --random-fully" : "none"},
+        {"outer SNAT", lab::outer_snat_text(masquerade)},
         {"underlay tx offload", on_off(underlay_tx)}};
     // The matrix proper has a healthy NIC's wire in all its cells; only the others say what theirs
     // is.
@@ -461,7 +464,9 @@ Cell judge_overlay(const OverlayFacts& facts) {
     if (facts.id == kFlagOff || facts.id == kFlagBack) {
         cell.toggles.emplace_back(
             "cure, applied to the running lab",
-            facts.point.vxlan_tx ? "flag back on" : "ethtool -K vx tx-checksum-ip-generic off");
+            facts.point.vxlan_tx ? "flag back on"
+                                 : setting::with_names(setting::cure("tx-checksum-off").command,
+                                                       {{"$TUNNEL", "vx"}}));
     }
     const std::string why = found.empty() ? "" : ": " + join_each(found, &Found::sentence);
     if (!facts.objection.empty() || facts.not_carried != 0 || facts.frames == 0 ||

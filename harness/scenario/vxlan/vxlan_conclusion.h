@@ -18,7 +18,7 @@ namespace pathproof::scenario {
 struct OverlayPoint {
     bool vxlan_tx = true;      // tx-checksum-ip-generic of the vxlan device, both nodes
     bool udp_checksum = true;  // vxlan udpcsum
-    bool masquerade = true;    // outer SNAT with --random-fully
+    bool masquerade = true;    // outer SNAT, which draws the port
     bool underlay_tx = false;  // "tx" of the underlay device
     softnic::WireMode wire = softnic::WireMode::kHealthyNic;
 
