@@ -7,6 +7,7 @@
 #include "harness/scenario/race/race_experiments.h"
 #include "harness/scenario/race/race_load.h"
 #include "harness/scenario/race/race_words.h"
+#include "harness/setting/cures.h"
 #include "harness/verdict/interval.h"
 
 namespace pathproof::scenario {
@@ -18,7 +19,7 @@ using verdict::Cell;
 using verdict::CellVerdict;
 using Snat = lab::Snat;
 
-// Two draws of --random-fully meet once in 64,512 pairs. More than two such meetings in a run are
+// Two drawn ports meet once in 64,512 pairs. More than two such meetings in a run are
 // no chance: their probability is below 2e-5 at 3000 pairs.
 constexpr std::uint64_t kChanceMeetings = 2;
 // Halves that leave further apart do not meet: a packet is in conntrack for 5 to 25 us.
@@ -51,7 +52,7 @@ std::uint64_t other_harm(const RaceCell& what, const RaceValues& seen) {
     return seen.found.harmed() - own_harm(what, seen) - seen.found.count(Fate::kUnexplained);
 }
 
-// Losses of the cure --random-fully that its draws of a port explain.
+// Losses of the cure random-fully that its draws of a port explain.
 bool by_chance(const RaceCell& what, const RaceValues& seen) {
     const std::uint64_t lost = seen.found.count(Fate::kDroppedAtInsertion);
     return what.snat == Snat::kMasqueradeRandomFully && lost != 0 && lost <= kChanceMeetings &&
@@ -142,7 +143,8 @@ Clauses missing(const RaceCell& what, const RaceValues& seen) {
         tell(clauses, what.snat == Snat::kMasquerade && found.source_nat == 0,
              "no entry's source address was translated: MASQUERADE did not take place");
         tell(clauses, what.snat == Snat::kMasqueradeRandomFully && found.changed_ports == 0,
-             "no entry got another source port: --random-fully did not take place");
+             "no entry got another source port: {} did not take place",
+             setting::cure("random-fully").brief);
         tell(clauses, what.snat == Snat::kNone ? found.source_nat : 0,
              "the source address of {} entries was translated, which this cell must not have",
              found.source_nat);

@@ -6,6 +6,7 @@
 #include "harness/scenario/concluded.h"
 #include "harness/scenario/measures.h"
 #include "harness/scenario/race/race_map.h"
+#include "harness/scenario/race/race_words.h"
 #include "harness/verdict/interval.h"
 
 namespace pathproof::scenario {
@@ -378,7 +379,7 @@ verdict::ScenarioResult conclude(const RaceMap& map) {
         "A and AAAA leave one socket together, and both packets pass conntrack's lookup before "
         "either entry is confirmed.\n" +
         in_a_row(result.explanation, "\n");
-    result.cure = "`options single-request` in resolv.conf (not tried in this run)";
+    result.cure = cure_of(Race::kSameTuple) + " (not tried in this run)";
     return result;
 }
 

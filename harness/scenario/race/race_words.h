@@ -10,7 +10,7 @@ namespace pathproof::scenario {
 
 // "Same 5-tuple", "SNAT collision", "Late answer".
 const char* race_title(Race race);
-// The cure of the race as a person types it, and where: "`--random-fully` ...".
+// The cure of the race as a person types it, and where: "`-j MASQUERADE ...`".
 std::string cure_of(Race race);
 // "1.234 s".
 std::string seconds_text(std::int64_t ns);

@@ -6,6 +6,7 @@
 
 #include "harness/scenario/race/nat_bench.h"
 #include "harness/scenario/race/race_load.h"
+#include "harness/setting/cures.h"
 
 namespace pathproof::scenario {
 namespace {
@@ -109,7 +110,8 @@ std::vector<Case> cases() {
         {{.id = "cure.single-request",
           .label = "cure: single-request",
           .way = "one port after its answer",
-          .setting = "options single-request: AAAA leaves after A was answered"},
+          .setting =
+              setting::cure("single-request").command + ": AAAA leaves after A was answered"},
          Way::kInTurn},
         {{.id = "same-tuple.after-cure",
           .label = "after the cure",

@@ -3,13 +3,14 @@
 
 #include "harness/scenario/race/nat_bench.h"
 #include "harness/scenario/race/race_load.h"
+#include "harness/setting/cures.h"
 
 namespace pathproof::scenario {
 namespace {
 
 using Snat = lab::Snat;
 
-// 2 flows a pair: well under the 64,512 ports that --random-fully draws from, so that exhaustion is
+// 2 flows a pair: well under the 64,512 ports that the cure draws from, so that exhaustion is
 // not taken for a race.
 constexpr std::uint64_t kCollidingPairs = 3000;
 constexpr std::uint64_t kMostCollidingPairs = 12'000;
@@ -29,20 +30,21 @@ const char* collision_load_id(const RaceCell& cell) {
 }  // namespace
 
 std::vector<RaceCell> snat_collision_cells() {
-    const auto cell = [](const char* id, const char* label, Snat snat, const char* setting) {
+    const auto cell = [](const char* id, std::string label, Snat snat, std::string setting) {
         return RaceCell{.id = id,
-                        .label = label,
+                        .label = std::move(label),
                         .race = Race::kSnatCollision,
                         .way = "two clients, one source port",
-                        .setting = setting,
+                        .setting = std::move(setting),
                         .snat = snat};
     };
+    const std::string kept = to_string(Snat::kMasquerade);
     return with_roles<RaceCell>({
-        cell("snat-collision", "MASQUERADE", Snat::kMasquerade, "MASQUERADE"),
+        cell("snat-collision", kept, Snat::kMasquerade, kept),
         cell("control.snat-collision.no-nat", "control: no SNAT", Snat::kNone, "no SNAT"),
-        cell("cure.random-fully", "cure: --random-fully", Snat::kMasqueradeRandomFully,
-             "MASQUERADE --random-fully"),
-        cell("snat-collision.after-cure", "after the cure", Snat::kMasquerade, "MASQUERADE again"),
+        cell("cure.random-fully", "cure: " + setting::cure("random-fully").brief,
+             Snat::kMasqueradeRandomFully, to_string(Snat::kMasqueradeRandomFully)),
+        cell("snat-collision.after-cure", "after the cure", Snat::kMasquerade, kept + " again"),
     });
 }
 
