@@ -3,7 +3,7 @@
 #include <functional>
 
 #include "harness/scenario/resolvers/dns_tcp_limit.h"
-#include "tests/scenario/path_conclusions.h"
+#include "tests/scenario/conclusion_table.h"
 
 BOOST_AUTO_TEST_SUITE(dns_tcp_limit_conclude)
 
@@ -51,18 +51,6 @@ TcpLimitValues limit_as_usual(const TcpLimitCell& what) {
     return seen;
 }
 
-verdict::ScenarioResult limit_with(const std::string& id,
-                                   const std::function<void(TcpLimitValues&)>& change) {
-    std::vector<MeasuredTcpLimitCell> cells;
-    for (const TcpLimitCell& what : dns_tcp_limit_plan()) {
-        cells.push_back({.what = what, .seen = limit_as_usual(what), .evidence = {}});
-        if (what.id == id || id == "*") {
-            change(cells.back().seen);
-        }
-    }
-    return conclude(cells);
-}
-
 // Makes every lookup of a burst fail for one reason.
 auto harmed_by(std::uint64_t TcpLimitHarm::*what) {
     return [what](TcpLimitValues& seen) {
@@ -98,136 +86,155 @@ struct OneLookup {
     }
 };
 
-}  // namespace
-
-BOOST_AUTO_TEST_CASE(what_this_machine_shows_is_reproduced_named_and_cured) {
-    const auto result = limit_with("", [](TcpLimitValues&) {});
-    BOOST_TEST((result.verdict == ScenarioVerdict::kReproduced), result.headline);
-    BOOST_TEST(result.cure_shown, result.cure);
-    BOOST_TEST(contains(result.headline, "burst-80: 60 of 80 lookups"), result.headline);
-    BOOST_TEST(contains(result.headline, "forward-200: 50 of 200 lookups"), result.headline);
-    BOOST_TEST(contains(result.cause, "in use 20, ... max allowed 20"), result.cause);
-    BOOST_TEST(contains(result.cause, "stand-in for CoreDNS"), result.cause);
-    BOOST_TEST(contains(result.cause, "answered 405.0 ms after the connections had ended"),
-               result.cause);
-    BOOST_TEST(contains(result.cause, "reached (max: 150)"), result.cause);
-    BOOST_TEST(contains(result.cure, "--max-tcp-connections=200` (new in 2.90)"), result.cure);
-    BOOST_TEST(cell(result, "burst-80").cause == "worker-limit");
-    BOOST_TEST(cell(result, "idle-20").cause == "worker-limit");
-    BOOST_TEST(cell(result, "forward-200").cause == "forward-max");
-    BOOST_TEST(result.before_cell == "idle-20");
-    BOOST_TEST(result.after_cell == "cure.idle-20.max-idle");
-    // The stand-in is named where it was.
-    for (const auto* cells : {&result.cells, &result.controls}) {
-        for (const Cell& each : *cells) {
-            BOOST_TEST((each.toggles[1].second == "none" ||
-                        contains(each.toggles[1].second, "stand-in for CoreDNS")),
-                       each.id);
-        }
-    }
+void answer_all(TcpLimitValues& seen) {
+    seen.answered = seen.lookups;
+    seen.late = seen.servfail = seen.refused = seen.unanswered = 0;
+    seen.harm = {};
 }
 
-BOOST_AUTO_TEST_CASE(a_control_that_shows_it_proves_nothing) {
+void all_well(const TcpLimitCell& what, TcpLimitValues& seen) {
+    TcpLimitCell harmless = what;
+    harmless.role = LimitRole::kControl;
+    seen = limit_as_usual(harmless);
+}
+
+using Rows = std::vector<Row<TcpLimitCell, TcpLimitValues>>;
+
+// Rows of each control that shows it, each failure that does not come back, each other cause of a burst.
+Rows of_each_cell() {
+    Rows rows;
     for (const TcpLimitCell& what : dns_tcp_limit_plan()) {
         if (what.role == LimitRole::kControl) {
-            inconclusive(limit_with(what.id,
-                                    [](TcpLimitValues& seen) {
-                                        --seen.answered;
-                                        ++seen.unanswered;
-                                        seen.harm.by_queue = 1;
-                                        seen.in_use = seen.workers = 20;
-                                    }),
-                         what.id);
+            rows.push_back({.name = what.id + "_that_shows_it_proves_nothing",
+                            .changes = {{what.id,
+                                         [](TcpLimitValues& seen) {
+                                             --seen.answered;
+                                             ++seen.unanswered;
+                                             seen.harm.by_queue = 1;
+                                             seen.in_use = seen.workers = 20;
+                                         }}},
+                            .concluded = nothing(what.id)});
         }
     }
-}
-
-BOOST_AUTO_TEST_CASE(a_cure_that_fails_or_a_failure_that_does_not_come_back_is_not_shown) {
-    const auto fails = limit_with("cure.burst-80.more-workers", [](TcpLimitValues& seen) {
-        seen.answered = 79;
-        seen.late = seen.harm.by_server = 1;
-    });
-    BOOST_TEST((fails.verdict == ScenarioVerdict::kReproduced));
-    BOOST_TEST(!fails.cure_shown);
-    BOOST_TEST(contains(fails.cure, "not shown: 1 of 80"), fails.cure);
-    for (const char* id : {"idle-20.after-cure", "burst-80.after-cure", "forward-200.after-cure"}) {
-        const auto gone = limit_with(id, [](TcpLimitValues& seen) {
-            seen.answered = seen.lookups;
-            seen.late = seen.servfail = seen.refused = seen.unanswered = 0;
-            seen.harm = {};
-        });
-        BOOST_TEST(!gone.cure_shown, id);
-        BOOST_TEST(contains(gone.cure, "was not seen again"), gone.cure);
+    for (const std::string id :
+         {"idle-20.after-cure", "burst-80.after-cure", "forward-200.after-cure"}) {
+        rows.push_back({.name = id + "_that_does_not_come_back_shows_no_cure",
+                        .changes = {{id, answer_all}},
+                        .concluded = {.says = {{"cure", "was not seen again"}}, .cured = false}});
     }
-}
-
-BOOST_AUTO_TEST_CASE(an_option_that_this_dnsmasq_lacks_is_skipped_and_the_other_cure_shown) {
-    const auto result = limit_with("cure.burst-80.more-workers", [](TcpLimitValues& seen) {
-        seen = {};
-        seen.skipped = "this dnsmasq does not know --max-tcp-connections, which is new in 2.90";
-    });
-    BOOST_TEST((cell(result, "cure.burst-80.more-workers").verdict == verdict::CellVerdict::kSkip));
-    BOOST_TEST(result.cure_shown, result.cure);
-    BOOST_TEST(contains(result.cure, "new in 2.90"), result.cure);
-}
-
-BOOST_AUTO_TEST_CASE(where_all_is_answered_nothing_is_reproduced) {
-    std::vector<MeasuredTcpLimitCell> cells;
-    for (const TcpLimitCell& what : dns_tcp_limit_plan()) {
-        TcpLimitCell harmless = what;
-        harmless.role = LimitRole::kControl;
-        cells.push_back({.what = what, .seen = limit_as_usual(harmless), .evidence = {}});
-    }
-    const auto result = conclude(cells);
-    BOOST_TEST((result.verdict == ScenarioVerdict::kNotReproduced), result.headline);
-    BOOST_TEST(result.cause.empty());
-}
-
-// Traps: the same symptom by another cause.
-BOOST_AUTO_TEST_CASE(other_causes_are_named_and_never_given_this_one) {
-    const std::vector<std::pair<std::string, std::function<void(TcpLimitValues&)>>> traps = {
-        {"server-slow", harmed_by(&TcpLimitHarm::by_server)},
-        {"answer-lost", harmed_by(&TcpLimitHarm::by_loss)},
-        {"rubbish-answer", harmed_by(&TcpLimitHarm::by_rubbish)},
-        {"server-error", harmed_by(&TcpLimitHarm::by_answer)},
-        {"syn-lost", harmed_by(&TcpLimitHarm::not_connected)},
-        {"connection-refused", harmed_by(&TcpLimitHarm::by_refusal)},
-        {"not-accepting",
-         [](TcpLimitValues& seen) {
-             harmed_by (&TcpLimitHarm::by_queue)(seen);
-             seen.in_use.reset();
-             seen.workers = 3;
-         }},
-        {"not-serving",
-         [](TcpLimitValues& seen) {
-             harmed_by (&TcpLimitHarm::by_queue)(seen);
-             seen.udp_answered = false;
-         }},
+    const std::pair<std::string, std::uint64_t TcpLimitHarm::*> others[] = {
+        {"server-slow", &TcpLimitHarm::by_server},
+        {"answer-lost", &TcpLimitHarm::by_loss},
+        {"rubbish-answer", &TcpLimitHarm::by_rubbish},
+        {"server-error", &TcpLimitHarm::by_answer},
+        {"syn-lost", &TcpLimitHarm::not_connected},
+        {"connection-refused", &TcpLimitHarm::by_refusal},
     };
-    for (const auto& [cause, change] : traps) {
-        const auto result = limit_with("burst-80", change);
-        inconclusive(result, "burst-80");
-        BOOST_TEST(cell(result, "burst-80").cause == cause);
+    for (const auto& [cause, harm] : others) {
+        rows.push_back({.name = cause + "_is_not_given_this_cause",
+                        .changes = {{"burst-80", harmed_by(harm)}},
+                        .concluded = nothing("burst-80", {{"burst-80", cause}})});
     }
-    const auto unexplained = limit_with("burst-80", harmed_by(&TcpLimitHarm::unexplained));
-    inconclusive(unexplained, "nothing tells why of 80");
-    BOOST_TEST(unexplained.unexplained == 80U);
+    return rows;
 }
 
-BOOST_AUTO_TEST_CASE(what_is_refused_without_a_word_of_a_limit_has_another_cause) {
-    const auto silent = limit_with("forward-200", [](TcpLimitValues& seen) {
-        seen.forward_max = 0;
-        seen.forward_line = "";
-    });
-    inconclusive(silent, "says nothing of too many queries");
-    BOOST_TEST(cell(silent, "forward-200").cause == "refused");
-    const auto lost = limit_with("forward-200", [](TcpLimitValues& seen) {
-        seen.answered = 140;
-        seen.unanswered = 10;
-    });
-    BOOST_TEST(cell(lost, "forward-200").cause == "lost");
-    BOOST_TEST(lost.unexplained == 60U);
-}
+}  // namespace
+
+const Rows kRows = {
+    {.name = "what_this_machine_shows_is_reproduced_named_and_cured",
+     .concluded = {.verdict = ScenarioVerdict::kReproduced,
+                   .says = {{"headline", "burst-80: 60 of 80 lookups"},
+                            {"headline", "forward-200: 50 of 200 lookups"},
+                            {"cause", "in use 20, ... max allowed 20"},
+                            {"cause", "stand-in for CoreDNS"},
+                            {"cause", "answered 405.0 ms after the connections had ended"},
+                            {"cause", "reached (max: 150)"},
+                            {"cure", "--max-tcp-connections=200` (new in 2.90)"}},
+                   .causes = {{"burst-80", "worker-limit"},
+                              {"idle-20", "worker-limit"},
+                              {"forward-200", "forward-max"}},
+                   .cured = true,
+                   .before = "idle-20",
+                   .after = "cure.idle-20.max-idle",
+                   // The stand-in is named where it was.
+                   .more =
+                       [](const ScenarioResult& result) {
+                           for (const auto* cells : {&result.cells, &result.controls}) {
+                               for (const Cell& each : *cells) {
+                                   const std::string& cache = each.toggles[1].second;
+                                   BOOST_TEST(
+                                       (cache == "none" || contains(cache, "stand-in for CoreDNS")),
+                                       each.id);
+                               }
+                           }
+                       }}},
+    {.name = "a_cure_that_fails_is_not_shown",
+     .changes = {{"cure.burst-80.more-workers",
+                  [](TcpLimitValues& seen) {
+                      seen.answered = 79;
+                      seen.late = seen.harm.by_server = 1;
+                  }}},
+     .concluded = not_cured("not shown: 1 of 80")},
+    {.name = "an_option_that_this_dnsmasq_lacks_is_skipped_and_the_other_cure_shown",
+     .changes = {{"cure.burst-80.more-workers",
+                  [](TcpLimitValues& seen) {
+                      seen = {};
+                      seen.skipped =
+                          "this dnsmasq does not know --max-tcp-connections, which is new in 2.90";
+                  }}},
+     .concluded = {.says = {{"cure", "new in 2.90"}},
+                   .cells = {{"cure.burst-80.more-workers", CellVerdict::kSkip}},
+                   .cured = true}},
+    {.name = "where_all_is_answered_nothing_is_reproduced",
+     .changes = {{"*", all_well}},
+     .concluded = {.verdict = ScenarioVerdict::kNotReproduced}},
+    // Traps: the same symptom by another cause.
+    {.name = "a_server_that_accepts_nothing_is_not_given_this_cause",
+     .changes = {{"burst-80", harmed_by(&TcpLimitHarm::by_queue)},
+                 {"burst-80",
+                  [](TcpLimitValues& seen) {
+                      seen.in_use.reset();
+                      seen.workers = 3;
+                  }}},
+     .concluded = nothing("burst-80", {{"burst-80", "not-accepting"}})},
+    {.name = "a_server_that_does_not_serve_is_not_given_this_cause",
+     .changes = {{"burst-80", harmed_by(&TcpLimitHarm::by_queue)},
+                 {"burst-80", [](TcpLimitValues& seen) { seen.udp_answered = false; }}},
+     .concluded = nothing("burst-80", {{"burst-80", "not-serving"}})},
+    {.name = "lookups_that_fail_for_nothing_are_unexplained",
+     .changes = {{"burst-80", harmed_by(&TcpLimitHarm::unexplained)}},
+     .concluded = nothing("nothing tells why of 80", {}, 80)},
+    {.name = "what_is_refused_without_a_word_of_a_limit_has_another_cause",
+     .changes = {{"forward-200",
+                  [](TcpLimitValues& seen) {
+                      seen.forward_max = 0;
+                      seen.forward_line = "";
+                  }}},
+     .concluded = nothing("says nothing of too many queries", {{"forward-200", "refused"}})},
+    {.name = "what_is_lost_beside_refusals_is_unexplained",
+     .changes = {{"forward-200",
+                  [](TcpLimitValues& seen) {
+                      seen.answered = 140;
+                      seen.unanswered = 10;
+                  }}},
+     .concluded = {.causes = {{"forward-200", "lost"}}, .unexplained = 60}},
+    {.name = "an_agent_that_died_concludes_nothing",
+     .changes = {{"burst-80",
+                  [](TcpLimitValues& seen) {
+                      seen.objections = {"dnsmasq ended (signal 9 (Killed)): last words"};
+                  }}},
+     .concluded = nothing("last words")},
+    {.name = "nothing_executed_concludes_nothing",
+     .concluded = nothing("nothing was measured"),
+     .without = "*"},
+    {.name = "no_lookup_concludes_nothing",
+     .changes = {{"burst-80", [](TcpLimitValues& seen) { seen = {}; }}},
+     .concluded = nothing("no lookup was made"),
+     .only = "burst-80"},
+};
+
+[[maybe_unused]] const bool kAdded =
+    add_cases(dns_tcp_limit_plan, limit_as_usual, {kRows, of_each_cell()});
 
 BOOST_AUTO_TEST_CASE(a_lookup_is_joined_to_where_its_tries_were) {
     OneLookup one;
@@ -282,17 +289,6 @@ BOOST_AUTO_TEST_CASE(a_lookup_is_joined_to_where_its_tries_were) {
     BOOST_TEST(one.harm().all() == 0U);
     one.load.lookups[0].milliseconds = 2210;
     BOOST_TEST(one.harm().by_queue == 1U);
-}
-
-BOOST_AUTO_TEST_CASE(an_agent_that_died_and_nothing_executed_conclude_nothing) {
-    inconclusive(limit_with("burst-80",
-                            [](TcpLimitValues& seen) {
-                                seen.objections = {"dnsmasq ended (signal 9 (Killed)): last words"};
-                            }),
-                 "last words");
-    inconclusive(conclude(std::vector<MeasuredTcpLimitCell>{}), "nothing was measured");
-    inconclusive(conclude({{.what = dns_tcp_limit_plan()[1], .seen = {}, .evidence = {}}}),
-                 "no lookup was made");
 }
 
 BOOST_AUTO_TEST_CASE(no_sentence_says_what_no_value_bears_out) {

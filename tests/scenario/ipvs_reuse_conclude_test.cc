@@ -3,7 +3,7 @@
 #include <functional>
 
 #include "harness/scenario/service_path/ipvs_reuse.h"
-#include "tests/scenario/path_conclusions.h"
+#include "tests/scenario/conclusion_table.h"
 
 BOOST_AUTO_TEST_SUITE(ipvs_reuse_conclude)
 
@@ -24,85 +24,70 @@ void swallow(ReuseValues& seen, std::uint64_t syns) {
 }
 
 // A kernel before Linux 5.9.
-verdict::ScenarioResult with(const std::string& id,
-                             const std::function<void(ReuseValues&)>& change) {
-    std::vector<MeasuredReuseCell> cells;
-    for (const ReuseCell& what : ipvs_reuse_plan()) {
-        cells.push_back({.what = what, .seen = no_slow_one(what)});
-        if (what.role == CellRole::kMatrix) {
-            swallow(cells.back().seen, 190);
-        }
-        if (what.id == id || id == "*") {
-            change(cells.back().seen);
-        }
+ReuseValues as_usual(const ReuseCell& what) {
+    ReuseValues seen = no_slow_one(what);
+    if (what.role == CellRole::kMatrix) {
+        swallow(seen, 190);
     }
-    return conclude(cells);
+    return seen;
 }
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(a_kernel_that_swallows_syns_is_named_and_cured) {
-    const auto result = with("", [](ReuseValues&) {});
-    BOOST_TEST((result.verdict == ScenarioVerdict::kReproduced), result.headline);
-    BOOST_TEST(
-        contains(result.headline, "190 of 300 connects took 1 s or more, the longest 1.02 s"),
-        result.headline);
-    BOOST_TEST(
-        contains(result.cause, "first SYN of 190 connects came to the DUT and did not leave it"),
-        result.cause);
-    BOOST_TEST(result.cure_shown);
-    BOOST_TEST(
-        contains(result.cure, "then none of 300 connects was slow, without it again 190 of 300"),
-        result.cure);
-    BOOST_TEST(result.unexplained == 0U);
-}
+const std::vector<Row<ReuseCell, ReuseValues>> kRows = {
+    {.name = "a_kernel_that_swallows_syns_is_named_and_cured",
+     .concluded = {.verdict = ScenarioVerdict::kReproduced,
+                   .says = {{"headline",
+                             "190 of 300 connects took 1 s or more, the "
+                             "longest 1.02 s"},
+                            {"cause",
+                             "first SYN of 190 connects came to the DUT and did "
+                             "not leave it"},
+                            {"cure",
+                             "then none of 300 connects was slow, without it "
+                             "again 190 of 300"}},
+                   .cured = true,
+                   .unexplained = 0}},
+    {.name = "a_kernel_that_does_not_is_not_accused",
+     .changes = {{"*", [](const ReuseCell& what, ReuseValues& seen) { seen = no_slow_one(what); }}},
+     .concluded = {.verdict = ScenarioVerdict::kNotReproduced,
+                   .says = {{"headline",
+                             "400 of 600 connects came from a port that IPVS "
+                             "had seen"}}}},
+    // Traps: slow for another reason. Lost behind the DUT, or of a slow server: each SYN left it.
+    {.name = "connects_whose_syns_all_left_are_not_given_this_cause",
+     .changes = {{"reuse", [](ReuseValues& seen) { seen.swallowed = 0; }}},
+     .concluded = nothing("the first SYN of none of 190 came to the DUT")},
+    {.name = "connects_of_which_some_syns_left_are_not_given_this_cause",
+     .changes = {{"reuse", [](ReuseValues& seen) { seen.swallowed = 150; }}},
+     .concluded = nothing("the first SYN of 150 of 190 came to the DUT", {}, 40)},
+    {.name = "ports_that_were_never_used_before_and_are_slow_prove_nothing",
+     .changes = {{"control.other-ports", [](ReuseValues& seen) { seen.slow = 30; }}},
+     .concluded = nothing("control.other-ports")},
+    {.name = "connects_that_fail_are_not_given_this_cause",
+     .changes = {{"reuse", [](ReuseValues& seen) { seen.failed = 3; }}},
+     .concluded = nothing("3 of 300 connects failed")},
+    {.name = "ports_that_were_used_once_conclude_nothing",
+     .changes = {{"reuse", [](ReuseValues& seen) { seen.reused = 0; }}},
+     .concluded = nothing("no port was used twice")},
+    {.name = "without_time_wait_nothing_is_concluded",
+     .changes = {{"reuse", [](ReuseValues& seen) { seen.time_wait = 0; }}},
+     .concluded = nothing("IPVS had no connection in TIME_WAIT")},
+    {.name = "without_a_connect_nothing_is_concluded",
+     .changes = {{"*", [](ReuseValues& seen) { seen = {}; }}},
+     .concluded = nothing("no connect was made")},
+    {.name = "an_agent_that_died_concludes_nothing",
+     .changes = {{"reuse", [](ReuseValues& seen) { seen.objections = {"ended by signal 9"}; }}},
+     .concluded = nothing("ended by signal 9")},
+    {.name = "a_cure_that_fails_is_not_shown",
+     .changes = {{"cure.reuse-mode-0", [](ReuseValues& seen) { swallow(seen, 5); }}},
+     .concluded = not_cured("not shown: 5 of 300")},
+    {.name = "a_failure_that_does_not_come_back_shows_no_cure",
+     .changes = {{"reuse.after-cure", [](ReuseValues& seen) { swallow(seen, 0); }}},
+     .concluded = not_cured("was not seen again")},
+};
 
-BOOST_AUTO_TEST_CASE(a_kernel_that_does_not_is_not_accused) {
-    std::vector<MeasuredReuseCell> cells;
-    for (const ReuseCell& what : ipvs_reuse_plan()) {
-        cells.push_back({.what = what, .seen = no_slow_one(what)});
-    }
-    const auto result = conclude(cells);
-    BOOST_TEST((result.verdict == ScenarioVerdict::kNotReproduced), result.headline);
-    BOOST_TEST(contains(result.headline, "400 of 600 connects came from a port that IPVS had seen"),
-               result.headline);
-    BOOST_TEST(result.cause.empty());
-}
-
-// Traps: slow for another reason.
-BOOST_AUTO_TEST_CASE(connects_that_are_slow_for_another_reason_are_not_given_this_cause) {
-    // Lost behind the DUT, or of a slow server: each SYN left it.
-    inconclusive(with("reuse", [](ReuseValues& seen) { seen.swallowed = 0; }),
-                 "the first SYN of none of 190 came to the DUT");
-    // The first SYN of some flows is missing.
-    const auto some = with("reuse", [](ReuseValues& seen) { seen.swallowed = 150; });
-    inconclusive(some, "the first SYN of 150 of 190 came to the DUT");
-    BOOST_TEST(some.unexplained == 40U);
-    // Ports that were never used before are slow too.
-    inconclusive(with("control.other-ports", [](ReuseValues& seen) { seen.slow = 30; }),
-                 "control.other-ports");
-    inconclusive(with("reuse", [](ReuseValues& seen) { seen.failed = 3; }),
-                 "3 of 300 connects failed");
-}
-
-BOOST_AUTO_TEST_CASE(where_the_stimulus_was_missing_nothing_is_concluded) {
-    inconclusive(with("reuse", [](ReuseValues& seen) { seen.reused = 0; }),
-                 "no port was used twice");
-    inconclusive(with("reuse", [](ReuseValues& seen) { seen.time_wait = 0; }),
-                 "IPVS had no connection in TIME_WAIT");
-    inconclusive(with("*", [](ReuseValues& seen) { seen = {}; }), "no connect was made");
-    inconclusive(with("reuse", [](ReuseValues& seen) { seen.objections = {"ended by signal 9"}; }),
-                 "ended by signal 9");
-}
-
-BOOST_AUTO_TEST_CASE(a_cure_that_fails_is_not_shown) {
-    const auto failed = with("cure.reuse-mode-0", [](ReuseValues& seen) { swallow(seen, 5); });
-    BOOST_TEST(!failed.cure_shown);
-    BOOST_TEST(contains(failed.cure, "not shown: 5 of 300"), failed.cure);
-    const auto gone = with("reuse.after-cure", [](ReuseValues& seen) { swallow(seen, 0); });
-    BOOST_TEST(!gone.cure_shown);
-    BOOST_TEST(contains(gone.cure, "was not seen again"), gone.cure);
-}
+[[maybe_unused]] const bool kAdded = add_cases(ipvs_reuse_plan, as_usual, {kRows});
 
 BOOST_AUTO_TEST_CASE(no_sentence_says_what_no_value_bears_out) {
     ten_thousand({{"took 1 s or more, the longest", {"slow"}},

@@ -3,7 +3,7 @@
 #include <functional>
 
 #include "harness/scenario/resolvers/large_answer.h"
-#include "tests/scenario/path_conclusions.h"
+#include "tests/scenario/conclusion_table.h"
 
 BOOST_AUTO_TEST_SUITE(large_answer_conclude)
 
@@ -138,25 +138,38 @@ LargeAnswerValues as_usual(const LargeAnswerCell& what) {
     return seen;
 }
 
-verdict::ScenarioResult large_with(const std::string& id,
-                                   const std::function<void(LargeAnswerValues&)>& change) {
-    std::vector<MeasuredLargeAnswerCell> cells;
-    for (const LargeAnswerCell& what : large_answer_plan()) {
-        cells.push_back({.what = what, .seen = as_usual(what), .evidence = {}});
-        if (what.id == id || id == "*") {
-            change(cells.back().seen);
-        }
-    }
-    return conclude(cells);
-}
-
-const auto kAsBefore = [](LargeAnswerValues&) {};
-
 void make_whole(LargeAnswerValues& seen) {
     seen.whole = seen.lookups;
     seen.by_fragments = seen.by_filter = seen.by_refusal = seen.by_resolver = 0;
     seen.fewest_addresses = seen.addresses;
     seen.outcome.clear();
+}
+
+constexpr const char* kInFragments = "glibc.4096.fragments-dropped";
+
+// Makes every lookup fail for one reason.
+auto harmed_by(std::uint64_t LargeAnswerValues::*by) {
+    return [by](LargeAnswerValues& seen) {
+        seen.whole = seen.fewest_addresses = 0;
+        seen.*by = 3;
+    };
+}
+
+using Rows = std::vector<Row<LargeAnswerCell, LargeAnswerValues>>;
+
+Rows other_losses() {
+    Rows rows;
+    for (const std::string other : {"foreign-answer", "query-lost", "answer-lost", "late-answer"}) {
+        rows.push_back({.name = other + "_is_not_given_this_cause",
+                        .changes = {{kInFragments,
+                                     [other](LargeAnswerValues& seen) {
+                                         seen.by_fragments = 0;
+                                         seen.by_other = 3;
+                                         seen.other = other;
+                                     }}},
+                        .concluded = nothing(kInFragments, {{kInFragments, other}})});
+    }
+    return rows;
 }
 
 }  // namespace
@@ -220,78 +233,46 @@ BOOST_AUTO_TEST_CASE(a_cut_answer_is_told_apart_by_what_became_of_tcp) {
     BOOST_TEST(judged(lookup("ok", 250, true, true), nothing).whole == 1u);
 }
 
-BOOST_AUTO_TEST_CASE(what_the_path_and_resolvers_do_is_reproduced_named_and_cured) {
-    const auto result = large_with("", kAsBefore);
-    BOOST_TEST((result.verdict == ScenarioVerdict::kReproduced), result.headline);
-    BOOST_TEST(result.cure_shown, result.cure);
-    for (const auto& [id, cause] :
-         {std::pair{"glibc.4096.fragments-dropped", "size-not-lowered"},
-          {"glibc.1184.edns0.mtu-1000.fragments-dropped", "fragments-dropped"},
-          {"glibc.1500.tcp-filtered", "tcp-filtered"},
-          {"glibc.4096.no-tcp", "no-tcp"},
-          {"musl.1500", "resolver-without-tcp"}}) {
-        BOOST_TEST(cell(result, id).cause == cause, id);
-    }
-    BOOST_TEST(contains(result.headline, "An answer in fragments does not arrive: "));
-    BOOST_TEST(contains(result.headline, "TCP to the server is dropped: "));
-    BOOST_TEST(contains(result.cause, "to a query that takes 512"), result.cause);
-    BOOST_TEST(contains(result.cure, "`max-udp-size 1232`"), result.cure);
-    BOOST_TEST(contains(result.cure, "`iptables -I FORWARD -p tcp --dport 53 -j ACCEPT`"),
-               result.cure);
-}
+const Rows kRows = {
+    {.name = "what_the_path_and_resolvers_do_is_reproduced_named_and_cured",
+     .concluded = {.verdict = ScenarioVerdict::kReproduced,
+                   .says = {{"headline", "An answer in fragments does not arrive: "},
+                            {"headline", "TCP to the server is dropped: "},
+                            {"cause", "to a query that takes 512"},
+                            {"cure", "`max-udp-size 1232`"},
+                            {"cure", "`iptables -I FORWARD -p tcp --dport 53 -j ACCEPT`"}},
+                   .causes = {{kInFragments, "size-not-lowered"},
+                              {"glibc.1184.edns0.mtu-1000.fragments-dropped", "fragments-dropped"},
+                              {"glibc.1500.tcp-filtered", "tcp-filtered"},
+                              {"glibc.4096.no-tcp", "no-tcp"},
+                              {"musl.1500", "resolver-without-tcp"}},
+                   .cured = true}},
+    {.name = "a_control_that_fails_proves_nothing",
+     .changes = {{"control.1500", harmed_by(&LargeAnswerValues::by_filter)}},
+     .concluded = nothing("control.1500")},
+    {.name = "a_cure_that_fails_is_not_shown",
+     .changes = {{"cure.edns-1232", harmed_by(&LargeAnswerValues::by_fragments)}},
+     .concluded = {.verdict = ScenarioVerdict::kReproduced, .says = {{"cure", "not shown"}}}},
+    {.name = "a_path_that_carries_all_is_not_accused",
+     .changes = {{"*", make_whole}},
+     .concluded = {.verdict = ScenarioVerdict::kNotReproduced}},
+    {.name = "lookups_that_fail_for_nothing_are_unexplained",
+     .changes = {{"musl.1500",
+                  [](LargeAnswerValues& seen) {
+                      seen.by_resolver = 0;
+                      seen.unexplained = 3;
+                  }}},
+     .concluded = nothing("for nothing that was seen", {}, 3)},
+    {.name = "nothing_executed_concludes_nothing",
+     .concluded = nothing("nothing was measured"),
+     .without = "*"},
+    {.name = "no_lookup_concludes_nothing",
+     .changes = {{kInFragments, [](LargeAnswerValues& seen) { seen = {}; }}},
+     .concluded = nothing("no name was looked up"),
+     .only = kInFragments},
+};
 
-BOOST_AUTO_TEST_CASE(a_control_that_fails_proves_nothing) {
-    inconclusive(large_with("control.1500",
-                            [](LargeAnswerValues& seen) {
-                                seen.whole = 0;
-                                seen.by_filter = 3;
-                                seen.fewest_addresses = 0;
-                            }),
-                 "control.1500");
-}
-
-BOOST_AUTO_TEST_CASE(a_cure_that_fails_is_not_shown) {
-    const auto result = large_with("cure.edns-1232", [](LargeAnswerValues& seen) {
-        seen.whole = 0;
-        seen.by_fragments = 3;
-        seen.fewest_addresses = 0;
-    });
-    BOOST_TEST((result.verdict == ScenarioVerdict::kReproduced));
-    BOOST_TEST(contains(result.cure, "not shown"), result.cure);
-}
-
-BOOST_AUTO_TEST_CASE(a_path_that_carries_all_is_not_accused) {
-    const auto result = large_with("*", make_whole);
-    BOOST_TEST((result.verdict == ScenarioVerdict::kNotReproduced), result.headline);
-    BOOST_TEST(result.cause.empty());
-}
-
-// Traps: the same symptom by another cause.
-BOOST_AUTO_TEST_CASE(other_losses_are_not_given_this_cause) {
-    for (const char* other : {"foreign-answer", "query-lost", "answer-lost", "late-answer"}) {
-        const auto result =
-            large_with("glibc.4096.fragments-dropped", [&](LargeAnswerValues& seen) {
-                seen.by_fragments = 0;
-                seen.by_other = 3;
-                seen.other = other;
-            });
-        BOOST_TEST(cell(result, "glibc.4096.fragments-dropped").cause == other);
-        inconclusive(result, "glibc.4096.fragments-dropped");
-    }
-}
-
-BOOST_AUTO_TEST_CASE(lookups_that_fail_for_nothing_are_unexplained) {
-    const auto result = large_with("musl.1500", [](LargeAnswerValues& seen) {
-        seen.by_resolver = 0;
-        seen.unexplained = 3;
-    });
-    inconclusive(result, "for nothing that was seen");
-    BOOST_TEST(result.unexplained == 3U);
-}
-
-BOOST_AUTO_TEST_CASE(nothing_executed_concludes_nothing) {
-    inconclusive(conclude(std::vector<MeasuredLargeAnswerCell>{}), "nothing was measured");
-    inconclusive(conclude({{.what = large_answer_plan()[0]}}), "no name was looked up");
-}
+[[maybe_unused]] const bool kAdded =
+    add_cases(large_answer_plan, as_usual, {kRows, other_losses()});
 
 BOOST_AUTO_TEST_SUITE_END()

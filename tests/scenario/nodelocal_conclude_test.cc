@@ -3,7 +3,7 @@
 #include <functional>
 
 #include "harness/scenario/resolvers/nodelocal.h"
-#include "tests/scenario/path_conclusions.h"
+#include "tests/scenario/conclusion_table.h"
 
 BOOST_AUTO_TEST_SUITE(nodelocal_conclude)
 
@@ -45,145 +45,151 @@ NodelocalValues node_as_usual(const NodelocalCell& what) {
     return seen;
 }
 
-verdict::ScenarioResult node_with(const std::string& id,
-                                  const std::function<void(NodelocalValues&)>& change) {
-    std::vector<MeasuredNodelocalCell> cells;
-    for (const NodelocalCell& what : nodelocal_plan()) {
-        cells.push_back({.what = what, .seen = node_as_usual(what), .evidence = {}});
-        if (what.id == id || id == "*") {
-            change(cells.back().seen);
-        }
+// The first leaves races without harm, the second no race at all.
+void harm_nobody(NodelocalValues& seen) {
+    if (seen.untranslated != 0) {
+        seen.answered = seen.pairs;
+        seen.untranslated = 0;
     }
-    return conclude(cells);
+}
+
+void race_nowhere(NodelocalValues& seen) {
+    if (seen.clash_resolve != 0) {
+        seen.answered = seen.pairs;
+        seen.untranslated = seen.clash_resolve = 0;
+    }
+}
+
+using Rows = std::vector<Row<NodelocalCell, NodelocalValues>>;
+
+// A demonstration that shows nothing.
+Row<NodelocalCell, NodelocalValues> shows_nothing(
+    const char* name, const char* id, const std::function<void(NodelocalValues&)>& change) {
+    return {.name = name,
+            .changes = {{id, change}},
+            .concluded = {.cells = {{id, CellVerdict::kFail}},
+                          .more = [id](const ScenarioResult& result) {
+                              BOOST_TEST(!cell(result, id).reason.empty());
+                          }}};
 }
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(what_this_kernel_shows_is_reproduced_named_and_cured) {
-    const auto result = node_with("", [](NodelocalValues&) {});
-    BOOST_TEST((result.verdict == ScenarioVerdict::kReproduced), result.headline);
-    BOOST_TEST(result.cure_shown, result.cure);
-    BOOST_TEST(cell(result, "no-cache").cause == "conntrack-race");
-    BOOST_TEST(contains(result.cause, "clash_resolve rose by 43"), result.cause);
-    BOOST_TEST(contains(result.cure, "dnsmasq in the place of its CoreDNS"), result.cure);
-    BOOST_TEST(contains(result.cure, "while the cache is down none of 40 pairs are answered"),
-               result.cure);
-    BOOST_TEST(contains(result.cure, "the policy dropped 80 packets"), result.cure);
-    BOOST_TEST(contains(result.cure, "raw rules flushed conntrack had 1000 entries"), result.cure);
-    BOOST_TEST(result.unexplained == 0U);
-    BOOST_TEST(contains(cell(result, "cure.link-local").toggles[0].second, "bridge without ports"));
-    BOOST_TEST((cell(result, "cache-down").verdict == verdict::CellVerdict::kPass));
-}
+const Rows kShown = {
+    {.name = "what_this_kernel_shows_is_reproduced_named_and_cured",
+     .concluded = {.verdict = ScenarioVerdict::kReproduced,
+                   .says = {{"cause", "clash_resolve rose by 43"},
+                            {"cure", "dnsmasq in the place of its CoreDNS"},
+                            {"cure", "while the cache is down none of 40 pairs are answered"},
+                            {"cure", "the policy dropped 80 packets"},
+                            {"cure", "raw rules flushed conntrack had 1000 entries"}},
+                   .causes = {{"no-cache", "conntrack-race"}},
+                   .cells = {{"cache-down", CellVerdict::kPass}},
+                   .cured = true,
+                   .unexplained = 0,
+                   .more =
+                       [](const ScenarioResult& result) {
+                           BOOST_TEST(contains(cell(result, "cure.link-local").toggles[0].second,
+                                               "bridge without ports"));
+                       }}},
+    {.name = "clashes_that_harm_nobody_are_exposed",
+     .changes = {{"*", harm_nobody}},
+     .concluded = {.verdict = ScenarioVerdict::kExposed,
+                   .says = {{"headline", "all 1000 pairs were answered"}},
+                   .cured = false}},
+    {.name = "where_no_pair_races_nothing_is_reproduced",
+     .changes = {{"*", race_nowhere}},
+     .concluded = {.verdict = ScenarioVerdict::kNotReproduced}},
+    {.name = "a_control_that_races_proves_nothing",
+     .changes = {{"control.one-by-one", [](NodelocalValues& seen) { race(seen, 1); }}},
+     .concluded = nothing("control.one-by-one")},
+    {.name = "a_control_that_clashes_proves_nothing",
+     .changes = {{"control.one-by-one", [](NodelocalValues& seen) { seen.clash_resolve = 1; }}},
+     .concluded = nothing("clash_resolve rose by 1")},
+    {.name = "an_agent_that_died_concludes_nothing",
+     .changes = {{"cure.link-local",
+                  [](NodelocalValues& seen) {
+                      seen.objections = {"dnsmasq ended (exit status 2): in use"};
+                  }}},
+     .concluded = nothing("in use")},
+    {.name = "nothing_executed_concludes_nothing",
+     .concluded = nothing("nothing was measured"),
+     .without = "*"},
+    {.name = "no_pair_concludes_nothing",
+     .changes = {{"no-cache", [](NodelocalValues& seen) { seen = {}; }}},
+     .concluded = nothing("no pair was sent"),
+     .only = "no-cache"},
+};
 
-BOOST_AUTO_TEST_CASE(clashes_that_harm_nobody_are_exposed) {
-    const auto result = node_with("*", [](NodelocalValues& seen) {
-        if (seen.untranslated != 0) {
-            seen.answered = seen.pairs;
-            seen.untranslated = 0;
-        }
-    });
-    BOOST_TEST((result.verdict == ScenarioVerdict::kExposed), result.headline);
-    BOOST_TEST(!result.cure_shown);
-    BOOST_TEST(contains(result.headline, "all 1000 pairs were answered"), result.headline);
-}
+// A cure that does not go past conntrack.
+const Rows kCures = {
+    {.name = "a_cure_that_makes_entries_is_not_shown",
+     .changes = {{"cure.service-address", [](NodelocalValues& seen) { seen.client_entries = 1; }}},
+     .concluded = not_cured("1 entries of the clients' lookups")},
+    {.name = "a_cure_that_the_service_s_rule_counts_is_not_shown",
+     .changes = {{"cure.service-address", [](NodelocalValues& seen) { seen.service_hits = 1; }}},
+     .concluded = not_cured("the service's rule counted 1")},
+    {.name = "a_cure_that_its_raw_rules_do_not_count_is_not_shown",
+     .changes = {{"cure.service-address", [](NodelocalValues& seen) { seen.raw_hits = 1999; }}},
+     .concluded = not_cured("the raw rules counted 1999 of 2000")},
+    {.name = "a_cure_with_clashes_is_not_shown",
+     .changes = {{"cure.service-address", [](NodelocalValues& seen) { seen.clash_resolve = 2; }}},
+     .concluded = not_cured("clash_resolve rose by 2")},
+    {.name = "a_cure_without_answers_is_not_shown",
+     .changes = {{"cure.service-address", [](NodelocalValues& seen) { seen.answered = 1; }}},
+     .concluded = not_cured("999 of 1000")},
+    {.name = "a_failure_that_does_not_come_back_shows_no_cure",
+     .changes = {{"no-cache.after-cure", race_nowhere}},
+     .concluded = {.says = {{"cure", "was not seen again"}}, .cured = false}},
+};
 
-BOOST_AUTO_TEST_CASE(where_no_pair_races_nothing_is_reproduced) {
-    const auto result = node_with("*", [](NodelocalValues& seen) {
-        if (seen.clash_resolve != 0) {
-            seen.answered = seen.pairs;
-            seen.untranslated = seen.clash_resolve = 0;
-        }
-    });
-    BOOST_TEST((result.verdict == ScenarioVerdict::kNotReproduced), result.headline);
-    BOOST_TEST(result.cause.empty());
-}
+const Rows kDemonstrations = {
+    shows_nothing("tracked_lookups_without_their_entries_show_nothing", "tracked",
+                  [](NodelocalValues& seen) { seen.client_entries = 7; }),
+    shows_nothing("a_cache_that_is_down_and_answers_shows_nothing", "cache-down",
+                  [](NodelocalValues& seen) { seen.answered = 1; }),
+    shows_nothing("notrack_alone_that_answers_shows_nothing", "input-by-state.notrack-alone",
+                  [](NodelocalValues& seen) { seen.answered = 1; }),
+    shows_nothing("notrack_alone_that_nothing_drops_shows_nothing", "input-by-state.notrack-alone",
+                  [](NodelocalValues& seen) { seen.policy_drops = 0; }),
+    shows_nothing("all_rules_that_do_not_answer_show_nothing", "input-by-state.all-rules",
+                  [](NodelocalValues& seen) { seen.answered = 1; }),
+};
 
-BOOST_AUTO_TEST_CASE(a_control_that_races_proves_nothing) {
-    inconclusive(node_with("control.one-by-one", [](NodelocalValues& seen) { race(seen, 1); }),
-                 "control.one-by-one");
-    inconclusive(
-        node_with("control.one-by-one", [](NodelocalValues& seen) { seen.clash_resolve = 1; }),
-        "clash_resolve rose by 1");
-}
+// The same symptom by another cause.
+const Rows kTraps = {
+    {.name = "lost_answers_are_not_given_this_cause",
+     .changes = {{"no-cache",
+                  [](NodelocalValues& seen) {
+                      seen.untranslated = 0;
+                      seen.clash_resolve = 5;
+                  }}},
+     .concluded = nothing("no-cache", {{"no-cache", "lost"}})},
+    {.name = "errors_of_the_server_are_not_given_this_cause",
+     .changes = {{"no-cache",
+                  [](NodelocalValues& seen) {
+                      seen.answered = 0;
+                      seen.errors = seen.pairs;
+                      seen.untranslated = seen.clash_resolve = 0;
+                  }}},
+     .concluded = nothing("no-cache", {{"no-cache", "server-error"}})},
+    {.name = "a_full_table_is_not_given_this_cause",
+     .changes = {{"no-cache",
+                  [](NodelocalValues& seen) {
+                      seen.untranslated = seen.clash_resolve = 0;
+                      seen.drop = 80;
+                  }}},
+     .concluded = nothing("no-cache", {{"no-cache", "table-full"}})},
+    {.name = "untranslated_answers_without_a_clash_are_not_given_this_cause",
+     .changes = {{"no-cache", [](NodelocalValues& seen) { seen.clash_resolve = 0; }}},
+     .concluded = nothing("no-cache", {{"no-cache", "untranslated-answer"}})},
+    {.name = "answers_lost_beside_raced_ones_are_unexplained",
+     .changes = {{"no-cache", [](NodelocalValues& seen) { seen.answered -= 5; }}},
+     .concluded = {.causes = {{"no-cache", "lost"}}, .unexplained = 45}},
+};
 
-BOOST_AUTO_TEST_CASE(a_cure_that_does_not_go_past_conntrack_is_not_shown) {
-    for (const auto& [why, change] :
-         std::vector<std::pair<std::string, std::function<void(NodelocalValues&)>>>{
-             {"1 entries of the clients' lookups",
-              [](NodelocalValues& seen) { seen.client_entries = 1; }},
-             {"the service's rule counted 1", [](NodelocalValues& seen) { seen.service_hits = 1; }},
-             {"the raw rules counted 1999 of 2000",
-              [](NodelocalValues& seen) { seen.raw_hits = 1999; }},
-             {"clash_resolve rose by 2", [](NodelocalValues& seen) { seen.clash_resolve = 2; }},
-             {"999 of 1000", [](NodelocalValues& seen) { seen.answered = 1; }}}) {
-        const auto result = node_with("cure.service-address", change);
-        BOOST_TEST((result.verdict == ScenarioVerdict::kReproduced), why);
-        BOOST_TEST(!result.cure_shown, why);
-        BOOST_TEST(contains(result.cure, why), result.cure);
-    }
-    const auto gone = node_with("no-cache.after-cure", [](NodelocalValues& seen) {
-        seen.answered = seen.pairs;
-        seen.untranslated = seen.clash_resolve = 0;
-    });
-    BOOST_TEST(!gone.cure_shown);
-    BOOST_TEST(contains(gone.cure, "was not seen again"), gone.cure);
-}
-
-BOOST_AUTO_TEST_CASE(a_demonstration_that_shows_nothing_is_none) {
-    const std::vector<std::pair<std::string, std::function<void(NodelocalValues&)>>> empty = {
-        {"tracked", [](NodelocalValues& seen) { seen.client_entries = 7; }},
-        {"cache-down", [](NodelocalValues& seen) { seen.answered = 1; }},
-        {"input-by-state.notrack-alone", [](NodelocalValues& seen) { seen.answered = 1; }},
-        {"input-by-state.notrack-alone", [](NodelocalValues& seen) { seen.policy_drops = 0; }},
-        {"input-by-state.all-rules", [](NodelocalValues& seen) { seen.answered = 1; }}};
-    for (const auto& [id, change] : empty) {
-        const auto result = node_with(id, change);
-        BOOST_TEST((cell(result, id).verdict == verdict::CellVerdict::kFail), id);
-        BOOST_TEST(!cell(result, id).reason.empty(), id);
-    }
-}
-
-// Traps: the same symptom by another cause.
-BOOST_AUTO_TEST_CASE(other_causes_are_named_and_never_given_this_one) {
-    const std::vector<std::pair<std::string, std::function<void(NodelocalValues&)>>> traps = {
-        {"lost",
-         [](NodelocalValues& seen) {
-             seen.untranslated = 0;
-             seen.clash_resolve = 5;
-         }},
-        {"server-error",
-         [](NodelocalValues& seen) {
-             seen.answered = 0;
-             seen.errors = seen.pairs;
-             seen.untranslated = seen.clash_resolve = 0;
-         }},
-        {"table-full",
-         [](NodelocalValues& seen) {
-             seen.untranslated = seen.clash_resolve = 0;
-             seen.drop = 80;
-         }},
-        {"untranslated-answer", [](NodelocalValues& seen) { seen.clash_resolve = 0; }}};
-    for (const auto& [cause, change] : traps) {
-        const auto result = node_with("no-cache", change);
-        inconclusive(result, "no-cache");
-        BOOST_TEST(cell(result, "no-cache").cause == cause);
-    }
-    // Lost beside raced ones: counted as unexplained.
-    const auto both = node_with("no-cache", [](NodelocalValues& seen) { seen.answered -= 5; });
-    BOOST_TEST(cell(both, "no-cache").cause == "lost");
-    BOOST_TEST(both.unexplained == 45U);
-}
-
-BOOST_AUTO_TEST_CASE(an_agent_that_died_and_nothing_executed_conclude_nothing) {
-    inconclusive(node_with("cure.link-local",
-                           [](NodelocalValues& seen) {
-                               seen.objections = {"dnsmasq ended (exit status 2): in use"};
-                           }),
-                 "in use");
-    inconclusive(conclude(std::vector<MeasuredNodelocalCell>{}), "nothing was measured");
-    inconclusive(conclude({{.what = nodelocal_plan()[1], .seen = {}, .evidence = {}}}),
-                 "no pair was sent");
-}
+[[maybe_unused]] const bool kAdded =
+    add_cases(nodelocal_plan, node_as_usual, {kShown, kCures, kDemonstrations, kTraps});
 
 BOOST_AUTO_TEST_CASE(no_sentence_says_what_no_value_bears_out) {
     ten_thousand({{"got an error", {"errors"}},

@@ -3,7 +3,7 @@
 #include <functional>
 
 #include "harness/scenario/service_path/pmtu_blackhole.h"
-#include "tests/scenario/path_conclusions.h"
+#include "tests/scenario/conclusion_table.h"
 
 BOOST_AUTO_TEST_SUITE(pmtu_blackhole_conclude)
 
@@ -45,132 +45,118 @@ PmtuValues hop_as_usual(const PmtuCell& what) {
     return seen;
 }
 
-using PmtuChange = std::function<void(PmtuValues&)>;
-
-verdict::ScenarioResult dark(const std::string& id, const PmtuChange& change) {
-    std::vector<MeasuredPmtuCell> cells;
-    for (const PmtuCell& what : pmtu_blackhole_plan()) {
-        cells.push_back({.what = what, .seen = hop_as_usual(what), .evidence = {}});
-        if (what.id == id || (id == "*" && is_dark(what))) {
-            change(cells.back().seen);
-        }
-    }
-    const auto result = conclude(cells);
-    for (const std::string& claim : false_sentences(result, kHopPhrases)) {
-        BOOST_TEST(false, claim);
-    }
-    return result;
+void hangs(PmtuValues& seen) {
+    seen.large = false;
 }
+
+void hangs_above_1350(PmtuValues& seen) {
+    seen.large = false;
+    seen.passes = 1350;
+    seen.stops = 1351;
+    seen.cut = seen.fragments_dropped = 3;
+}
+
+using Rows = std::vector<Row<PmtuCell, PmtuValues>>;
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(what_this_kernel_shows_is_reproduced_named_and_cured) {
-    const auto result = dark("", [](PmtuValues&) {});
-    BOOST_TEST((result.verdict == ScenarioVerdict::kReproduced), result.headline);
-    BOOST_TEST(result.cure_shown, result.cure);
-    BOOST_TEST(contains(result.headline, "DF set, ICMP filtered, fragments pass"), result.headline);
-    BOOST_TEST(contains(result.cause, "packets of 1350 bytes pass, those of 1351 do not"),
-               result.cause);
-    BOOST_TEST(
-        contains(result.cause, "the router cut 19 datagrams, the VTEPs discarded 19 fragments"),
-        result.cause);
-    BOOST_TEST(contains(result.cause, "19 of its ICMP messages were filtered"), result.cause);
-    for (const char* cure : {"an MTU of 1350", "outer DF set", "--set-mss 1310"}) {
-        BOOST_TEST(contains(result.cure, cure), result.cure);
-    }
-    BOOST_TEST(cell(result, kDropped).cause == "fragments-dropped");
-    BOOST_TEST(cell(result, kFiltered).cause == "icmp-filtered");
-    BOOST_TEST(result.before_cell == kDropped);
-    BOOST_TEST(result.after_cell == "cure.mtu");
-    BOOST_TEST(result.controls.size() == 4U);
-    BOOST_REQUIRE(result.proofs.size() == 1U);
-    BOOST_TEST(result.proofs[0].rows.size() == 11U);
-}
+const Rows kShown = {
+    {.name = "what_this_kernel_shows_is_reproduced_named_and_cured",
+     .concluded = {.verdict = ScenarioVerdict::kReproduced,
+                   .says = {{"headline", "DF set, ICMP filtered, fragments pass"},
+                            {"cause", "packets of 1350 bytes pass, those of 1351 do not"},
+                            {"cause",
+                             "the router cut 19 datagrams, the VTEPs discarded 19 fragments"},
+                            {"cause", "19 of its ICMP messages were filtered"},
+                            {"cure", "an MTU of 1350"},
+                            {"cure", "outer DF set"},
+                            {"cure", "--set-mss 1310"}},
+                   .causes = {{kDropped, "fragments-dropped"}, {kFiltered, "icmp-filtered"}},
+                   .cured = true,
+                   .before = kDropped,
+                   .after = "cure.mtu",
+                   .controls = 4,
+                   .proofs = 1,
+                   .more =
+                       [](const ScenarioResult& result) {
+                           BOOST_TEST(result.proofs.front().rows.size() == 11U);
+                       }}},
+    {.name = "a_control_of_filters_that_shows_it_proves_nothing",
+     .changes = {{"control.df-unset.icmp-filtered.fragments-pass", hangs_above_1350}},
+     .concluded = nothing("control.df-unset.icmp-filtered.fragments-pass")},
+    {.name = "a_control_of_a_wide_hop_that_shows_it_proves_nothing",
+     .changes = {{"control.wide-hop", hangs_above_1350}},
+     .concluded = nothing("control.wide-hop")},
+    {.name = "a_cure_that_fails_is_not_shown",
+     .changes = {{"cure.mtu", hangs}},
+     .concluded = {.verdict = ScenarioVerdict::kReproduced,
+                   .says = {{"cure",
+                             "an MTU of 1350 on the tunnel (the path's less 50) (not "
+                             "shown"}},
+                   .cured = true,  // by the others
+                   .after = "cure.df-set.icmp-passes.fragments-dropped"}},
+    {.name = "a_failure_that_does_not_come_back_shows_no_cure",
+     .changes = {{"df-unset.icmp-filtered.fragments-dropped.after-cure",
+                  [](PmtuValues& seen) { seen = {.ping = true, .small = true, .large = true}; }}},
+     .concluded = {.says = {{"cure", "was not seen again"}}, .cured = false}},
+    {.name = "where_transfers_get_through_nothing_is_reproduced",
+     .changes = {{kMatrixCells,
+                  [](PmtuValues& seen) {
+                      seen = {.ping = true, .small = true, .large = true, .passes = 1450};
+                  }}},
+     .concluded = {.verdict = ScenarioVerdict::kNotReproduced}},
+    {.name = "an_agent_that_died_concludes_nothing",
+     .changes = {{"cure.mtu", [](PmtuValues& seen) { seen.objections = {"ended by signal 9"}; }}},
+     .concluded = nothing("ended by signal 9")},
+    {.name = "nothing_executed_concludes_nothing",
+     .concluded = nothing("nothing was measured"),
+     .without = "*"},
+    {.name = "a_path_without_ping_concludes_nothing",
+     .changes = {{kDropped, [](PmtuValues& seen) { seen = {}; }}},
+     .concluded = nothing("ping failed"),
+     .only = kDropped},
+};
 
-BOOST_AUTO_TEST_CASE(a_control_that_shows_it_proves_nothing) {
-    for (const char* id : {"control.df-unset.icmp-filtered.fragments-pass", "control.wide-hop"}) {
-        inconclusive(dark(id,
-                          [](PmtuValues& seen) {
-                              seen.large = false;
-                              seen.passes = 1350;
-                              seen.stops = 1351;
-                              seen.cut = seen.fragments_dropped = 3;
-                          }),
-                     id);
-    }
-}
+// The same symptom by another cause.
+const Rows kTraps = {
+    {.name = "a_filter_of_large_packets_is_not_given_this_cause",
+     .changes = {{kMatrixCells,
+                  [](PmtuValues& seen) {
+                      seen.cut = seen.too_big = seen.fragments_dropped = seen.icmp_dropped = 0;
+                      seen.path.netfilter_drops = 20;
+                  }}},
+     .concluded = nothing("rules of netfilter dropped 20 packets", {{kDropped, "rule-drop"}})},
+    {.name = "another_size_is_not_the_hop_s",
+     .changes = {{kDropped,
+                  [](PmtuValues& seen) {
+                      seen.passes = 1000;
+                      seen.stops = 1001;
+                  }}},
+     .concluded = {.verdict = ScenarioVerdict::kInconclusive,
+                   .says = {{"headline", "packets of 1000 bytes pass, those of 1001 do not"},
+                            {"headline", "the hop would stop those above 1350"}},
+                   .cured = false}},
+    {.name = "a_slow_server_is_not_given_this_cause",
+     .changes = {{kFiltered,
+                  [](PmtuValues& seen) {
+                      seen.passes = 1450;
+                      seen.stops = 0;
+                  }}},
+     .concluded = nothing("packets of up to 1450 bytes pass", {{kFiltered, "lost"}}, 1)},
+    {.name = "random_loss_is_not_given_this_cause",
+     .changes = {{"control.wide-hop", [](PmtuValues& seen) { seen.small = false; }}},
+     .concluded = nothing("a transfer of 100 bytes failed")},
+    {.name = "a_dead_link_is_not_given_this_cause",
+     .changes = {{kMatrixCells,
+                  [](PmtuValues& seen) {
+                      seen = {};
+                      seen.path.outages = {"d1"};
+                  }}},
+     .concluded = nothing("d1 had no link", {{kDropped, "link-down"}})},
+};
 
-BOOST_AUTO_TEST_CASE(a_cure_that_fails_is_not_shown) {
-    const PmtuChange hang = [](PmtuValues& seen) { seen.large = false; };
-    const auto one = dark("cure.mtu", hang);
-    BOOST_TEST((one.verdict == ScenarioVerdict::kReproduced));
-    BOOST_TEST(contains(one.cure, "an MTU of 1350 on the tunnel (the path's less 50) (not shown"),
-               one.cure);
-    BOOST_TEST(one.cure_shown);  // the others
-    BOOST_TEST(one.after_cell == "cure.df-set.icmp-passes.fragments-dropped");
-    const auto gone =
-        dark("df-unset.icmp-filtered.fragments-dropped.after-cure",
-             [](PmtuValues& seen) { seen = {.ping = true, .small = true, .large = true}; });
-    BOOST_TEST(!gone.cure_shown);
-    BOOST_TEST(contains(gone.cure, "was not seen again"), gone.cure);
-}
-
-BOOST_AUTO_TEST_CASE(where_transfers_get_through_nothing_is_reproduced) {
-    const auto result = dark("*", [](PmtuValues& seen) {
-        seen = {.ping = true, .small = true, .large = true, .passes = 1450};
-    });
-    BOOST_TEST((result.verdict == ScenarioVerdict::kNotReproduced), result.headline);
-    BOOST_TEST(result.cure.empty());
-}
-
-// Traps: the same symptom by another cause.
-BOOST_AUTO_TEST_CASE(a_filter_of_large_packets_is_not_given_this_cause) {
-    const auto result = dark("*", [](PmtuValues& seen) {
-        seen.cut = seen.too_big = seen.fragments_dropped = seen.icmp_dropped = 0;
-        seen.path.netfilter_drops = 20;
-    });
-    inconclusive(result, "rules of netfilter dropped 20 packets");
-    BOOST_TEST(cell(result, kDropped).cause == "rule-drop");
-}
-
-BOOST_AUTO_TEST_CASE(another_size_is_not_the_hop_s) {
-    const auto result = dark(kDropped, [](PmtuValues& seen) {
-        seen.passes = 1000;
-        seen.stops = 1001;
-    });
-    inconclusive(result, "packets of 1000 bytes pass, those of 1001 do not");
-    BOOST_TEST(contains(result.headline, "the hop would stop those above 1350"), result.headline);
-}
-
-BOOST_AUTO_TEST_CASE(random_loss_and_a_slow_server_are_not_given_this_cause) {
-    const auto slow = dark(kFiltered, [](PmtuValues& seen) {
-        seen.passes = 1450;
-        seen.stops = 0;
-    });
-    inconclusive(slow, "packets of up to 1450 bytes pass");
-    BOOST_TEST(cell(slow, kFiltered).cause == "lost");
-    BOOST_TEST(slow.unexplained == 1U);
-    inconclusive(dark("control.wide-hop", [](PmtuValues& seen) { seen.small = false; }),
-                 "a transfer of 100 bytes failed");
-}
-
-BOOST_AUTO_TEST_CASE(a_dead_link_is_not_given_this_cause) {
-    const auto result = dark("*", [](PmtuValues& seen) {
-        seen = {};
-        seen.path.outages = {"d1"};
-    });
-    inconclusive(result, "d1 had no link");
-    BOOST_TEST(cell(result, kDropped).cause == "link-down");
-}
-
-BOOST_AUTO_TEST_CASE(an_agent_that_died_and_nothing_executed_conclude_nothing) {
-    inconclusive(
-        dark("cure.mtu", [](PmtuValues& seen) { seen.objections = {"ended by signal 9"}; }),
-        "ended by signal 9");
-    inconclusive(conclude(std::vector<MeasuredPmtuCell>{}), "nothing was measured");
-    inconclusive(conclude({{.what = pmtu_blackhole_plan()[1], .seen = {}, .evidence = {}}}),
-                 "ping failed");
-}
+[[maybe_unused]] const bool kAdded =
+    add_cases(pmtu_blackhole_plan, hop_as_usual, {kShown, kTraps}, kHopPhrases);
 
 BOOST_AUTO_TEST_CASE(no_sentence_says_what_no_value_bears_out) {
     ten_thousand(kHopPhrases, [](Dice& dice) {

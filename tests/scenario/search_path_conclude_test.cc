@@ -3,7 +3,7 @@
 #include <functional>
 
 #include "harness/scenario/resolvers/search_path.h"
-#include "tests/scenario/path_conclusions.h"
+#include "tests/scenario/conclusion_table.h"
 
 BOOST_AUTO_TEST_SUITE(search_path_conclude)
 
@@ -55,20 +55,6 @@ SearchPathValues as_usual_path(const SearchPathCell& what) {
     return seen;
 }
 
-verdict::ScenarioResult path_with(const std::string& id,
-                                  const std::function<void(SearchPathValues&)>& change) {
-    std::vector<MeasuredSearchPathCell> cells;
-    for (const SearchPathCell& what : search_path_plan()) {
-        cells.push_back({.what = what, .seen = as_usual_path(what)});
-        if (what.id == id || id == "*") {
-            change(cells.back().seen);
-        }
-    }
-    return conclude(cells);
-}
-
-const auto kAsItIs = [](SearchPathValues&) {};
-
 // Lookups that wait, and a loss is not why.
 auto waits_for(const std::string& other) {
     return [other](SearchPathValues& seen) {
@@ -76,6 +62,37 @@ auto waits_for(const std::string& other) {
         seen.by_other = 4;
         seen.other = other;
     };
+}
+
+void lack_musl(SearchPathValues& seen) {
+    seen = {.lacking = "install musl-tools"};
+}
+
+constexpr const char* kSix = "glibc.list-6";
+
+using Rows = std::vector<Row<SearchPathCell, SearchPathValues>>;
+
+// Rows of slow servers, lost answers and strangers, each alone and beside losses of the list.
+Rows other_causes() {
+    Rows rows;
+    for (const std::string other : {"late-answer", "answer-lost", "query-lost", "foreign-answer"}) {
+        rows.push_back({.name = other + "_is_not_given_this_cause",
+                        .changes = {{kSix, waits_for(other)}},
+                        .concluded = nothing(kSix, {{kSix, other}})});
+        rows.push_back({.name = other + "_beside_it_is_named_too",
+                        .changes = {{kSix,
+                                     [other](SearchPathValues& seen) {
+                                         seen.by_other = 1;
+                                         seen.other = other;
+                                     }}},
+                        .concluded = nothing(kSix, {{kSix, "search-path+" + other}})});
+    }
+    for (const std::string id : {"control.no-loss", "control.first-of-list", "control.five-dots"}) {
+        rows.push_back({.name = id + "_that_waits_for_the_list_proves_nothing",
+                        .changes = {{id, [](SearchPathValues& seen) { seen.by_search = 1; }}},
+                        .concluded = nothing(id)});
+    }
+    return rows;
 }
 
 }  // namespace
@@ -108,96 +125,61 @@ BOOST_AUTO_TEST_CASE(the_share_of_lookups_that_a_loss_hits_is_computed_from_plac
                boost::test_tools::tolerance(1e-3));
 }
 
-BOOST_AUTO_TEST_CASE(what_resolvers_show_is_reproduced_named_and_cured) {
-    const auto result = path_with("", kAsItIs);
-    BOOST_TEST((result.verdict == ScenarioVerdict::kReproduced), result.headline);
-    BOOST_TEST(result.cure_shown, result.cure);
-    BOOST_TEST(contains(result.headline, "7 names, 14 queries a lookup"), result.headline);
-    BOOST_TEST(contains(result.headline, "computed"), result.headline);
-    BOOST_TEST(contains(result.cure, "does not find 3 of 3 names"), result.cure);
-    BOOST_TEST(contains(result.cure, "`use-vc` is none: 2 of 2"), result.cure);
-    BOOST_TEST(cell(result, "glibc.list-6").cause == "search-path");
-    BOOST_TEST(result.before_cell == "glibc.list-6");
-    BOOST_TEST(result.after_cell == "cure.trailing-dot");
-}
+const Rows kRows = {
+    {.name = "what_resolvers_show_is_reproduced_named_and_cured",
+     .concluded = {.verdict = ScenarioVerdict::kReproduced,
+                   .says = {{"headline", "7 names, 14 queries a lookup"},
+                            {"headline", "computed"},
+                            {"cure", "does not find 3 of 3 names"},
+                            {"cure", "`use-vc` is none: 2 of 2"}},
+                   .causes = {{kSix, "search-path"}},
+                   .cured = true,
+                   .before = kSix,
+                   .after = "cure.trailing-dot"}},
+    {.name = "losses_of_the_name_itself_are_not_the_lists",
+     .changes = {{kSix,
+                  [](SearchPathValues& seen) {
+                      seen.by_name = seen.by_search;
+                      seen.by_search = 0;
+                  }}},
+     .concluded = {.cells = {{kSix, CellVerdict::kPass}}}},
+    {.name = "a_cure_that_fails_is_not_shown",
+     .changes = {{"cure.ndots-2", [](SearchPathValues& seen) { seen.by_search = 2; }}},
+     .concluded = not_cured("not shown: cure.ndots-2")},
+    {.name = "without_the_cells_after_it_no_cure_is_shown",
+     .concluded = {.cured = false},
+     .without = "*after-cure*"},
+    // Traps: a resolver that asks otherwise, and one that waits for nothing.
+    {.name = "a_resolver_that_asks_otherwise_concludes_nothing",
+     .changes = {{kSix, [](SearchPathValues& seen) { seen.fewest_queries = 2; }}},
+     .concluded = nothing("2 to 14 queries, and 14 are computed")},
+    {.name = "answers_that_were_not_withheld_conclude_nothing",
+     .changes = {{kSix, [](SearchPathValues& seen) { --seen.withheld; }}},
+     .concluded = nothing("withheld")},
+    {.name = "a_wait_for_nothing_is_unexplained",
+     .changes = {{kSix, [](SearchPathValues& seen) { seen.unexplained = 1; }}},
+     .concluded = nothing("for nothing that was seen", {}, 1)},
+    {.name = "without_musl_its_cells_are_skipped_and_the_rest_is_concluded",
+     .changes = {{"*musl.*", lack_musl}},
+     .concluded = {.verdict = ScenarioVerdict::kReproduced,
+                   .says = {{"musl.list-6", "musl-tools"}},
+                   .cells = {{"musl.list-6", CellVerdict::kSkip}},
+                   .cured = true}},
+    {.name = "an_agent_that_died_concludes_nothing",
+     .changes = {{"control.no-loss",
+                  [](SearchPathValues& seen) { seen.objections = {"ended by signal 9"}; }}},
+     .concluded = nothing("ended by signal 9")},
+    {.name = "nothing_executed_concludes_nothing",
+     .concluded = nothing("nothing was measured"),
+     .without = "*"},
+    {.name = "no_lookup_concludes_nothing",
+     .changes = {{kSix, [](SearchPathValues& seen) { seen = {}; }}},
+     .concluded = nothing("no name was looked up"),
+     .only = kSix},
+};
 
-BOOST_AUTO_TEST_CASE(a_control_that_waits_for_a_name_of_the_list_proves_nothing) {
-    for (const char* id : {"control.no-loss", "control.first-of-list", "control.five-dots"}) {
-        inconclusive(path_with(id, [](SearchPathValues& seen) { seen.by_search = 1; }), id);
-    }
-}
-
-BOOST_AUTO_TEST_CASE(losses_of_the_name_itself_are_not_the_lists) {
-    const auto result = path_with("glibc.list-6", [](SearchPathValues& seen) {
-        seen.by_name = seen.by_search;
-        seen.by_search = 0;
-    });
-    BOOST_TEST((cell(result, "glibc.list-6").verdict == verdict::CellVerdict::kPass));
-}
-
-BOOST_AUTO_TEST_CASE(a_cure_that_fails_is_not_shown) {
-    const auto result =
-        path_with("cure.ndots-2", [](SearchPathValues& seen) { seen.by_search = 2; });
-    BOOST_TEST((result.verdict == ScenarioVerdict::kReproduced));
-    BOOST_TEST(!result.cure_shown);
-    BOOST_TEST(contains(result.cure, "not shown: cure.ndots-2"), result.cure);
-    std::vector<MeasuredSearchPathCell> cells;
-    for (const SearchPathCell& what : search_path_plan()) {
-        if (!what.again) {
-            cells.push_back({.what = what, .seen = as_usual_path(what)});
-        }
-    }
-    BOOST_TEST(!conclude(cells).cure_shown);
-}
-
-// Traps: the same symptom by another cause.
-BOOST_AUTO_TEST_CASE(slow_servers_lost_answers_and_strangers_are_not_given_this_cause) {
-    for (const char* other : {"late-answer", "answer-lost", "query-lost", "foreign-answer"}) {
-        const auto result = path_with("glibc.list-6", waits_for(other));
-        inconclusive(result, "glibc.list-6");
-        BOOST_TEST(cell(result, "glibc.list-6").cause == other);
-        const auto both = path_with("glibc.list-6", [&](SearchPathValues& seen) {
-            seen.by_other = 1;
-            seen.other = other;
-        });
-        inconclusive(both, "glibc.list-6");
-        BOOST_TEST(cell(both, "glibc.list-6").cause == std::string("search-path+") + other);
-    }
-}
-
-BOOST_AUTO_TEST_CASE(a_resolver_that_asks_otherwise_and_waits_for_nothing_conclude_nothing) {
-    inconclusive(path_with("glibc.list-6", [](SearchPathValues& seen) { seen.fewest_queries = 2; }),
-                 "2 to 14 queries, and 14 are computed");
-    inconclusive(path_with("glibc.list-6", [](SearchPathValues& seen) { --seen.withheld; }),
-                 "withheld");
-    const auto result =
-        path_with("glibc.list-6", [](SearchPathValues& seen) { seen.unexplained = 1; });
-    inconclusive(result, "for nothing that was seen");
-    BOOST_TEST(result.unexplained == 1U);
-}
-
-BOOST_AUTO_TEST_CASE(without_musl_its_cells_are_skipped_and_the_rest_is_concluded) {
-    std::vector<MeasuredSearchPathCell> cells;
-    for (const SearchPathCell& what : search_path_plan()) {
-        cells.push_back({.what = what, .seen = as_usual_path(what)});
-        if (what.who == resolver::Kind::kMusl) {
-            cells.back().seen = {.lacking = "install musl-tools"};
-        }
-    }
-    const auto result = conclude(cells);
-    BOOST_TEST((result.verdict == ScenarioVerdict::kReproduced), result.headline);
-    BOOST_TEST(result.cure_shown, result.cure);
-    BOOST_TEST((cell(result, "musl.list-6").verdict == verdict::CellVerdict::kSkip));
-    BOOST_TEST(contains(cell(result, "musl.list-6").reason, "musl-tools"));
-}
-
-BOOST_AUTO_TEST_CASE(an_agent_that_died_and_nothing_executed_conclude_nothing) {
-    inconclusive(path_with("control.no-loss",
-                           [](SearchPathValues& seen) { seen.objections = {"ended by signal 9"}; }),
-                 "ended by signal 9");
-    inconclusive(conclude(std::vector<MeasuredSearchPathCell>{}), "nothing was measured");
-    inconclusive(conclude({{.what = path_cell("glibc.list-6")}}), "no name was looked up");
-}
+[[maybe_unused]] const bool kAdded =
+    add_cases(search_path_plan, as_usual_path, {kRows, other_causes()});
 
 BOOST_AUTO_TEST_CASE(no_sentence_says_what_no_value_bears_out) {
     ten_thousand({{"for names of the search list alone", {"by_search"}},

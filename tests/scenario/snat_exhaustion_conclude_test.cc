@@ -3,7 +3,7 @@
 #include <functional>
 
 #include "harness/scenario/service_path/snat_exhaustion.h"
-#include "tests/scenario/path_conclusions.h"
+#include "tests/scenario/conclusion_table.h"
 
 BOOST_AUTO_TEST_SUITE(snat_exhaustion_conclude)
 
@@ -47,21 +47,8 @@ ExhaustionValues starved_as_usual(const ExhaustionCell& what) {
     return seen;
 }
 
-using ExhaustionChange = std::function<void(ExhaustionValues&)>;
-
-verdict::ScenarioResult exhausted(const std::string& id, const ExhaustionChange& change) {
-    std::vector<MeasuredExhaustionCell> cells;
-    for (const ExhaustionCell& what : snat_exhaustion_plan()) {
-        cells.push_back({.what = what, .seen = starved_as_usual(what), .evidence = {}});
-        if (what.id == id || id == "*") {
-            change(cells.back().seen);
-        }
-    }
-    const auto result = conclude(cells);
-    for (const std::string& claim : false_sentences(result, kPortPhrases)) {
-        BOOST_TEST(false, claim);
-    }
-    return result;
+auto starved(std::uint64_t flows) {
+    return [flows](ExhaustionValues& seen) { starve(seen, flows); };
 }
 
 // The kernel's search as it is written there.
@@ -81,6 +68,8 @@ bool finds(const std::vector<bool>& used, std::mt19937& random) {
         tries /= 2;
     }
 }
+
+using Rows = std::vector<Row<ExhaustionCell, ExhaustionValues>>;
 
 }  // namespace
 
@@ -110,128 +99,111 @@ BOOST_AUTO_TEST_CASE(the_computed_share_is_that_of_the_search) {
     }
 }
 
-BOOST_AUTO_TEST_CASE(what_this_kernel_shows_is_reproduced_named_and_cured) {
-    const auto result = exhausted("", [](ExhaustionValues&) {});
-    BOOST_TEST((result.verdict == ScenarioVerdict::kReproduced), result.headline);
-    BOOST_TEST(result.cure_shown, result.cure);
-    BOOST_TEST(
-        contains(result.headline, "97 to 99 % in use: 71 of 235 flows failed (computed 68.0"),
-        result.headline);
-    BOOST_TEST(contains(result.cause, "248 tries"), result.cause);
-    BOOST_TEST(contains(result.cause, "162 flows failed, insert_failed rose by 162"), result.cause);
-    BOOST_TEST(contains(result.cure, "none of 235 flows failed"), result.cure);
-    BOOST_TEST(cell(result, "fill-99").cause == "port-search");
-    BOOST_TEST(result.before_cell == "fill-95");
-    BOOST_TEST(result.after_cell == "cure.all-ports");
-    BOOST_TEST(result.controls.size() == 3U);
-    BOOST_REQUIRE(result.charts.size() == 1U);
-    BOOST_TEST(result.charts[0].bars.size() == 18U);  // seven of the curve beside those computed
-}
+const Rows kShown = {
+    {.name = "what_this_kernel_shows_is_reproduced_named_and_cured",
+     .concluded = {.verdict = ScenarioVerdict::kReproduced,
+                   .says = {{"headline",
+                             "97 to 99 % in use: 71 of 235 flows failed (computed 68.0"},
+                            {"cause", "248 tries"},
+                            {"cause", "162 flows failed, insert_failed rose by 162"},
+                            {"cure", "none of 235 flows failed"}},
+                   .causes = {{"fill-99", "port-search"}},
+                   .cured = true,
+                   .before = "fill-95",
+                   .after = "cure.all-ports",
+                   .controls = 3,
+                   .more =
+                       [](const ScenarioResult& result) {
+                           BOOST_REQUIRE(result.charts.size() == 1U);
+                           // Seven of the curve beside those computed.
+                           BOOST_TEST(result.charts[0].bars.size() == 18U);
+                       }}},
+    {.name = "an_empty_range_that_shows_it_proves_nothing",
+     .changes = {{"control.empty-range", starved(2)}},
+     .concluded = nothing("control.empty-range")},
+    {.name = "all_ports_that_show_it_prove_nothing",
+     .changes = {{"control.all-ports", starved(2)}},
+     .concluded = nothing("control.all-ports")},
+    {.name = "a_cure_that_fails_is_not_shown",
+     .changes = {{"cure.all-ports", starved(4)}},
+     .concluded = not_cured("4 of 235 flows failed")},
+    {.name = "a_cure_without_a_full_range_is_not_shown",
+     .changes = {{"cure.all-ports", [](ExhaustionValues& seen) { seen.used_before = 17; }}},
+     .concluded = not_cured("17 of 8192 ports were in use")},
+    {.name = "a_failure_that_does_not_come_back_shows_no_cure",
+     .changes = {{"fill-99.after-cure", starved(0)}},
+     .concluded = {.says = {{"cure", "was not seen again"}}, .cured = false}},
+    {.name = "where_each_flow_gets_a_port_nothing_is_reproduced",
+     .changes = {{"*", starved(0)}},
+     .concluded = {.verdict = ScenarioVerdict::kNotReproduced}},
+    {.name = "an_agent_that_died_concludes_nothing",
+     .changes = {{"fill-50",
+                  [](ExhaustionValues& seen) { seen = {.objections = {"ended by signal 9"}}; }}},
+     .concluded = nothing("ended by signal 9")},
+    {.name = "a_range_that_was_not_filled_concludes_nothing",
+     .changes = {{"fill-50", [](ExhaustionValues& seen) { seen.used_before = 9; }}},
+     .concluded = nothing("9 of 8192 ports were in use, not 45 %")},
+    {.name = "nothing_executed_concludes_nothing",
+     .concluded = nothing("nothing was measured"),
+     .without = "*"},
+    {.name = "no_flow_concludes_nothing",
+     .changes = {{"fill-50", [](ExhaustionValues& seen) { seen = {}; }}},
+     .concluded = nothing("no flow was begun"),
+     .only = "fill-50"},
+};
 
-// In a range of which half is free the search fails for nobody.
-BOOST_AUTO_TEST_CASE(refusals_beyond_what_the_search_leaves_have_another_cause) {
-    const auto result = exhausted("fill-50", [](ExhaustionValues& seen) {
-        starve(seen, 20);
-        seen.expected = seen.variance = 0;
-    });
-    BOOST_TEST(cell(result, "fill-50").cause == "insert-failed", cell(result, "fill-50").reason);
-    BOOST_TEST((result.verdict == ScenarioVerdict::kInconclusive), result.headline);
-}
+// The same symptom by another cause.
+const Rows kTraps = {
+    // In a range of which half is free the search fails for nobody.
+    {.name = "refusals_beyond_what_the_search_leaves_have_another_cause",
+     .changes = {{"fill-50", starved(20)},
+                 {"fill-50", [](ExhaustionValues& seen) { seen.expected = seen.variance = 0; }}},
+     .concluded = {.verdict = ScenarioVerdict::kInconclusive,
+                   .causes = {{"fill-50", "insert-failed"}}}},
+    {.name = "a_range_that_is_really_full_is_not_given_this_cause",
+     .changes = {{"fill-99", [](ExhaustionValues& seen) { seen.fewest_free = 0; }}},
+     .concluded = nothing("refused when they were inserted", {{"fill-99", "insert-failed"}})},
+    {.name = "a_filter_is_not_given_this_cause",
+     .changes = {{"*", starved(100)},
+                 {"*",
+                  [](ExhaustionValues& seen) { seen.path.drop = seen.path.insert_failed = 0; }}},
+     .concluded = nothing("rules of netfilter dropped 100", {{"fill-99", "rule-drop"}})},
+    {.name = "random_loss_is_not_given_this_cause",
+     .changes = {{"fill-99", starved(71)},
+                 {"fill-99",
+                  [](ExhaustionValues& seen) {
+                      seen.made -= 30;
+                      seen.path.out -= 30;
+                  }}},
+     .concluded = nothing("101 of 235 packets did not come out", {{"fill-99", "lost"}}, 101)},
+    {.name = "a_full_table_is_not_given_this_cause",
+     .changes = {{"fill-99", starved(71)},
+                 {"fill-99", [](ExhaustionValues& seen) { seen.path.insert_failed = 0; }}},
+     .concluded =
+         nothing("conntrack dropped 71 for want of an entry", {{"fill-99", "table-full"}})},
+    {.name = "a_dead_link_is_not_given_this_cause",
+     .changes = {{"*",
+                  [](ExhaustionValues& seen) {
+                      seen.path = {.in = 235, .out = 0, .outages = {"d1"}};
+                  }}},
+     .concluded = nothing("d1 had no link")},
+    {.name = "refusals_that_are_not_all_counted_are_not_said",
+     .changes = {{"fill-99", [](ExhaustionValues& seen) { --seen.path.insert_failed; }}},
+     .concluded = nothing("71 of 235 flows failed")},
+    {.name = "a_listener_that_lost_events_concludes_nothing",
+     .changes = {{"fill-99",
+                  [](ExhaustionValues& seen) {
+                      --seen.made;
+                      seen.overruns = 1;
+                  }}},
+     .concluded = nothing("events of conntrack were lost")},
+    {.name = "flows_without_an_entry_whose_packets_came_out_are_unexplained",
+     .changes = {{"fill-50", [](ExhaustionValues& seen) { seen.made -= 3; }}},
+     .concluded = nothing("though each packet came out of the DUT", {}, 3)},
+};
 
-BOOST_AUTO_TEST_CASE(a_control_that_shows_it_proves_nothing) {
-    for (const char* id : {"control.empty-range", "control.all-ports"}) {
-        inconclusive(exhausted(id, [](ExhaustionValues& seen) { starve(seen, 2); }), id);
-    }
-}
-
-BOOST_AUTO_TEST_CASE(a_cure_that_fails_is_not_shown) {
-    for (const auto& [why, change] : std::vector<std::pair<std::string, ExhaustionChange>>{
-             {"4 of 235 flows failed", [](ExhaustionValues& seen) { starve(seen, 4); }},
-             {"17 of 8192 ports were in use",
-              [](ExhaustionValues& seen) { seen.used_before = 17; }}}) {
-        const auto result = exhausted("cure.all-ports", change);
-        BOOST_TEST((result.verdict == ScenarioVerdict::kReproduced), why);
-        BOOST_TEST(!result.cure_shown, why);
-        BOOST_TEST(contains(result.cure, why), result.cure);
-    }
-    const auto gone =
-        exhausted("fill-99.after-cure", [](ExhaustionValues& seen) { starve(seen, 0); });
-    BOOST_TEST(!gone.cure_shown);
-    BOOST_TEST(contains(gone.cure, "was not seen again"), gone.cure);
-}
-
-BOOST_AUTO_TEST_CASE(where_each_flow_gets_a_port_nothing_is_reproduced) {
-    const auto result = exhausted("*", [](ExhaustionValues& seen) { starve(seen, 0); });
-    BOOST_TEST((result.verdict == ScenarioVerdict::kNotReproduced), result.headline);
-    BOOST_TEST(result.cure.empty());
-}
-
-// Traps: the same symptom by another cause.
-BOOST_AUTO_TEST_CASE(a_range_that_is_really_full_is_not_given_this_cause) {
-    const auto result = exhausted("fill-99", [](ExhaustionValues& seen) { seen.fewest_free = 0; });
-    inconclusive(result, "refused when they were inserted");
-    BOOST_TEST(cell(result, "fill-99").cause == "insert-failed");
-}
-
-BOOST_AUTO_TEST_CASE(a_filter_is_not_given_this_cause) {
-    const auto result = exhausted("*", [](ExhaustionValues& seen) {
-        starve(seen, 100);
-        seen.path.drop = seen.path.insert_failed = 0;
-    });
-    inconclusive(result, "rules of netfilter dropped 100");
-    BOOST_TEST(cell(result, "fill-99").cause == "rule-drop");
-}
-
-BOOST_AUTO_TEST_CASE(random_loss_is_not_given_this_cause) {
-    const auto result = exhausted("fill-99", [](ExhaustionValues& seen) {
-        starve(seen, 71);
-        seen.made -= 30;
-        seen.path.out -= 30;
-    });
-    inconclusive(result, "101 of 235 packets did not come out");
-    BOOST_TEST(cell(result, "fill-99").cause == "lost");
-    BOOST_TEST(result.unexplained == 101U);
-}
-
-BOOST_AUTO_TEST_CASE(a_full_table_is_not_given_this_cause) {
-    const auto result = exhausted("fill-99", [](ExhaustionValues& seen) {
-        starve(seen, 71);
-        seen.path.insert_failed = 0;
-    });
-    inconclusive(result, "conntrack dropped 71 for want of an entry");
-    BOOST_TEST(cell(result, "fill-99").cause == "table-full");
-}
-
-BOOST_AUTO_TEST_CASE(a_dead_link_is_not_given_this_cause) {
-    const auto result = exhausted(
-        "*", [](ExhaustionValues& seen) { seen.path = {.in = 235, .out = 0, .outages = {"d1"}}; });
-    inconclusive(result, "d1 had no link");
-}
-
-BOOST_AUTO_TEST_CASE(what_does_not_fit_together_is_not_said) {
-    inconclusive(exhausted("fill-99", [](ExhaustionValues& seen) { --seen.path.insert_failed; }),
-                 "71 of 235 flows failed");
-    const auto unheard = exhausted("fill-99", [](ExhaustionValues& seen) {
-        --seen.made;
-        seen.overruns = 1;
-    });
-    inconclusive(unheard, "events of conntrack were lost");
-    const auto unexplained = exhausted("fill-50", [](ExhaustionValues& seen) { seen.made -= 3; });
-    inconclusive(unexplained, "though each packet came out of the DUT");
-    BOOST_TEST(unexplained.unexplained == 3U);
-}
-
-BOOST_AUTO_TEST_CASE(an_agent_that_died_and_nothing_executed_conclude_nothing) {
-    inconclusive(
-        exhausted("fill-50",
-                  [](ExhaustionValues& seen) { seen = {.objections = {"ended by signal 9"}}; }),
-        "ended by signal 9");
-    inconclusive(exhausted("fill-50", [](ExhaustionValues& seen) { seen.used_before = 9; }),
-                 "9 of 8192 ports were in use, not 45 %");
-    inconclusive(conclude(std::vector<MeasuredExhaustionCell>{}), "nothing was measured");
-    inconclusive(conclude({{.what = snat_exhaustion_plan()[1], .seen = {}, .evidence = {}}}),
-                 "no flow was begun");
-}
+[[maybe_unused]] const bool kAdded =
+    add_cases(snat_exhaustion_plan, starved_as_usual, {kShown, kTraps}, kPortPhrases);
 
 BOOST_AUTO_TEST_CASE(no_sentence_says_what_no_value_bears_out) {
     ten_thousand(kPortPhrases, [](Dice& dice) {

@@ -4,7 +4,7 @@
 #include <functional>
 
 #include "harness/scenario/service_path/snat_timestamps.h"
-#include "tests/scenario/path_conclusions.h"
+#include "tests/scenario/conclusion_table.h"
 
 BOOST_AUTO_TEST_SUITE(snat_timestamps_conclude)
 
@@ -74,188 +74,213 @@ const std::vector<Phrase> kPhrases = {
     {"met a TIME_WAIT of their 4-tuple", {"met_time_wait", "refused_by_timestamp"}},
 };
 
-using Change = std::function<void(const TimestampCell&, TimestampValues&)>;
-
-verdict::ScenarioResult concluded(const Change& change = [](const auto&, auto&) {}) {
-    std::vector<MeasuredTimestampCell> cells;
-    for (const TimestampCell& what : timestamp_cells()) {
-        cells.push_back({.what = what, .seen = as_usual(what)});
-        change(what, cells.back().seen);
-    }
-    verdict::ScenarioResult result = conclude(cells);
-    result.id = "snat-timestamps";
-    for (const std::string& claim : false_sentences(result, kPhrases)) {
-        BOOST_TEST(false, claim);
-    }
-    return result;
+// Adds slow connects and refused SYNs.
+auto refused(std::uint64_t slow, std::uint64_t syns) {
+    return [=](TimestampValues& seen) { refuse(seen, slow, syns); };
 }
 
-// As concluded(), with one cell changed.
-verdict::ScenarioResult with(const std::string& id,
-                             const std::function<void(TimestampValues&)>& change) {
-    return concluded([&](const TimestampCell& what, TimestampValues& seen) {
-        if (what.id == id) {
-            change(seen);
-        }
-    });
+auto harmed(SynFate fate, std::uint64_t slow, std::uint64_t syns) {
+    return [=](TimestampValues& seen) { add(seen.found, fate, slow, syns); };
+}
+
+void refuse_nothing(TimestampValues& seen) {
+    seen.found.harmed = {};
+    seen.found.syns = {};
+    seen.found.slow = seen.found.refused_named = seen.paws = 0;
+    seen.found.refused.clear();
+}
+
+void meet_nothing(TimestampValues& seen) {
+    seen.found.met = 0;
+}
+
+// No SYN comes to the server.
+void filter_all(const TimestampCell& what, TimestampValues& seen) {
+    seen.found = {.connects = what.connects, .failed = what.connects};
+    seen.found.harmed[static_cast<std::size_t>(SynFate::kLost)] = what.connects;
+    seen.drop = 3;
+}
+
+// Ends some of the server's nine SYN-ACKs on the DUT.
+auto answers_dropped(std::uint64_t packets) {
+    return [packets](TimestampValues& seen) {
+        add(seen.found, SynFate::kUnanswered, 7, 9);
+        seen.answers = {.dropped = {{.cause = "tc-egress",
+                                     .text = "dropped by tc at egress, device d0",
+                                     .packets = packets}},
+                        .not_followed = ""};
+    };
+}
+
+using Rows = std::vector<Row<TimestampCell, TimestampValues>>;
+
+constexpr const char* kFew = "small-range.random-fully";
+constexpr const char* kFewKept = "small-range.masquerade";
+constexpr const char* kAll = "full-range.random-fully";
+
+// Rows of controls that show it, slow or not, and of cures with which something is amiss.
+Rows controls_and_cures() {
+    Rows rows;
+    for (const std::string id :
+         {"control.no-nat", "control.client-closes-first", "control.full-range.masquerade"}) {
+        rows.push_back({.name = id + "_that_is_slow_proves_nothing",
+                        .changes = {{id, refused(1, 3)}},
+                        .concluded = nothing(id)});
+        rows.push_back({.name = id + "_whose_syns_are_refused_proves_nothing",
+                        .changes = {{id, refused(0, 3)}},
+                        .concluded = nothing(id)});
+    }
+    for (const std::string id : {"cure.timestamps-2", "cure.full-range.timestamps-2"}) {
+        const Conclusion not_shown = not_cured("not shown: " + id);
+        rows.push_back({.name = id + "_with_slow_connects_is_not_shown",
+                        .changes = {{id, refused(2, 9)}},
+                        .concluded = not_shown});
+        rows.push_back({.name = id + "_with_refused_syns_is_not_shown",
+                        .changes = {{id, refused(0, 9)}},
+                        .concluded = not_shown});
+        rows.push_back({.name = id + "_with_a_lost_syn_is_not_shown",
+                        .changes = {{id, harmed(SynFate::kLost, 1, 1)}},
+                        .concluded = not_shown});
+        rows.push_back({.name = id + "_that_meets_nothing_is_not_shown",
+                        .changes = {{id, meet_nothing}},
+                        .concluded = not_shown});
+    }
+    return rows;
+}
+
+// Rows of lost SYNs beside refused ones, and alone.
+Rows random_losses() {
+    Rows rows;
+    for (const std::string id : {kFew, kAll, "control.no-nat"}) {
+        rows.push_back({.name = "random_loss_in_" + id + "_is_not_given_this_cause",
+                        .changes = {{id, harmed(SynFate::kLost, 7, 9)}},
+                        .concluded = {.verdict = ScenarioVerdict::kInconclusive,
+                                      .says = {{"headline",
+                                                "7 as their SYN left the client and did not reach "
+                                                "the server"}},
+                                      .cured = false,
+                                      .more = [id](const ScenarioResult& result) {
+                                          BOOST_TEST(contains(cell(result, id).cause, "syn-lost"));
+                                      }}});
+    }
+    return rows;
 }
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(what_this_kernel_shows_is_reproduced_named_and_cured) {
-    const auto result = concluded();
-    BOOST_TEST((result.verdict == ScenarioVerdict::kReproduced));
-    BOOST_TEST(result.cure_shown);
-    BOOST_TEST(contains(result.headline, "MASQUERADE --random-fully into 256 ports"),
-               result.headline);
-    BOOST_TEST(contains(result.headline, "MASQUERADE into 256 ports"), result.headline);
-    BOOST_TEST(
-        contains(result.headline, "kept the client's port in 8000 of 8000 entries: none of 8000"),
-        result.headline);
-    BOOST_TEST(contains(result.cause, "PAWSTimewait rose by 440"), result.cause);
-    BOOST_TEST(contains(result.cure, "tcp_timestamps=2"), result.cure);
-    BOOST_TEST((cell(result, "small-range.random-fully").cause == "stale-timestamp"));
-    BOOST_TEST((cell(result, "full-range.timestamps-0").cause == "stale-sequence"));
-    BOOST_TEST(result.before_cell == "small-range.random-fully");
-    BOOST_TEST(result.after_cell == "cure.timestamps-2");
-    BOOST_TEST(result.controls.size() == 3U);
-    BOOST_TEST(result.explanation.size() == 2U);
-    BOOST_TEST(contains(result.explanation[1], "tcp_timestamps=0 is no cure"),
-               result.explanation[1]);
-}
-
-BOOST_AUTO_TEST_CASE(a_control_that_shows_it_proves_nothing) {
-    for (const char* id :
-         {"control.no-nat", "control.client-closes-first", "control.full-range.masquerade"}) {
-        inconclusive(with(id, [](TimestampValues& seen) { refuse(seen, 1, 3); }), id);
-        inconclusive(with(id, [](TimestampValues& seen) { refuse(seen, 0, 3); }), id);
-    }
-    inconclusive(with("control.no-nat", [](TimestampValues& seen) { seen.found.met = 0; }),
-                 "no SYN met a TIME_WAIT");
-    inconclusive(
-        with("control.no-nat", [](TimestampValues& seen) { seen.found.changed_ports = 5; }),
-        "which this cell must not have");
-}
-
-BOOST_AUTO_TEST_CASE(a_cure_that_fails_or_meets_nothing_is_not_shown) {
-    for (const char* id : {"cure.timestamps-2", "cure.full-range.timestamps-2"}) {
-        for (const auto& change : std::vector<std::function<void(TimestampValues&)>>{
-                 [](TimestampValues& seen) { refuse(seen, 2, 9); },
-                 [](TimestampValues& seen) { refuse(seen, 0, 9); },
-                 [](TimestampValues& seen) { add(seen.found, SynFate::kLost, 1, 1); },
-                 [](TimestampValues& seen) { seen.found.met = 0; }}) {
-            const auto result = with(id, change);
-            BOOST_TEST((result.verdict == ScenarioVerdict::kReproduced));
-            BOOST_TEST(!result.cure_shown);
-            BOOST_TEST(contains(result.cure, "not shown: " + std::string(id)), result.cure);
-        }
-    }
-    const auto gone = with("small-range.after-cure", [](TimestampValues& seen) {
-        seen = {.found = {.connects = 450, .met = 9, .changed_ports = 450}};
-    });
-    BOOST_TEST(!gone.cure_shown);
-    BOOST_TEST(contains(gone.cure, "was not seen again"), gone.cure);
-}
-
-BOOST_AUTO_TEST_CASE(where_no_syn_is_refused_nothing_is_reproduced) {
-    const auto clean = [](const TimestampCell&, TimestampValues& seen) {
-        seen.found.harmed = {};
-        seen.found.syns = {};
-        seen.found.slow = seen.found.refused_named = seen.paws = 0;
-        seen.found.refused.clear();
-    };
-    const auto result = concluded(clean);
-    BOOST_TEST((result.verdict == ScenarioVerdict::kNotReproduced), result.headline);
-    BOOST_TEST(result.cause.empty());
-    BOOST_TEST(result.cure.empty());
+const Rows kShown = {
+    {.name = "what_this_kernel_shows_is_reproduced_named_and_cured",
+     .concluded =
+         {.verdict = ScenarioVerdict::kReproduced,
+          .says = {{"headline", "MASQUERADE --random-fully into 256 ports"},
+                   {"headline", "MASQUERADE into 256 ports"},
+                   {"headline", "kept the client's port in 8000 of 8000 entries: none of 8000"},
+                   {"cause", "PAWSTimewait rose by 440"},
+                   {"cure", "tcp_timestamps=2"}},
+          .causes = {{kFew, "stale-timestamp"}, {"full-range.timestamps-0", "stale-sequence"}},
+          .cured = true,
+          .before = kFew,
+          .after = "cure.timestamps-2",
+          .controls = 3,
+          .more =
+              [](const ScenarioResult& result) {
+                  BOOST_REQUIRE(result.explanation.size() == 2U);
+                  BOOST_TEST(contains(result.explanation[1], "tcp_timestamps=0 is no cure"),
+                             result.explanation[1]);
+              }}},
+    {.name = "where_no_syn_is_refused_nothing_is_reproduced",
+     .changes = {{"*", refuse_nothing}},
+     .concluded = {.verdict = ScenarioVerdict::kNotReproduced}},
     // Refused, and sent again at once.
-    const auto exposed = concluded([&](const TimestampCell& what, TimestampValues& seen) {
-        clean(what, seen);
-        if (what.role == Role::kMatrix) {
-            refuse(seen, 0, 50);
-        }
-    });
-    BOOST_TEST((exposed.verdict == ScenarioVerdict::kExposed), exposed.headline);
-    BOOST_TEST(contains(exposed.headline, "no connect slow"), exposed.headline);
-}
+    {.name = "refused_syns_that_harm_nobody_are_exposed",
+     .changes = {{"*", refuse_nothing}, {kMatrixCells, refused(0, 50)}},
+     .concluded = {.verdict = ScenarioVerdict::kExposed,
+                   .says = {{"headline", "no connect slow"}}}},
+    {.name = "a_control_that_met_no_time_wait_proves_nothing",
+     .changes = {{"control.no-nat", meet_nothing}},
+     .concluded = nothing("no SYN met a TIME_WAIT")},
+    {.name = "a_control_that_was_translated_proves_nothing",
+     .changes = {{"control.no-nat", [](TimestampValues& seen) { seen.found.changed_ports = 5; }}},
+     .concluded = nothing("which this cell must not have")},
+    {.name = "a_failure_that_does_not_come_back_shows_no_cure",
+     .changes = {{"small-range.after-cure",
+                  [](TimestampValues& seen) {
+                      seen = {.found = {.connects = 450, .met = 9, .changed_ports = 450}};
+                  }}},
+     .concluded = {.says = {{"cure", "was not seen again"}}, .cured = false}},
+    {.name = "an_agent_that_died_concludes_nothing",
+     .changes = {{kAll,
+                  [](TimestampValues& seen) {
+                      seen = {.objections = {"agent in namespace x ended by signal 9"}};
+                  }}},
+     .concluded = nothing("ended by signal 9")},
+    {.name = "a_snat_that_did_not_take_place_concludes_nothing",
+     .changes = {{kFew,
+                  [](TimestampValues& seen) { seen = {.found = {.connects = 450, .met = 9}}; }}},
+     .concluded = nothing("the SNAT did not take place")},
+    {.name = "nothing_executed_concludes_nothing",
+     .concluded = nothing("nothing was measured"),
+     .without = "*"},
+    {.name = "no_connection_concludes_nothing",
+     .changes = {{kFew, [](TimestampValues& seen) { seen = {}; }}},
+     .concluded = nothing("no connection was made"),
+     .only = kFew},
+};
 
-// Traps: the same symptom by another cause.
-BOOST_AUTO_TEST_CASE(random_loss_of_syns_is_not_given_this_cause) {
-    for (const char* id :
-         {"small-range.random-fully", "full-range.random-fully", "control.no-nat"}) {
-        const auto result =
-            with(id, [](TimestampValues& seen) { add(seen.found, SynFate::kLost, 7, 9); });
-        inconclusive(result, "7 as their SYN left the client and did not reach the server");
-        BOOST_TEST(contains(cell(result, id).cause, "syn-lost"));
-    }
-}
+// The same symptom by another cause.
+const Rows kTraps = {
+    {.name = "a_slow_server_is_not_given_this_cause",
+     .changes = {{kFewKept, harmed(SynFate::kUnanswered, 7, 9)},
+                 {kFewKept,
+                  [](TimestampValues& seen) {
+                      seen.listen_overflows = 9;
+                      seen.answers.not_followed.clear();
+                  }}},
+     .concluded = nothing("did not answer in time (ListenOverflows rose by 9)",
+                          {{kFewKept, "stale-timestamp+syn-unanswered"}})},
+    // The server answered, and the DUT dropped what it said.
+    {.name = "answers_that_the_dut_drops_are_no_silence_of_the_server",
+     .changes = {{kFewKept, answers_dropped(9)}},
+     .concluded = {.verdict = ScenarioVerdict::kInconclusive,
+                   .says = {{"headline", "answers of it ended on the DUT"}},
+                   .never_says = {{"headline", "did not answer"}},
+                   .causes = {{kFewKept, "stale-timestamp+syn-ack-lost"}},
+                   .cured = false}},
+    {.name = "answers_of_which_the_dut_drops_some_have_both_causes",
+     .changes = {{kFewKept, answers_dropped(2)}},
+     .concluded = {.verdict = ScenarioVerdict::kInconclusive,
+                   .says = {{"headline", "answers of it ended on the DUT"}},
+                   .never_says = {{"headline", "did not answer"}},
+                   .causes = {{kFewKept, "stale-timestamp+syn-ack-lost+syn-unanswered"}},
+                   .cured = false}},
+    {.name = "a_filter_is_not_given_this_cause",
+     .changes = {{"*", filter_all}},
+     .concluded = {.verdict = ScenarioVerdict::kInconclusive,
+                   .says = {{"headline", "did not reach the server (conntrack: drop 3)"}},
+                   .cured = false,
+                   .more =
+                       [](const ScenarioResult& result) {
+                           for (const verdict::Cell& each : result.cells) {
+                               BOOST_TEST(each.cause == "syn-lost", each.id);
+                           }
+                       }}},
+    {.name = "a_counter_that_does_not_fit_is_not_said",
+     .changes = {{kAll, [](TimestampValues& seen) { seen.paws = 5; }}},
+     .concluded = nothing("PAWSTimewait rose by 5")},
+    {.name = "ports_that_conntrack_does_not_name_do_not_fit",
+     .changes = {{kAll, [](TimestampValues& seen) { --seen.found.refused_named; }}},
+     .concluded = nothing("does not fit together")},
+    {.name = "slow_connects_without_a_cause_are_unexplained",
+     .changes = {{kFew,
+                  [](TimestampValues& seen) {
+                      ++seen.found.unexplained;
+                      ++seen.found.slow;
+                  }}},
+     .concluded = nothing("1 unexplained", {}, 1)},
+};
 
-BOOST_AUTO_TEST_CASE(a_slow_server_is_not_given_this_cause) {
-    const auto result = with("small-range.masquerade", [](TimestampValues& seen) {
-        add(seen.found, SynFate::kUnanswered, 7, 9);
-        seen.listen_overflows = 9;
-        seen.answers.not_followed.clear();
-    });
-    inconclusive(result, "did not answer in time (ListenOverflows rose by 9)");
-    BOOST_TEST(cell(result, "small-range.masquerade").cause == "stale-timestamp+syn-unanswered");
-}
-
-// The server answered, and the DUT dropped what it said.
-BOOST_AUTO_TEST_CASE(answers_that_the_dut_drops_are_no_silence_of_the_server) {
-    for (const bool all : {true, false}) {
-        const auto result = with("small-range.masquerade", [&](TimestampValues& seen) {
-            add(seen.found, SynFate::kUnanswered, 7, 9);
-            seen.answers = {.dropped = {{.cause = "tc-egress",
-                                         .text = "dropped by tc at egress, device d0",
-                                         .packets = all ? 9U : 2U}},
-                            .not_followed = ""};
-        });
-        inconclusive(result, "answers of it ended on the DUT");
-        const std::string cause = cell(result, "small-range.masquerade").cause;
-        BOOST_TEST(contains(cause, "syn-ack-lost"), cause);
-        BOOST_TEST(contains(cause, "syn-unanswered") == !all, cause);
-        BOOST_TEST(!contains(result.headline, "did not answer"), result.headline);
-    }
-}
-
-BOOST_AUTO_TEST_CASE(a_filter_is_not_given_this_cause) {
-    const auto result = concluded([](const TimestampCell& what, TimestampValues& seen) {
-        seen.found = {.connects = what.connects, .failed = what.connects};
-        seen.found.harmed[static_cast<std::size_t>(SynFate::kLost)] = what.connects;
-        seen.drop = 3;
-    });
-    inconclusive(result, "did not reach the server (conntrack: drop 3)");
-    for (const verdict::Cell& each : result.cells) {
-        BOOST_TEST(each.cause == "syn-lost", each.id);
-    }
-}
-
-BOOST_AUTO_TEST_CASE(what_does_not_fit_together_is_not_said) {
-    inconclusive(with("full-range.random-fully", [](TimestampValues& seen) { seen.paws = 5; }),
-                 "PAWSTimewait rose by 5");
-    inconclusive(
-        with("full-range.random-fully", [](TimestampValues& seen) { --seen.found.refused_named; }),
-        "does not fit together");
-    const auto unexplained = with("small-range.random-fully", [](TimestampValues& seen) {
-        ++seen.found.unexplained;
-        ++seen.found.slow;
-    });
-    inconclusive(unexplained, "1 unexplained");
-    BOOST_TEST(unexplained.unexplained == 1U);
-}
-
-BOOST_AUTO_TEST_CASE(an_agent_that_died_and_a_stimulus_that_did_not_take_place_conclude_nothing) {
-    inconclusive(with("full-range.random-fully",
-                      [](TimestampValues& seen) {
-                          seen = {.objections = {"agent in namespace x ended by signal 9"}};
-                      }),
-                 "ended by signal 9");
-    inconclusive(with("small-range.random-fully",
-                      [](TimestampValues& seen) { seen = {.found = {.connects = 450, .met = 9}}; }),
-                 "the SNAT did not take place");
-    inconclusive(conclude(std::vector<MeasuredTimestampCell>{}), "nothing was measured");
-    inconclusive(conclude({{.what = timestamp_cells()[0]}}), "no connection was made");
-}
+[[maybe_unused]] const bool kAdded = add_cases(
+    timestamp_cells, as_usual, {kShown, controls_and_cures(), random_losses(), kTraps}, kPhrases);
 
 BOOST_AUTO_TEST_CASE(the_cure_of_snat_race_has_its_side_effect_beside_it) {
     const verdict::ScenarioResult race{.id = "snat-race", .cure = "`-j MASQUERADE --random-fully`"};
@@ -266,7 +291,13 @@ BOOST_AUTO_TEST_CASE(the_cure_of_snat_race_has_its_side_effect_beside_it) {
     BOOST_TEST(contains(alone[0].cure, "tcp_timestamps=2"), alone[0].cure);
     BOOST_TEST(alone[1].cure == "single-request");
 
-    std::vector<verdict::ScenarioResult> both = {race, concluded()};
+    const auto own_of = [](const Rows::value_type& row) {
+        verdict::ScenarioResult result =
+            result_of(Table<TimestampCell, TimestampValues>{timestamp_cells, as_usual}, row);
+        result.id = "snat-timestamps";
+        return result;
+    };
+    std::vector<verdict::ScenarioResult> both = {race, own_of({.name = "as usual"})};
     const std::string own = both[1].cure;
     tell_side_effects(both);
     BOOST_TEST(contains(both[0].cure, "seen in this run (snat-timestamps): 20 of 8000"),
@@ -274,8 +305,9 @@ BOOST_AUTO_TEST_CASE(the_cure_of_snat_race_has_its_side_effect_beside_it) {
     BOOST_TEST(contains(both[0].cure, "avoids it (seen in this run: none of 8000)"), both[0].cure);
     BOOST_TEST(both[1].cure == own);
 
-    both = {race, with("full-range.random-fully",
-                       [](TimestampValues& seen) { seen = {.objections = {"died"}}; })};
+    both = {race, own_of({.name = "died", .changes = {{kAll, [](TimestampValues& seen) {
+                                                           seen = {.objections = {"died"}};
+                                                       }}}})};
     tell_side_effects(both);
     BOOST_TEST(contains(both[0].cure, "not measured in this run"), both[0].cure);
 }

@@ -3,7 +3,7 @@
 #include <functional>
 
 #include "harness/scenario/resolvers/split_answer.h"
-#include "tests/scenario/path_conclusions.h"
+#include "tests/scenario/conclusion_table.h"
 
 BOOST_AUTO_TEST_SUITE(split_answer_conclude)
 
@@ -48,20 +48,6 @@ SplitAnswerValues as_usual_split(const SplitAnswerCell& what) {
     return seen;
 }
 
-verdict::ScenarioResult split_with(const std::string& id,
-                                   const std::function<void(SplitAnswerValues&)>& change) {
-    std::vector<MeasuredSplitAnswerCell> cells;
-    for (const SplitAnswerCell& what : split_answer_plan()) {
-        cells.push_back({.what = what, .seen = as_usual_split(what)});
-        if (what.id == id || id == "*") {
-            change(cells.back().seen);
-        }
-    }
-    return conclude(cells);
-}
-
-const auto kAsBefore = [](SplitAnswerValues&) {};
-
 // Lookups that fail, and no answer of the server's is why.
 auto fails_for(const std::string& other) {
     return [other](SplitAnswerValues& seen) {
@@ -72,110 +58,113 @@ auto fails_for(const std::string& other) {
     };
 }
 
+void ends(SplitAnswerValues& seen) {
+    end_search(seen, false);
+}
+
+constexpr const char* kSplit = "glibc.nx-cname";
+
+using Rows = std::vector<Row<SplitAnswerCell, SplitAnswerValues>>;
+
+// Rows of strangers, refusals and losses, each alone and beside a split answer.
+Rows other_causes() {
+    Rows rows;
+    for (const std::string other : {"foreign-answer", "refused", "servfail", "query-lost",
+                                    "answer-lost", "late-answer", "no-answer"}) {
+        rows.push_back({.name = other + "_is_not_given_this_cause",
+                        .changes = {{kSplit, fails_for(other)}},
+                        .concluded = nothing(kSplit, {{kSplit, other}})});
+        rows.push_back({.name = other + "_beside_it_is_named_too",
+                        .changes = {{kSplit,
+                                     [other](SplitAnswerValues& seen) {
+                                         seen.by_split = 2;
+                                         seen.by_other = 1;
+                                         seen.other = other;
+                                     }}},
+                        .concluded = nothing(kSplit, {{kSplit, "split-answer+" + other}})});
+    }
+    for (const std::string id : {"control.nx-nx", "control.musl.nx-nx"}) {
+        rows.push_back({.name = id + "_that_fails_proves_nothing",
+                        .changes = {{id, ends}},
+                        .concluded = nothing(id)});
+    }
+    return rows;
+}
+
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(what_resolvers_show_is_reproduced_named_and_cured) {
-    const auto result = split_with("", kAsBefore);
-    BOOST_TEST((result.verdict == ScenarioVerdict::kReproduced), result.headline);
-    BOOST_TEST(result.cure_shown, result.cure);
-    BOOST_TEST(contains(result.headline, "glibc.nx-cname: 3 of 3 failed with EAI_NONAME"),
-               result.headline);
-    BOOST_TEST(contains(result.headline, "musl.empty-empty: 3 of 3"), result.headline);
-    BOOST_TEST(contains(result.cause, "A NXDOMAIN, AAAA NOERROR"), result.cause);
-    BOOST_TEST(contains(result.cause, "expires 2.5 s before AAAA's"), result.cause);
-    BOOST_TEST(
-        contains(result.cure, "Seen not to help: single-request, single-request-reopen, use-vc"),
-        result.cure);
-    BOOST_TEST(cell(result, "glibc.nx-cname").cause == "split-answer");
-    BOOST_TEST(cell(result, "musl.empty-empty").cause == "nodata-answer");
-    BOOST_TEST((cell(result, "glibc.empty-empty").verdict == verdict::CellVerdict::kPass));
-    BOOST_TEST((cell(result, "musl.nx-cname").verdict == verdict::CellVerdict::kPass));
-    BOOST_TEST(result.before_cell == "glibc.nx-cname");
-    BOOST_TEST(result.after_cell == "cure.trailing-dot");
-    BOOST_REQUIRE(!result.proofs.empty());
-    BOOST_TEST(result.proofs[0].columns.size() == 5U);
-    BOOST_TEST(result.proofs[0].rows[2][2] == "EAI_NONAME after 0.0 s (2 queries)");
-}
+const Rows kRows = {
+    {.name = "what_resolvers_show_is_reproduced_named_and_cured",
+     .concluded = {.verdict = ScenarioVerdict::kReproduced,
+                   .says = {{"headline", "glibc.nx-cname: 3 of 3 failed with EAI_NONAME"},
+                            {"headline", "musl.empty-empty: 3 of 3"},
+                            {"cause", "A NXDOMAIN, AAAA NOERROR"},
+                            {"cause", "expires 2.5 s before AAAA's"},
+                            {"cure",
+                             "Seen not to help: single-request, single-request-reopen, use-vc"}},
+                   .causes = {{kSplit, "split-answer"}, {"musl.empty-empty", "nodata-answer"}},
+                   .cells = {{"glibc.empty-empty", CellVerdict::kPass},
+                             {"musl.nx-cname", CellVerdict::kPass}},
+                   .cured = true,
+                   .before = kSplit,
+                   .after = "cure.trailing-dot",
+                   .more =
+                       [](const ScenarioResult& result) {
+                           BOOST_REQUIRE(!result.proofs.empty());
+                           BOOST_TEST(result.proofs[0].columns.size() == 5U);
+                           BOOST_TEST(result.proofs[0].rows[2][2] ==
+                                      "EAI_NONAME after 0.0 s (2 queries)");
+                       }}},
+    {.name = "a_cure_that_fails_is_not_shown",
+     .changes = {{"cure.consistent-cache", ends}},
+     .concluded = not_cured("not shown: cure.consistent-cache")},
+    {.name = "a_failure_of_glibc_alone_that_does_not_come_back_shows_the_cure_by_musl",
+     .changes = {{"glibc.nx-cname.after-cure",
+                  [](SplitAnswerValues& seen) {
+                      seen = {.lookups = 3, .resolved = 3, .fewest_queries = 8, .most_queries = 8};
+                  }}},
+     .concluded = {.cured = true}},
+    {.name = "where_all_are_found_nothing_is_reproduced",
+     .changes = {{"*",
+                  [](SplitAnswerValues& seen) {
+                      seen.by_split = seen.by_nodata = 0;
+                      seen.resolved = seen.lookups;
+                  }}},
+     .concluded = {.verdict = ScenarioVerdict::kNotReproduced}},
+    // Traps.
+    {.name = "lookups_that_fail_for_nothing_are_unexplained",
+     .changes = {{kSplit,
+                  [](SplitAnswerValues& seen) {
+                      seen.by_split = 0;
+                      seen.unexplained = 3;
+                  }}},
+     .concluded = nothing("for nothing that was seen", {}, 3)},
+    {.name = "a_table_whose_plain_pairs_come_to_something_else_proves_nothing",
+     .changes = {{"pairs.glibc",
+                  [](SplitAnswerValues& seen) { seen.table[1].outcome = "EAI_NONAME"; }}},
+     .concluded = {.says = {{"pairs.glibc", "nx for both came to EAI_NONAME"}},
+                   .cells = {{"pairs.glibc", CellVerdict::kFail}}}},
+    {.name = "without_musl_its_cells_are_skipped_and_the_rest_is_concluded",
+     .changes = {{"*musl*",
+                  [](SplitAnswerValues& seen) { seen = {.lacking = "install musl-tools"}; }}},
+     .concluded = {.verdict = ScenarioVerdict::kReproduced,
+                   .cells = {{"musl.empty-empty", CellVerdict::kSkip}},
+                   .cured = true}},
+    {.name = "an_agent_that_died_concludes_nothing",
+     .changes = {{"control.nx-nx",
+                  [](SplitAnswerValues& seen) { seen.objections = {"ended by signal 9"}; }}},
+     .concluded = nothing("ended by signal 9")},
+    {.name = "nothing_executed_concludes_nothing",
+     .concluded = nothing("nothing was measured"),
+     .without = "*"},
+    {.name = "no_lookup_concludes_nothing",
+     .changes = {{kSplit, [](SplitAnswerValues& seen) { seen = {}; }}},
+     .concluded = nothing("no name was looked up"),
+     .only = kSplit},
+};
 
-BOOST_AUTO_TEST_CASE(a_control_that_fails_proves_nothing) {
-    for (const char* id : {"control.nx-nx", "control.musl.nx-nx"}) {
-        inconclusive(split_with(id, [](SplitAnswerValues& seen) { end_search(seen, false); }), id);
-    }
-}
-
-BOOST_AUTO_TEST_CASE(a_cure_that_fails_is_not_shown) {
-    const auto result = split_with("cure.consistent-cache",
-                                   [](SplitAnswerValues& seen) { end_search(seen, false); });
-    BOOST_TEST((result.verdict == ScenarioVerdict::kReproduced));
-    BOOST_TEST(!result.cure_shown);
-    BOOST_TEST(contains(result.cure, "not shown: cure.consistent-cache"), result.cure);
-    const auto gone = split_with("glibc.nx-cname.after-cure", [](SplitAnswerValues& seen) {
-        seen = {.lookups = 3, .resolved = 3, .fewest_queries = 8, .most_queries = 8};
-    });
-    BOOST_TEST(gone.cure_shown);  // musl failed again
-    const auto both = split_with("*", [](SplitAnswerValues& seen) {
-        seen.by_split = seen.by_nodata = 0;
-        seen.resolved = seen.lookups;
-    });
-    BOOST_TEST((both.verdict == ScenarioVerdict::kNotReproduced), both.headline);
-    BOOST_TEST(both.cause.empty());
-}
-
-// Traps: the same symptom by another cause.
-BOOST_AUTO_TEST_CASE(strangers_refusals_and_losses_are_not_given_this_cause) {
-    for (const char* other : {"foreign-answer", "refused", "servfail", "query-lost", "answer-lost",
-                              "late-answer", "no-answer"}) {
-        const auto result = split_with("glibc.nx-cname", fails_for(other));
-        inconclusive(result, "glibc.nx-cname");
-        BOOST_TEST(cell(result, "glibc.nx-cname").cause == other);
-        const auto mixed = split_with("glibc.nx-cname", [&](SplitAnswerValues& seen) {
-            seen.by_split = 2;
-            seen.by_other = 1;
-            seen.other = other;
-        });
-        inconclusive(mixed, "glibc.nx-cname");
-        BOOST_TEST(cell(mixed, "glibc.nx-cname").cause == std::string("split-answer+") + other);
-    }
-}
-
-BOOST_AUTO_TEST_CASE(lookups_that_fail_for_nothing_are_unexplained) {
-    const auto result = split_with("glibc.nx-cname", [](SplitAnswerValues& seen) {
-        seen.by_split = 0;
-        seen.unexplained = 3;
-    });
-    inconclusive(result, "for nothing that was seen");
-    BOOST_TEST(result.unexplained == 3U);
-}
-
-BOOST_AUTO_TEST_CASE(a_table_whose_plain_pairs_come_to_something_else_proves_nothing) {
-    const auto result = split_with(
-        "pairs.glibc", [](SplitAnswerValues& seen) { seen.table[1].outcome = "EAI_NONAME"; });
-    BOOST_TEST((cell(result, "pairs.glibc").verdict == verdict::CellVerdict::kFail));
-    BOOST_TEST(contains(cell(result, "pairs.glibc").reason, "nx for both came to EAI_NONAME"));
-}
-
-BOOST_AUTO_TEST_CASE(without_musl_its_cells_are_skipped_and_the_rest_is_concluded) {
-    std::vector<MeasuredSplitAnswerCell> cells;
-    for (const SplitAnswerCell& what : split_answer_plan()) {
-        cells.push_back({.what = what, .seen = as_usual_split(what)});
-        if (what.who == resolver::Kind::kMusl) {
-            cells.back().seen = {.lacking = "install musl-tools"};
-        }
-    }
-    const auto result = conclude(cells);
-    BOOST_TEST((result.verdict == ScenarioVerdict::kReproduced), result.headline);
-    BOOST_TEST(result.cure_shown, result.cure);
-    BOOST_TEST((cell(result, "musl.empty-empty").verdict == verdict::CellVerdict::kSkip));
-}
-
-BOOST_AUTO_TEST_CASE(an_agent_that_died_and_nothing_executed_conclude_nothing) {
-    inconclusive(
-        split_with("control.nx-nx",
-                   [](SplitAnswerValues& seen) { seen.objections = {"ended by signal 9"}; }),
-        "ended by signal 9");
-    inconclusive(conclude(std::vector<MeasuredSplitAnswerCell>{}), "nothing was measured");
-    inconclusive(conclude({{.what = split_answer_plan()[0]}}), "no name was looked up");
-}
+[[maybe_unused]] const bool kAdded =
+    add_cases(split_answer_plan, as_usual_split, {kRows, other_causes()});
 
 BOOST_AUTO_TEST_CASE(no_sentence_says_what_no_value_bears_out) {
     ten_thousand(

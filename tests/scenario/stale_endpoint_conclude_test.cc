@@ -3,7 +3,7 @@
 #include <functional>
 
 #include "harness/scenario/service_path/stale_endpoint.h"
-#include "tests/scenario/path_conclusions.h"
+#include "tests/scenario/conclusion_table.h"
 
 BOOST_AUTO_TEST_SUITE(stale_endpoint_conclude)
 
@@ -13,8 +13,6 @@ using namespace conclusions;
 using Role = verdict::Cell::Role;
 
 namespace {
-
-using Change = std::function<void(EndpointValues&)>;
 
 std::uint64_t& ends(EndpointValues& seen, ConnectEnd end) {
     return seen.ends[static_cast<std::size_t>(end)];
@@ -47,23 +45,50 @@ EndpointValues as_usual(const EndpointCell& what) {
     return seen;
 }
 
-verdict::ScenarioResult with(const std::string& id, const Change& change) {
-    std::vector<MeasuredEndpointCell> cells;
-    for (const EndpointCell& what : endpoint_cells()) {
-        cells.push_back({.what = what, .seen = as_usual(what)});
-        if (what.id == id || id == "*") {
-            change(cells.back().seen);
-        }
-    }
-    return conclude(cells);
-}
-
 // Connects to endpoints that serve which time out.
 void lose(EndpointValues& seen, std::uint64_t connects) {
     ends(seen, ConnectEnd::kServed) -= connects;
     ends(seen, ConnectEnd::kTimedOut) += connects;
     seen.endpoints[0].failed += connects;
 }
+
+auto lost(std::uint64_t connects) {
+    return [connects](EndpointValues& seen) { lose(seen, connects); };
+}
+
+void all_serve(EndpointValues& seen) {
+    seen = as_usual({.serving = 8, .dead = {}});
+}
+
+void tell_nothing_in_time(EndpointValues& seen) {
+    ends(seen, ConnectEnd::kServed) -= 20;
+    ends(seen, ConnectEnd::kNothing) += 20;
+    seen.endpoints.front().failed += 20;
+}
+
+// Has the DUT stop some connects on their way to live endpoints, as the packets that were followed tell.
+auto stopped(std::uint64_t connects, const char* by, const char* how) {
+    return [=](EndpointValues& seen) {
+        seen.not_followed.clear();
+        seen.stopped = connects;
+        seen.stopped_by = by;
+        seen.stopped_how = how;
+    };
+}
+
+void all_rejected(EndpointValues& seen) {
+    stopped(seen.failed(), "reject",
+            "100 dropped by a rule that rejects it, in hook forward")(seen);
+    seen.stopped_to_dead = seen.stopped;
+}
+
+constexpr const char* kNoNumgen = "the kernel lacks the module nft_numgen";
+
+void lacks_numgen(EndpointValues& seen) {
+    seen = {.lacks = kNoNumgen};
+}
+
+using Rows = std::vector<Row<EndpointCell, EndpointValues>>;
 
 }  // namespace
 
@@ -77,180 +102,140 @@ BOOST_AUTO_TEST_CASE(the_band_holds_999_of_1000_and_no_more_than_it_must) {
     BOOST_TEST((binomial_band(0, 0.25) == std::pair<std::uint64_t, std::uint64_t>(0, 0)));
 }
 
-BOOST_AUTO_TEST_CASE(what_this_kernel_shows_is_reproduced_named_and_cured) {
-    const auto result = with("", [](EndpointValues&) {});
-    BOOST_TEST((result.verdict == ScenarioVerdict::kReproduced), result.headline);
-    BOOST_TEST(result.cure_shown);
-    BOOST_TEST(
-        contains(result.headline,
-                 "nft.dead.each-way: 250 of 500 connects failed (50 refused, 50 timed out, 100 "
-                 "unreachable, 50 answered by a stranger)"),
-        result.headline);
-    BOOST_TEST(contains(result.cause, "they name 8, of which 2 are dead"), result.cause);
-    BOOST_TEST(contains(result.cause, "800 by conntrack's entry or event, 100 by the counter"),
-               result.cause);
-    BOOST_TEST(
-        contains(result.cure, "none of 300 connects failed, with the old rules again 100 of 400"),
-        result.cure);
-    BOOST_TEST(cell(result, "ipv6.dead.each-way").cause == "stale-endpoint");
-    BOOST_TEST(sum_of(cell(result, "nft.dead.each-way"), {"by_counter"}) == 50);
-    BOOST_TEST(result.proofs.size() == 5U);
-    BOOST_TEST(result.before_cell == "dead.closed");
-    BOOST_TEST(result.after_cell == "cure.rules-of-the-living");
-}
+const Rows kShown = {
+    {.name = "what_this_kernel_shows_is_reproduced_named_and_cured",
+     .concluded = {.verdict = ScenarioVerdict::kReproduced,
+                   .says = {{"headline",
+                             "nft.dead.each-way: 250 of 500 connects failed (50 refused, 50 "
+                             "timed out, 100 unreachable, 50 answered by a stranger)"},
+                            {"cause", "they name 8, of which 2 are dead"},
+                            {"cause", "800 by conntrack's entry or event, 100 by the counter"},
+                            {"cure",
+                             "none of 300 connects failed, with the old rules again 100 of 400"}},
+                   .causes = {{"ipv6.dead.each-way", "stale-endpoint"}},
+                   .cured = true,
+                   .before = "dead.closed",
+                   .after = "cure.rules-of-the-living",
+                   .proofs = 5,
+                   .more =
+                       [](const ScenarioResult& result) {
+                           BOOST_TEST(sum_of(cell(result, "nft.dead.each-way"), {"by_counter"}) ==
+                                      50);
+                       }}},
+    {.name = "a_control_that_fails_proves_nothing",
+     .changes = {{"control.all-alive", lost(1)}},
+     .concluded = nothing("1 although conntrack names an endpoint that serves")},
+    {.name = "a_cure_that_fails_is_not_shown",
+     .changes = {{"cure.rules-of-the-living", lost(3)}},
+     .concluded = not_cured("not shown: 3 of 300 connects failed")},
+    {.name = "a_failure_that_does_not_come_back_shows_no_cure",
+     .changes = {{"dead.closed.after-cure", all_serve}},
+     .concluded = not_cured("was not seen again")},
+    {.name = "where_every_connect_is_served_nothing_is_reproduced",
+     .changes = {{"*", all_serve}},
+     .concluded = {.verdict = ScenarioVerdict::kNotReproduced}},
+    {.name = "a_cause_by_conntrack_alone_is_called_likely",
+     .concluded = {.says = {{"cause", "likely: their packets were not followed"},
+                            {"dead.closed", "by conntrack, not by packet"}}}},
+    {.name = "a_cause_by_packets_is_not_called_likely",
+     .changes = {{"*", [](EndpointValues& seen) { seen.not_followed.clear(); }}},
+     .concluded = {.says = {{"cause", "none of their SYNs ended on the DUT"}},
+                   .never_says = {{"cause", "likely"}}}},
+    {.name = "cells_that_take_what_is_not_there_are_skipped_and_the_others_tell",
+     .changes = {{"*nft.*", lacks_numgen}},
+     .concluded = {.verdict = ScenarioVerdict::kReproduced,
+                   .says = {{"nft.dead.each-way", kNoNumgen}},
+                   .cells = {{"nft.dead.each-way", CellVerdict::kSkip}},
+                   .cured = true}},
+    {.name = "where_all_cells_are_skipped_nothing_is_concluded",
+     .changes = {{"*", lacks_numgen}},
+     .concluded = nothing(std::string("Nothing is concluded: ") + kNoNumgen + ".")},
+    {.name = "an_agent_that_died_concludes_nothing",
+     .changes = {{"dead.each-way",
+                  [](EndpointValues& seen) { seen.objections = {"ended by signal 9"}; }}},
+     .concluded = nothing("ended by signal 9")},
+    {.name = "nothing_executed_concludes_nothing",
+     .concluded = nothing("nothing was measured"),
+     .without = "*"},
+    {.name = "no_connection_concludes_nothing",
+     .changes = {{"dead.closed", [](EndpointValues& seen) { seen = {}; }}},
+     .concluded = nothing("no connection was made"),
+     .only = "dead.closed"},
+};
 
-BOOST_AUTO_TEST_CASE(a_control_that_fails_proves_nothing) {
-    inconclusive(with("control.all-alive", [](EndpointValues& seen) { lose(seen, 1); }),
-                 "1 although conntrack names an endpoint that serves");
-}
+// The same symptom by another cause.
+const Rows kTraps = {
+    {.name = "random_loss_is_not_given_this_cause",
+     .changes = {{"dead.closed", lost(30)}},
+     .concluded = nothing("30 although conntrack names an endpoint that serves",
+                          {{"dead.closed", "stale-endpoint+serving-endpoint"}})},
+    {.name = "a_filter_before_the_rules_is_unexplained",
+     .changes = {{"dead.closed",
+                  [](EndpointValues& seen) {
+                      seen = {.endpoints = seen.endpoints, .failed_without_entry = 400};
+                      for (EndpointTally& each : seen.endpoints) {
+                          each.hits = each.flows = each.failed = 0;
+                      }
+                      ends(seen, ConnectEnd::kTimedOut) = 400;
+                  }}},
+     .concluded = nothing("400 unexplained", {}, 400)},
+    // A rule of the DUT rejects connections to endpoints that serve: no packet came to a dead one.
+    {.name = "connects_that_the_dut_stops_went_to_no_dead_endpoint",
+     .changes = {{"dead.closed", all_rejected}},
+     .concluded = nothing("ended on the DUT, before any endpoint", {{"dead.closed", "reject"}})},
+    {.name = "connects_of_which_the_dut_stops_some_have_both_causes",
+     .changes = {{"dead.closed", stopped(3, "tc-ingress", "")}},
+     .concluded = {.says = {{"dead.closed", "100 came to a dead endpoint"}},
+                   .causes = {{"dead.closed", "stale-endpoint+tc-ingress"}}}},
+    // Packets that are lost on the way back are no dead endpoint's.
+    {.name = "connects_that_fail_where_all_live_went_to_no_dead_endpoint",
+     .changes = {{"control.all-alive",
+                  [](EndpointValues& seen) {
+                      ends(seen, ConnectEnd::kServed) -= 30;
+                      ends(seen, ConnectEnd::kTimedOut) += 10;
+                      ends(seen, ConnectEnd::kNothing) += 20;
+                      seen.endpoints.front().failed += 30;
+                  }},
+                 {"control.all-alive", stopped(10, "rule-drop", "10 dropped by a rule")}},
+     .concluded = {.says = {{"control.all-alive", "of 20 it is not known"}},
+                   .causes = {{"control.all-alive", "rule-drop"}}}},
+    // An endpoint that is short of CPU time has accepted, and says its word too late.
+    {.name = "endpoints_that_tell_nothing_in_time_are_no_strangers",
+     .changes = {{"dead.closed", tell_nothing_in_time}},
+     .concluded = {.verdict = ScenarioVerdict::kInconclusive,
+                   .says = {{"headline", "20 connected and told nothing in time"}},
+                   .never_says = {{"control.all-alive", "stranger"}},
+                   .causes = {{"dead.closed", ""}},
+                   .cured = false}},
+    {.name = "endpoints_of_the_control_that_tell_nothing_in_time_are_no_strangers",
+     .changes = {{"control.all-alive", tell_nothing_in_time}},
+     .concluded = {.verdict = ScenarioVerdict::kInconclusive,
+                   .says = {{"headline", "20 connected and told nothing in time"}},
+                   .never_says = {{"control.all-alive", "stranger"}},
+                   .causes = {{"control.all-alive", ""}},
+                   .cured = false}},
+    {.name = "a_share_outside_of_the_band_does_not_fit_the_rules",
+     .changes = {{"dead.closed",
+                  [](EndpointValues& seen) {
+                      for (EndpointTally& each : seen.endpoints) {
+                          each.flows = each.hits = each.dead() ? 100 : 100 / 3;
+                          each.failed = each.dead() ? 100 : 0;
+                      }
+                      ends(seen, ConnectEnd::kRefused) = 200;
+                      ends(seen, ConnectEnd::kServed) = 200;
+                  }}},
+     .concluded = nothing("with 2 of 8 endpoints dead 72 to 129 must fail")},
+    {.name = "an_endpoint_that_serves_is_not_dead",
+     .changes = {{"dead.closed",
+                  [](EndpointValues& seen) {
+                      seen.endpoints[7].failed = 10;
+                      ends(seen, ConnectEnd::kRefused) -= 40;
+                      ends(seen, ConnectEnd::kServed) += 40;
+                  }}},
+     .concluded = nothing("40 connects were served by endpoints that should be dead")},
+};
 
-BOOST_AUTO_TEST_CASE(a_cure_that_fails_is_not_shown) {
-    const auto result =
-        with("cure.rules-of-the-living", [](EndpointValues& seen) { lose(seen, 3); });
-    BOOST_TEST((result.verdict == ScenarioVerdict::kReproduced), result.headline);
-    BOOST_TEST(!result.cure_shown);
-    BOOST_TEST(contains(result.cure, "not shown: 3 of 300 connects failed"), result.cure);
-    const auto gone = with("dead.closed.after-cure", [](EndpointValues& seen) {
-        seen = as_usual({.serving = 8, .dead = {}});
-    });
-    BOOST_TEST(!gone.cure_shown);
-    BOOST_TEST(contains(gone.cure, "was not seen again"), gone.cure);
-}
-
-BOOST_AUTO_TEST_CASE(where_every_connect_is_served_nothing_is_reproduced) {
-    const auto result =
-        with("*", [](EndpointValues& seen) { seen = as_usual({.serving = 8, .dead = {}}); });
-    BOOST_TEST((result.verdict == ScenarioVerdict::kNotReproduced), result.headline);
-    BOOST_TEST(result.cause.empty());
-    BOOST_TEST(result.cure.empty());
-}
-
-// Traps: the same symptom by another cause.
-BOOST_AUTO_TEST_CASE(random_loss_is_not_given_this_cause) {
-    const auto result = with("dead.closed", [](EndpointValues& seen) { lose(seen, 30); });
-    inconclusive(result, "30 although conntrack names an endpoint that serves");
-    BOOST_TEST(cell(result, "dead.closed").cause == "stale-endpoint+serving-endpoint");
-}
-
-BOOST_AUTO_TEST_CASE(a_filter_before_the_rules_is_unexplained) {
-    const auto result = with("dead.closed", [](EndpointValues& seen) {
-        seen = {.endpoints = seen.endpoints, .failed_without_entry = 400};
-        for (EndpointTally& each : seen.endpoints) {
-            each.hits = each.flows = each.failed = 0;
-        }
-        ends(seen, ConnectEnd::kTimedOut) = 400;
-    });
-    inconclusive(result, "400 unexplained");
-    BOOST_TEST(result.unexplained == 400U);
-}
-
-// An endpoint that is short of CPU time has accepted, and says its word too late.
-// A rule of the DUT rejects connections to endpoints that serve: no packet came to a dead one.
-BOOST_AUTO_TEST_CASE(connects_that_the_dut_stops_went_to_no_dead_endpoint) {
-    const auto result = with("dead.closed", [](EndpointValues& seen) {
-        seen.not_followed.clear();
-        seen.stopped = seen.stopped_to_dead = seen.failed();
-        seen.stopped_by = "reject";
-        seen.stopped_how = "100 dropped by a rule that rejects it, in hook forward";
-    });
-    inconclusive(result, "ended on the DUT, before any endpoint");
-    BOOST_TEST(cell(result, "dead.closed").cause == "reject");
-    const auto some = with("dead.closed", [](EndpointValues& seen) {
-        seen.not_followed.clear();
-        seen.stopped = 3;
-        seen.stopped_by = "tc-ingress";
-    });
-    BOOST_TEST(cell(some, "dead.closed").cause == "stale-endpoint+tc-ingress");
-    BOOST_TEST(contains(cell(some, "dead.closed").reason, "100 came to a dead endpoint"));
-}
-
-// No connect is a dead endpoint's where all live: its packets are lost on the way back.
-BOOST_AUTO_TEST_CASE(connects_that_fail_where_all_live_went_to_no_dead_endpoint) {
-    const auto result = with("control.all-alive", [](EndpointValues& seen) {
-        ends(seen, ConnectEnd::kServed) -= 30;
-        ends(seen, ConnectEnd::kTimedOut) += 10;
-        ends(seen, ConnectEnd::kNothing) += 20;
-        seen.endpoints.front().failed += 30;
-        seen.not_followed.clear();
-        seen.stopped = 10;
-        seen.stopped_by = "rule-drop";
-        seen.stopped_how = "10 dropped by a rule";
-    });
-    BOOST_TEST(cell(result, "control.all-alive").cause == "rule-drop");
-    BOOST_TEST(contains(cell(result, "control.all-alive").reason, "of 20 it is not known"),
-               cell(result, "control.all-alive").reason);
-}
-
-BOOST_AUTO_TEST_CASE(a_cause_by_conntrack_alone_is_called_likely) {
-    const auto by_packet = with("*", [](EndpointValues& seen) { seen.not_followed.clear(); });
-    BOOST_TEST(contains(by_packet.cause, "none of their SYNs ended on the DUT"), by_packet.cause);
-    BOOST_TEST(!contains(by_packet.cause, "likely"), by_packet.cause);
-    const auto result = with("*", [](EndpointValues&) {});
-    BOOST_TEST(contains(result.cause, "likely: their packets were not followed"), result.cause);
-    BOOST_TEST(contains(cell(result, "dead.closed").reason, "by conntrack, not by packet"));
-}
-
-BOOST_AUTO_TEST_CASE(endpoints_that_tell_nothing_in_time_are_no_strangers) {
-    for (const char* id : {"dead.closed", "control.all-alive"}) {
-        const auto result = with(id, [](EndpointValues& seen) {
-            ends(seen, ConnectEnd::kServed) -= 20;
-            ends(seen, ConnectEnd::kNothing) += 20;
-            seen.endpoints.front().failed += 20;
-        });
-        inconclusive(result, "20 connected and told nothing in time");
-        BOOST_TEST(!contains(cell(result, "control.all-alive").reason, "stranger"));
-        BOOST_TEST(cell(result, id).cause.empty());
-    }
-}
-
-BOOST_AUTO_TEST_CASE(a_share_outside_of_the_band_does_not_fit_the_rules) {
-    const auto result = with("dead.closed", [](EndpointValues& seen) {
-        for (EndpointTally& each : seen.endpoints) {
-            each.flows = each.hits = each.dead() ? 100 : 100 / 3;
-            each.failed = each.dead() ? 100 : 0;
-        }
-        ends(seen, ConnectEnd::kRefused) = 200;
-        ends(seen, ConnectEnd::kServed) = 200;
-    });
-    inconclusive(result, "with 2 of 8 endpoints dead 72 to 129 must fail");
-}
-
-BOOST_AUTO_TEST_CASE(an_endpoint_that_serves_is_not_dead) {
-    inconclusive(with("dead.closed",
-                      [](EndpointValues& seen) {
-                          seen.endpoints[7].failed = 10;
-                          ends(seen, ConnectEnd::kRefused) -= 40;
-                          ends(seen, ConnectEnd::kServed) += 40;
-                      }),
-                 "40 connects were served by endpoints that should be dead");
-}
-
-BOOST_AUTO_TEST_CASE(an_agent_that_died_and_nothing_executed_conclude_nothing) {
-    inconclusive(with("dead.each-way",
-                      [](EndpointValues& seen) { seen.objections = {"ended by signal 9"}; }),
-                 "ended by signal 9");
-    inconclusive(conclude(std::vector<MeasuredEndpointCell>{}), "nothing was measured");
-    inconclusive(conclude({{.what = endpoint_cells()[0]}}), "no connection was made");
-}
-
-BOOST_AUTO_TEST_CASE(cells_that_take_what_is_not_there_are_skipped_and_the_others_tell) {
-    const std::string why = "the kernel lacks the module nft_numgen";
-    std::vector<MeasuredEndpointCell> cells;
-    for (const EndpointCell& what : endpoint_cells()) {
-        const bool nft = what.proxy == Proxy::kNftables;
-        cells.push_back(
-            {.what = what, .seen = nft ? EndpointValues{.lacks = why} : as_usual(what)});
-    }
-    const auto result = conclude(cells);
-    BOOST_TEST((result.verdict == ScenarioVerdict::kReproduced), result.headline);
-    BOOST_TEST(result.cure_shown);
-    BOOST_TEST((cell(result, "nft.dead.each-way").verdict == verdict::CellVerdict::kSkip));
-    BOOST_TEST(cell(result, "nft.dead.each-way").reason == why);
-    for (MeasuredEndpointCell& each : cells) {
-        each.seen = {.lacks = why};
-    }
-    inconclusive(conclude(cells), "Nothing is concluded: " + why + ".");
-}
+[[maybe_unused]] const bool kAdded = add_cases(endpoint_cells, as_usual, {kShown, kTraps});
 
 BOOST_AUTO_TEST_CASE(no_sentence_says_what_no_value_bears_out) {
     ten_thousand({{"refused", {"refused"}},

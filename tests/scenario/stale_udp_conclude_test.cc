@@ -3,7 +3,7 @@
 #include <functional>
 
 #include "harness/scenario/service_path/stale_udp.h"
-#include "tests/scenario/path_conclusions.h"
+#include "tests/scenario/conclusion_table.h"
 
 BOOST_AUTO_TEST_SUITE(stale_udp_conclude)
 
@@ -54,178 +54,178 @@ StaleUdpValues as_usual(const StaleUdpCell& what) {
     return seen;
 }
 
-verdict::ScenarioResult with(const std::string& id,
-                             const std::function<void(StaleUdpValues&)>& change) {
-    std::vector<MeasuredStaleUdpCell> cells;
-    for (const StaleUdpCell& what : stale_udp_plan()) {
-        cells.push_back({.what = what, .seen = as_usual(what)});
-        if (what.id == id || id == "*") {
-            change(cells.back().seen);
-        }
-    }
-    return conclude(cells);
+void follows_the_rules(const StaleUdpCell& what, StaleUdpValues& seen) {
+    StaleUdpCell harmless = what;
+    harmless.role = Role::kControl;
+    seen = as_usual(harmless);
 }
 
-const auto kNothing = [](StaleUdpValues&) {};
+void goes_to_the_new_one(StaleUdpValues& seen) {
+    seen = {.sent_before = 5, .reached_before = 5, .sent = 15, .to_new = 15};
+}
+
+// Gives IPVS no connection, or one to another endpoint.
+auto ipvs_has(const char* connection) {
+    return [connection](StaleUdpValues& seen) {
+        seen.ipvs_to_gone = false;
+        seen.ipvs_connection = connection;
+    };
+}
+
+auto arrive(std::uint64_t datagrams) {
+    return [datagrams](StaleUdpValues& seen) {
+        seen.to_gone = 0;
+        seen.to_new = datagrams;
+    };
+}
+
+auto objection(const char* text) {
+    return [text](StaleUdpValues& seen) { seen.objections = {text}; };
+}
+
+void keep_all(StaleUdpValues& seen) {
+    keep_old_entry(seen, 15);
+}
+
+using Rows = std::vector<Row<StaleUdpCell, StaleUdpValues>>;
+constexpr const char* kIpvs = "*ipvs*";
 
 }  // namespace
 
-BOOST_AUTO_TEST_CASE(what_this_kernel_shows_is_reproduced_named_and_cured) {
-    const auto result = with("", kNothing);
-    BOOST_TEST((result.verdict == ScenarioVerdict::kReproduced), result.headline);
-    BOOST_TEST(result.cure_shown);
-    BOOST_TEST(contains(result.headline, "no-endpoint: 15 of 15"), result.headline);
-    BOOST_TEST(contains(result.headline, "REJECT counted none"), result.headline);
-    BOOST_TEST(contains(result.cause, "45 packets counted"), result.cause);
-    BOOST_TEST(contains(result.cure, "`conntrack -D -p udp --orig-dst 198.51.100.10`"),
-               result.cure);
-    BOOST_TEST(cell(result, "other-endpoint").cause == "stale-entry");
-    BOOST_TEST(result.before_cell == "other-endpoint");
-    BOOST_TEST(result.after_cell == "cure.delete-entry");
-    BOOST_TEST(result.controls.size() == 5U);
-    BOOST_TEST(contains(result.headline,
-                        "ipvs.other-endpoint: 15 of 15 datagrams after the change came "
-                        "out nowhere"),
-               result.headline);
-    BOOST_TEST(cell(result, "ipvs.other-endpoint").cause == "ipvs-nodest");
-    BOOST_TEST(
-        contains(result.cause, "expire_nodest_conn=0 it drops what comes for it: 15 datagrams"),
-        result.cause);
-    BOOST_TEST(contains(result.cure, "for IPVS `sysctl -w net.ipv4.vs.expire_nodest_conn=1`"),
-               result.cure);
-    BOOST_TEST(contains(result.cure, "then 14 of 15 datagrams reached"), result.cure);
-}
+const Rows kShown = {
+    {.name = "what_this_kernel_shows_is_reproduced_named_and_cured",
+     .concluded =
+         {.verdict = ScenarioVerdict::kReproduced,
+          .says = {{"headline", "no-endpoint: 15 of 15"},
+                   {"headline", "REJECT counted none"},
+                   {"headline",
+                    "ipvs.other-endpoint: 15 of 15 datagrams after the change came out "
+                    "nowhere"},
+                   {"cause", "45 packets counted"},
+                   {"cause", "expire_nodest_conn=0 it drops what comes for it: 15 datagrams"},
+                   {"cure", "`conntrack -D -p udp --orig-dst 198.51.100.10`"},
+                   {"cure", "for IPVS `sysctl -w net.ipv4.vs.expire_nodest_conn=1`"},
+                   {"cure", "then 14 of 15 datagrams reached"}},
+          .causes = {{"other-endpoint", "stale-entry"}, {"ipvs.other-endpoint", "ipvs-nodest"}},
+          .cured = true,
+          .before = "other-endpoint",
+          .after = "cure.delete-entry",
+          .controls = 5}},
+    {.name = "a_kernel_without_ipvs_says_nothing_of_it",
+     .changes = {{kIpvs,
+                  [](StaleUdpValues& seen) {
+                      seen = {.lacks = "this kernel has no IPVS (module ip_vs)"};
+                  }}},
+     .concluded = {.verdict = ScenarioVerdict::kReproduced,
+                   .never_says = {{"headline", "IPVS"}, {"cause", "IPVS"}, {"cure", "IPVS"}},
+                   .cells = {{"ipvs.other-endpoint", CellVerdict::kSkip}},
+                   .cured = true}},
+    {.name = "ipvs_alone_says_nothing_of_rules",
+     .concluded = {.never_says = {{"headline", "DNAT"}, {"cause", "DNAT"}},
+                   .cured = true,
+                   .after = "cure.ipvs.expire-nodest"},
+     .only = kIpvs},
+    {.name = "where_flows_follow_the_rules_nothing_is_reproduced",
+     .changes = {{"*", follows_the_rules}},
+     .concluded = {.verdict = ScenarioVerdict::kNotReproduced}},
+};
 
-BOOST_AUTO_TEST_CASE(a_kernel_without_ipvs_says_nothing_of_it) {
-    std::vector<MeasuredStaleUdpCell> cells;
-    std::vector<MeasuredStaleUdpCell> only_ipvs;
-    for (const StaleUdpCell& what : stale_udp_plan()) {
-        cells.push_back({.what = what, .seen = as_usual(what)});
-        if (what.by_ipvs()) {
-            only_ipvs.push_back(cells.back());
-            cells.back().seen = {.lacks = "this kernel has no IPVS (module ip_vs)"};
-        }
-    }
-    const auto result = conclude(cells);
-    BOOST_TEST((result.verdict == ScenarioVerdict::kReproduced), result.headline);
-    BOOST_TEST(result.cure_shown);
-    BOOST_TEST(!contains(result.headline + result.cause + result.cure, "IPVS"), result.cause);
-    BOOST_TEST((cell(result, "ipvs.other-endpoint").verdict == verdict::CellVerdict::kSkip));
-    const auto alone = conclude(only_ipvs);
-    BOOST_TEST(!contains(alone.headline + alone.cause, "DNAT"), alone.cause);
-    BOOST_TEST(alone.cure_shown);
-    BOOST_TEST(alone.after_cell == "cure.ipvs.expire-nodest");
-}
+const Rows kCures = {
+    {.name = "a_flow_that_stays_with_the_cure_shows_none",
+     .changes = {{"cure.delete-entry", keep_all}},
+     .concluded = not_cured("went to the endpoint that is gone")},
+    {.name = "no_entry_to_delete_shows_no_cure",
+     .changes = {{"cure.delete-entry", [](StaleUdpValues& seen) { seen.deleted = 0; }}},
+     .concluded = not_cured("no entry to delete")},
+    {.name = "another_flow_that_goes_shows_no_cure",
+     .changes = {{"cure.delete-entry", [](StaleUdpValues& seen) { seen.bystander = false; }}},
+     .concluded = not_cured("another flow was deleted")},
+    {.name = "datagrams_that_are_lost_with_it_show_no_cure",
+     .changes = {{"cure.delete-entry", [](StaleUdpValues& seen) { seen.to_new = 3; }}},
+     .concluded = not_cured("came out nowhere")},
+    {.name = "a_failure_that_does_not_come_back_shows_no_cure",
+     .changes = {{"other-endpoint.after-cure", goes_to_the_new_one}},
+     .concluded = not_cured("was not seen again")},
+    {.name = "a_cure_of_ipvs_that_fails_is_not_shown",
+     .changes = {{"cure.ipvs.expire-nodest", [](StaleUdpValues& seen) { seen.to_new = 9; }}},
+     .concluded = {.says = {{"cure", "not shown: "}}, .cured = false}},
+    {.name = "a_failure_of_ipvs_that_does_not_come_back_shows_no_cure",
+     .changes = {{"ipvs.other-endpoint.after-cure", goes_to_the_new_one}},
+     .concluded = {.cured = false}},
+};
 
-// Traps: IPVS sends the flow on, and something else drops it; or nothing tells where it goes.
-BOOST_AUTO_TEST_CASE(datagrams_of_ipvs_that_others_drop_are_not_given_this_cause) {
-    for (const char* connection :
-         {"", "UDP 04:57 UDP 198.18.0.2:40000 198.51.100.10:53 203.0.113.3:53"}) {
-        const auto result = with("ipvs.other-endpoint", [&](StaleUdpValues& seen) {
-            seen.ipvs_to_gone = false;
-            seen.ipvs_connection = connection;
-        });
-        inconclusive(result, "came out nowhere");
-        BOOST_TEST(cell(result, "ipvs.other-endpoint").cause == "lost");
-    }
-    const auto some = with("ipvs.other-endpoint", [](StaleUdpValues& seen) { seen.to_new = 4; });
-    BOOST_TEST(cell(some, "ipvs.other-endpoint").cause == "lost");
-    const auto cure =
-        with("cure.ipvs.expire-nodest", [](StaleUdpValues& seen) { seen.to_new = 9; });
-    BOOST_TEST(!cure.cure_shown);
-    BOOST_TEST(contains(cure.cure, "not shown: "), cure.cure);
-    const auto gone = with("ipvs.other-endpoint.after-cure", [](StaleUdpValues& seen) {
-        seen = {.sent_before = 5, .reached_before = 5, .sent = 15, .to_new = 15};
-    });
-    BOOST_TEST(!gone.cure_shown);
-    inconclusive(with("control.ipvs.new-flow", keep_ipvs_connection), "control.ipvs.new-flow");
-}
+const Rows kControls = {
+    {.name = "a_new_flow_that_shows_it_proves_nothing",
+     .changes = {{"control.new-flow", keep_all}},
+     .concluded = nothing("control.new-flow")},
+    {.name = "a_new_flow_without_an_endpoint_that_shows_it_proves_nothing",
+     .changes = {{"control.no-endpoint.new-flow", keep_all}},
+     .concluded = nothing("control.no-endpoint.new-flow")},
+    {.name = "a_silence_that_shows_it_proves_nothing",
+     .changes = {{"control.silence", keep_all}},
+     .concluded = nothing("control.silence")},
+    {.name = "a_new_flow_of_ipvs_that_shows_it_proves_nothing",
+     .changes = {{"control.ipvs.new-flow", keep_ipvs_connection}},
+     .concluded = nothing("control.ipvs.new-flow")},
+    {.name = "a_control_whose_agent_died_concludes_nothing",
+     .changes = {{"control.silence", objection("ended by signal 9")}},
+     .concluded = nothing("ended by signal 9")},
+    {.name = "a_cure_that_could_not_be_tried_concludes_nothing",
+     .changes = {{"cure.delete-entry", objection("conntrack not found")}},
+     .concluded = nothing("conntrack not found")},
+    {.name = "nothing_executed_concludes_nothing",
+     .concluded = nothing("nothing was measured"),
+     .without = "*"},
+    {.name = "no_datagram_concludes_nothing",
+     .changes = {{"other-endpoint", [](StaleUdpValues& seen) { seen = {}; }}},
+     .concluded = nothing("no datagram was sent before"),
+     .only = "other-endpoint"},
+    {.name = "a_control_alone_concludes_nothing",
+     .concluded = nothing("no cell without a cure was run"),
+     .only = "control.new-flow"},
+};
 
-BOOST_AUTO_TEST_CASE(a_control_that_shows_it_proves_nothing) {
-    for (const char* id : {"control.new-flow", "control.no-endpoint.new-flow", "control.silence"}) {
-        inconclusive(with(id, [](StaleUdpValues& seen) { keep_old_entry(seen, 15); }), id);
-    }
-}
+// The same symptom by another cause.
+const Rows kTraps = {
+    // IPVS sends the flow on, and something else drops it; or nothing tells where it goes.
+    {.name = "datagrams_that_ipvs_knows_nothing_of_are_not_given_this_cause",
+     .changes = {{"ipvs.other-endpoint", ipvs_has("")}},
+     .concluded = nothing("came out nowhere", {{"ipvs.other-endpoint", "lost"}})},
+    {.name = "datagrams_that_ipvs_sends_on_are_not_given_this_cause",
+     .changes = {{"ipvs.other-endpoint",
+                  ipvs_has("UDP 04:57 UDP 198.18.0.2:40000 198.51.100.10:53 203.0.113.3:53")}},
+     .concluded = nothing("came out nowhere", {{"ipvs.other-endpoint", "lost"}})},
+    {.name = "datagrams_of_ipvs_of_which_some_arrive_are_not_given_this_cause",
+     .changes = {{"ipvs.other-endpoint", [](StaleUdpValues& seen) { seen.to_new = 4; }}},
+     .concluded = {.causes = {{"ipvs.other-endpoint", "lost"}}}},
+    {.name = "rules_that_still_name_the_endpoint_are_not_given_this_cause",
+     .changes = {{"*", keep_all},
+                 {"*",
+                  [](StaleUdpValues& seen) {
+                      seen.ipvs_to_gone = false;
+                      seen.entry_is_new = true;
+                  }}},
+     .concluded =
+         nothing("its entry is younger than the change", {{"other-endpoint", "stale-rules"}})},
+    {.name = "datagrams_that_are_dropped_are_not_given_this_cause",
+     .changes = {{"other-endpoint", arrive(0)}},
+     .concluded = nothing("came out nowhere", {{"other-endpoint", "lost"}})},
+    {.name = "datagrams_of_which_some_are_dropped_are_not_given_this_cause",
+     .changes = {{"other-endpoint", arrive(9)}},
+     .concluded = nothing("came out nowhere", {{"other-endpoint", "lost"}})},
+    {.name = "a_path_that_loses_before_the_change_concludes_nothing",
+     .changes = {{"no-endpoint", [](StaleUdpValues& seen) { seen.reached_before = 3; }}},
+     .concluded = nothing("before the change 3 of 5 datagrams")},
+    {.name = "datagrams_without_an_entry_are_unexplained",
+     .changes = {{"other-endpoint", [](StaleUdpValues& seen) { seen.entry = false; }}},
+     .concluded = nothing("no entry of conntrack tells why", {}, 15)},
+    {.name = "datagrams_that_no_entry_counts_are_unexplained",
+     .changes = {{"other-endpoint", [](StaleUdpValues& seen) { seen.entry_packets = 14; }}},
+     .concluded = nothing("no entry of conntrack tells why", {}, 15)},
+};
 
-BOOST_AUTO_TEST_CASE(a_cure_that_fails_is_not_shown) {
-    for (const auto& [why, change] :
-         std::vector<std::pair<std::string, std::function<void(StaleUdpValues&)>>>{
-             {"went to the endpoint that is gone",
-              [](StaleUdpValues& seen) { keep_old_entry(seen, 15); }},
-             {"no entry to delete", [](StaleUdpValues& seen) { seen.deleted = 0; }},
-             {"another flow was deleted", [](StaleUdpValues& seen) { seen.bystander = false; }},
-             {"came out nowhere", [](StaleUdpValues& seen) { seen.to_new = 3; }}}) {
-        const auto result = with("cure.delete-entry", change);
-        BOOST_TEST((result.verdict == ScenarioVerdict::kReproduced), why);
-        BOOST_TEST(!result.cure_shown, why);
-        BOOST_TEST(contains(result.cure, why), result.cure);
-    }
-    const auto gone = with("other-endpoint.after-cure", [](StaleUdpValues& seen) {
-        seen = {.sent_before = 5, .reached_before = 5, .sent = 15, .to_new = 15};
-    });
-    BOOST_TEST(!gone.cure_shown);
-    BOOST_TEST(contains(gone.cure, "was not seen again"), gone.cure);
-}
-
-BOOST_AUTO_TEST_CASE(where_flows_follow_the_rules_nothing_is_reproduced) {
-    std::vector<MeasuredStaleUdpCell> cells;
-    for (const StaleUdpCell& what : stale_udp_plan()) {
-        StaleUdpCell harmless = what;
-        harmless.role = Role::kControl;
-        cells.push_back({.what = what, .seen = as_usual(harmless)});
-    }
-    const auto result = conclude(cells);
-    BOOST_TEST((result.verdict == ScenarioVerdict::kNotReproduced), result.headline);
-    BOOST_TEST(result.cause.empty());
-    BOOST_TEST(result.cure.empty());
-}
-
-// Traps: the same symptom by another cause.
-BOOST_AUTO_TEST_CASE(rules_that_still_name_the_endpoint_are_not_given_this_cause) {
-    const auto result = with("*", [](StaleUdpValues& seen) {
-        keep_old_entry(seen, 15);
-        seen.ipvs_to_gone = false;
-        seen.entry_is_new = true;
-    });
-    inconclusive(result, "its entry is younger than the change");
-    BOOST_TEST(cell(result, "other-endpoint").cause == "stale-rules");
-}
-
-BOOST_AUTO_TEST_CASE(datagrams_that_are_dropped_are_not_given_this_cause) {
-    for (const std::uint64_t arrived : {0U, 9U}) {
-        const auto result = with("other-endpoint", [&](StaleUdpValues& seen) {
-            seen.to_gone = 0;
-            seen.to_new = arrived;
-        });
-        inconclusive(result, "came out nowhere");
-        BOOST_TEST(cell(result, "other-endpoint").cause == "lost");
-    }
-    inconclusive(with("no-endpoint", [](StaleUdpValues& seen) { seen.reached_before = 3; }),
-                 "before the change 3 of 5 datagrams");
-}
-
-BOOST_AUTO_TEST_CASE(datagrams_that_no_entry_counts_are_unexplained) {
-    for (const auto& change : std::vector<std::function<void(StaleUdpValues&)>>{
-             [](StaleUdpValues& seen) { seen.entry = false; },
-             [](StaleUdpValues& seen) { seen.entry_packets = 14; }}) {
-        const auto result = with("other-endpoint", change);
-        inconclusive(result, "no entry of conntrack tells why");
-        BOOST_TEST(result.unexplained == 15U);
-    }
-}
-
-BOOST_AUTO_TEST_CASE(an_agent_that_died_and_nothing_executed_conclude_nothing) {
-    inconclusive(with("control.silence",
-                      [](StaleUdpValues& seen) { seen.objections = {"ended by signal 9"}; }),
-                 "ended by signal 9");
-    inconclusive(with("cure.delete-entry",
-                      [](StaleUdpValues& seen) { seen.objections = {"conntrack not found"}; }),
-                 "conntrack not found");
-    inconclusive(conclude(std::vector<MeasuredStaleUdpCell>{}), "nothing was measured");
-    inconclusive(conclude({{.what = stale_udp_plan()[0]}}), "no datagram was sent before");
-    inconclusive(conclude({{.what = stale_udp_plan()[2], .seen = as_usual(stale_udp_plan()[2])}}),
-                 "no cell without a cure was run");
-}
+[[maybe_unused]] const bool kAdded =
+    add_cases(stale_udp_plan, as_usual, {kShown, kCures, kControls, kTraps});
 
 BOOST_AUTO_TEST_CASE(no_sentence_says_what_no_value_bears_out) {
     ten_thousand({{"went to the endpoint that is gone", {"to_gone"}},

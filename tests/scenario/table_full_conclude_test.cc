@@ -3,7 +3,7 @@
 #include <functional>
 
 #include "harness/scenario/service_path/table_full.h"
-#include "tests/scenario/path_conclusions.h"
+#include "tests/scenario/conclusion_table.h"
 
 BOOST_AUTO_TEST_SUITE(table_full_conclude)
 
@@ -50,218 +50,197 @@ TableValues as_usual(const TableCell& what) {
     return seen;
 }
 
-using Change = std::function<void(TableValues&)>;
-
-verdict::ScenarioResult with(const std::string& id, const Change& change) {
-    std::vector<MeasuredTableCell> cells;
-    for (const TableCell& what : table_full_plan()) {
-        cells.push_back({.what = what, .seen = as_usual(what), .evidence = {}});
-        if (what.id == id || id == "*") {
-            change(cells.back().seen);
-        }
-    }
-    const auto result = conclude(cells);
-    for (const std::string& claim : false_sentences(result, kTablePhrases)) {
-        BOOST_TEST(false, claim);
-    }
-    return result;
+void follow_all(TableValues& seen) {
+    seen.datagrams_arrived = 64;
+    seen.connected = 16;
+    seen.path = {.in = 128, .out = 128};
+    seen.evicted.clear();
 }
+
+void lose_for_want_of_room(TableValues& seen) {
+    lose_all(seen);
+    seen.path.drop = 128;
+}
+
+void evict_three(TableValues& seen) {
+    seen.path.early_drop = 3;
+    seen.evicted.resize(3);
+}
+
+// Follows packets to where they ended.
+auto ended(std::uint64_t by_table, std::uint64_t by_rule) {
+    return [=](TableValues& seen) {
+        seen.path.ends = {.dropped = {{.cause = "table-full", .text = "A", .packets = by_table},
+                                      {.cause = "rule", .text = "B", .packets = by_rule}},
+                          .not_followed = ""};
+    };
+}
+
+using Rows = std::vector<Row<TableCell, TableValues>>;
 
 }  // namespace
 
-// conntrack may drop others' packets meanwhile.
-BOOST_AUTO_TEST_CASE(drops_without_a_flow_of_our_own_conclude_nothing) {
-    const auto result = with("answered", [](TableValues& seen) {
-        seen.flows = seen.datagrams = seen.connects = 0;
-        seen.datagrams_arrived = seen.connected = 0;
-    });
-    BOOST_TEST((result.verdict == ScenarioVerdict::kInconclusive), result.headline);
-    BOOST_TEST(contains(result.headline, "no flow was begun"), result.headline);
-}
+const Rows kShown = {
+    {.name = "what_this_kernel_shows_is_reproduced_named_and_cured",
+     .concluded = {.verdict = ScenarioVerdict::kReproduced,
+                   .says = {{"headline", "80 of 80 new flows failed"},
+                            {"headline", "81 entries of other flows went"},
+                            {"cause", "262144 entries of at most 262144"},
+                            {"cause", "likely: by drop less insert_failed"},
+                            {"cure", "4096 deleted"}},
+                   .causes = {{"answered", "table-full"}, {"unanswered", "early-drop"}},
+                   .cured = true,
+                   .before = "answered",
+                   .after = "cure.delete-entries",
+                   .controls = 2,
+                   .proofs = 1,
+                   .more =
+                       [](const ScenarioResult& result) {
+                           BOOST_TEST(result.proofs.front().rows.size() == 8U);
+                       }}},
+    {.name = "packets_that_were_followed_make_the_cause_certain",
+     .changes = {{"*", ended(128, 0)}},
+     .concluded = {.says = {{"cause", "each of them followed to there"}},
+                   .causes = {{"answered", "table-full"}}}},
+    {.name = "where_new_flows_get_through_nothing_is_reproduced",
+     .changes = {{"*", follow_all}},
+     .concluded = {.verdict = ScenarioVerdict::kNotReproduced}},
+    // Somebody else deletes the entries at once: nothing fails, and the cure has nothing to do.
+    {.name = "nothing_to_delete_in_a_healthy_system_is_no_failure",
+     .changes = {{"*", follow_all}, {"*", [](TableValues& seen) { seen.deleted = 0; }}},
+     .concluded = {.verdict = ScenarioVerdict::kNotReproduced,
+                   .more =
+                       [](ScenarioResult result) {
+                           result.id = "table-full";
+                           const auto [verdict, reasons] = verdict::judge_run({result});
+                           BOOST_TEST((verdict == verdict::RunVerdict::kQualified),
+                                      reasons.front());
+                       }}},
+};
 
-BOOST_AUTO_TEST_CASE(what_this_kernel_shows_is_reproduced_named_and_cured) {
-    const auto result = with("", [](TableValues&) {});
-    BOOST_TEST((result.verdict == ScenarioVerdict::kReproduced), result.headline);
-    BOOST_TEST(result.cure_shown, result.cure);
-    BOOST_TEST(contains(result.headline, "80 of 80 new flows failed"), result.headline);
-    BOOST_TEST(contains(result.headline, "81 entries of other flows went"), result.headline);
-    BOOST_TEST(contains(result.cause, "262144 entries of at most 262144"), result.cause);
-    BOOST_TEST(contains(result.cure, "4096 deleted"), result.cure);
-    BOOST_TEST(cell(result, "answered").cause == "table-full");
-    BOOST_TEST(cell(result, "unanswered").cause == "early-drop");
-    BOOST_TEST(result.before_cell == "answered");
-    BOOST_TEST(result.after_cell == "cure.delete-entries");
-    BOOST_TEST(result.controls.size() == 2U);
-    BOOST_REQUIRE(result.proofs.size() == 1U);
-    BOOST_TEST(result.proofs[0].rows.size() == 8U);
-}
+const Rows kCures = {
+    {.name = "a_cure_with_which_flows_fail_is_not_shown",
+     .changes = {{"cure.delete-entries", lose_for_want_of_room},
+                 {"cure.delete-entries", [](TableValues& seen) { seen.entries = seen.maximum; }}},
+     .concluded = not_cured("80 of 80 new flows failed")},
+    {.name = "no_entry_to_delete_shows_no_cure",
+     .changes = {{"cure.delete-entries", [](TableValues& seen) { seen.deleted = 0; }}},
+     .concluded = not_cured("no entry to delete")},
+    {.name = "a_cure_with_which_others_go_is_not_shown",
+     .changes = {{"cure.delete-entries", [](TableValues& seen) { seen.path.early_drop = 2; }}},
+     .concluded = not_cured("early_drop rose by 2")},
+    {.name = "a_failure_that_does_not_come_back_shows_no_cure",
+     .changes = {{"answered.after-cure",
+                  [](TableValues& seen) {
+                      seen = as_usual({.id = "", .label = "", .percent = 50});
+                      seen.entries = seen.maximum;
+                  }}},
+     .concluded = {.says = {{"cure", "was not seen again"}}, .cured = false}},
+};
 
-BOOST_AUTO_TEST_CASE(a_control_that_shows_it_proves_nothing) {
-    for (const char* id : {"control.half.answered", "control.half.unanswered"}) {
-        inconclusive(with(id,
-                          [](TableValues& seen) {
-                              lose_all(seen);
-                              seen.path.drop = 128;
-                          }),
-                     id);
-        inconclusive(with(id,
-                          [](TableValues& seen) {
-                              seen.path.early_drop = 3;
-                              seen.evicted.resize(3);
-                          }),
-                     "early_drop rose by 3");
-    }
-}
+const Rows kControls = {
+    {.name = "half_a_table_that_drops_proves_nothing",
+     .changes = {{"control.half.answered", lose_for_want_of_room}},
+     .concluded = nothing("control.half.answered")},
+    {.name = "half_a_table_that_evicts_proves_nothing",
+     .changes = {{"control.half.answered", evict_three}},
+     .concluded = nothing("early_drop rose by 3")},
+    {.name = "half_a_table_of_unanswered_flows_that_drops_proves_nothing",
+     .changes = {{"control.half.unanswered", lose_for_want_of_room}},
+     .concluded = nothing("control.half.unanswered")},
+    {.name = "half_a_table_of_unanswered_flows_that_evicts_proves_nothing",
+     .changes = {{"control.half.unanswered", evict_three}},
+     .concluded = nothing("early_drop rose by 3")},
+    // conntrack may drop others' packets meanwhile.
+    {.name = "drops_without_a_flow_of_our_own_conclude_nothing",
+     .changes = {{"answered",
+                  [](TableValues& seen) {
+                      seen.flows = seen.datagrams = seen.connects = 0;
+                      seen.datagrams_arrived = seen.connected = 0;
+                  }}},
+     .concluded = nothing("no flow was begun")},
+    {.name = "an_agent_that_died_concludes_nothing",
+     .changes = {{"answered",
+                  [](TableValues& seen) { seen = {.objections = {"ended by signal 9"}}; }}},
+     .concluded = nothing("ended by signal 9")},
+    {.name = "a_table_that_was_not_filled_concludes_nothing",
+     .changes = {{"answered",
+                  [](TableValues& seen) {
+                      seen = as_usual({.id = "", .label = "", .percent = 50});
+                  }}},
+     .concluded = nothing("the table held 131072 of 262144 entries that it takes")},
+    {.name = "nothing_executed_concludes_nothing",
+     .concluded = nothing("nothing was measured"),
+     .without = "*"},
+    {.name = "no_flow_concludes_nothing",
+     .changes = {{"answered", [](TableValues& seen) { seen = {}; }}},
+     .concluded = nothing("no flow was begun"),
+     .only = "answered"},
+};
 
-BOOST_AUTO_TEST_CASE(a_cure_that_fails_is_not_shown) {
-    for (const auto& [why, change] : std::vector<std::pair<std::string, Change>>{
-             {"80 of 80 new flows failed",
-              [](TableValues& seen) {
-                  lose_all(seen);
-                  seen.path.drop = 128;
-                  seen.entries = seen.maximum;
-              }},
-             {"no entry to delete", [](TableValues& seen) { seen.deleted = 0; }},
-             {"early_drop rose by 2", [](TableValues& seen) { seen.path.early_drop = 2; }}}) {
-        const auto result = with("cure.delete-entries", change);
-        BOOST_TEST((result.verdict == ScenarioVerdict::kReproduced), why);
-        BOOST_TEST(!result.cure_shown, why);
-        BOOST_TEST(contains(result.cure, why), result.cure);
-    }
-    const auto gone = with("answered.after-cure", [](TableValues& seen) {
-        seen = as_usual({.id = "", .label = "", .percent = 50});
-        seen.entries = seen.maximum;
-    });
-    BOOST_TEST(!gone.cure_shown);
-    BOOST_TEST(contains(gone.cure, "was not seen again"), gone.cure);
-}
+// The same symptom by another cause.
+const Rows kTraps = {
+    {.name = "drops_of_strangers_do_not_make_the_table_the_cause",
+     .changes = {{"answered",
+                  [](TableValues& seen) {
+                      seen.path.drop = seen.path.netfilter_drops = 365;
+                      seen.path.ends = {.dropped = {{.cause = "tc-ingress",
+                                                     .text = "dropped by tc at ingress, device d0",
+                                                     .packets = 128}},
+                                        .not_followed = ""};
+                  }}},
+     .concluded = nothing("128 dropped by tc at ingress, device d0", {{"answered", "tc-ingress"}})},
+    {.name = "two_causes_at_once_are_both_named",
+     .changes = {{"answered", ended(100, 28)}},
+     .concluded = {.causes = {{"answered", "table-full+rule-drop"}}}},
+    {.name = "a_rest_beside_two_causes_is_unexplained",
+     .changes = {{"answered", ended(100, 8)}},
+     .concluded = {.says = {{"answered", "20 nowhere that was seen"}},
+                   .causes = {{"answered", "lost"}},
+                   .unexplained = 128}},
+    {.name = "a_filter_is_not_given_this_cause",
+     .changes = {{"*", lose_all},
+                 {"*",
+                  [](TableValues& seen) {
+                      seen.path.drop = 0;
+                      seen.path.netfilter_drops = 128;
+                  }}},
+     .concluded = nothing("rules of netfilter dropped 128", {{"answered", "rule-drop"}})},
+    {.name = "random_loss_is_not_given_this_cause",
+     .changes = {{"control.half.answered",
+                  [](TableValues& seen) {
+                      seen.datagrams_arrived = 45;
+                      seen.path.out = 100;
+                  }}},
+     .concluded =
+         nothing("28 of 128 packets did not come out", {{"control.half.answered", "lost"}}, 28)},
+    {.name = "a_small_range_of_ports_is_not_given_this_cause",
+     .changes = {{"*", lose_all},
+                 {"*", [](TableValues& seen) { seen.path.drop = seen.path.insert_failed = 128; }}},
+     .concluded = nothing("insert_failed rose by 128", {{"answered", "insert-failed"}})},
+    {.name = "a_dead_link_is_not_given_this_cause",
+     .changes = {{"*", lose_all},
+                 {"*",
+                  [](TableValues& seen) {
+                      seen.path.drop = 0;
+                      seen.path.outages = {"d1"};
+                  }}},
+     .concluded = nothing("d1 had no link", {{"control.half.answered", "link-down"}})},
+    {.name = "a_server_that_does_not_answer_is_unexplained",
+     .changes = {{"answered",
+                  [](TableValues& seen) {
+                      seen.connected = 0;
+                      seen.datagrams_arrived = 64;
+                      seen.path = {.in = 128, .out = 128};
+                  }}},
+     .concluded = nothing("though each packet came out of the DUT", {}, 16)},
+    {.name = "entries_that_go_uncounted_are_unexplained",
+     .changes = {{"unanswered", [](TableValues& seen) { seen.path.early_drop = 0; }}},
+     .concluded = nothing("81 entries of other flows went, and early_drop counted none", {}, 81)},
+};
 
-BOOST_AUTO_TEST_CASE(where_new_flows_get_through_nothing_is_reproduced) {
-    const auto result = with("*", [](TableValues& seen) {
-        seen.datagrams_arrived = 64;
-        seen.connected = 16;
-        seen.path = {.in = 128, .out = 128};
-        seen.evicted.clear();
-    });
-    BOOST_TEST((result.verdict == ScenarioVerdict::kNotReproduced), result.headline);
-    BOOST_TEST(result.cure.empty());
-}
-
-// Somebody else deletes the entries at once: nothing fails, and the cure has nothing to do.
-BOOST_AUTO_TEST_CASE(nothing_to_delete_in_a_healthy_system_is_no_failure) {
-    auto result = with("*", [](TableValues& seen) {
-        seen.datagrams_arrived = 64;
-        seen.connected = 16;
-        seen.path = {.in = 128, .out = 128};
-        seen.evicted.clear();
-        seen.deleted = 0;
-    });
-    BOOST_TEST((result.verdict == ScenarioVerdict::kNotReproduced), result.headline);
-    result.id = "table-full";
-    const auto [verdict, reasons] = verdict::judge_run({result});
-    BOOST_TEST((verdict == verdict::RunVerdict::kQualified), reasons.front());
-}
-
-// Traps: the same symptom by another cause.
-BOOST_AUTO_TEST_CASE(drops_of_strangers_do_not_make_the_table_the_cause) {
-    const auto result = with("answered", [](TableValues& seen) {
-        seen.path.drop = seen.path.netfilter_drops = 365;
-        seen.path.ends = {.dropped = {{.cause = "tc-ingress",
-                                       .text = "dropped by tc at ingress, device d0",
-                                       .packets = 128}},
-                          .not_followed = ""};
-    });
-    inconclusive(result, "128 dropped by tc at ingress, device d0");
-    BOOST_TEST(cell(result, "answered").cause == "tc-ingress");
-}
-
-BOOST_AUTO_TEST_CASE(two_causes_at_once_are_both_named_and_a_rest_is_unexplained) {
-    const auto ended = [](std::uint64_t by_table, std::uint64_t by_rule) {
-        return [=](TableValues& seen) {
-            seen.path.ends = {.dropped = {{.cause = "table-full", .text = "A", .packets = by_table},
-                                          {.cause = "rule", .text = "B", .packets = by_rule}},
-                              .not_followed = ""};
-        };
-    };
-    BOOST_TEST(cell(with("answered", ended(100, 28)), "answered").cause == "table-full+rule-drop");
-    const auto rest = with("answered", ended(100, 8));
-    BOOST_TEST(cell(rest, "answered").cause == "lost");
-    BOOST_TEST(contains(cell(rest, "answered").reason, "20 nowhere that was seen"),
-               cell(rest, "answered").reason);
-    BOOST_TEST(rest.unexplained == 128U);
-    const auto table = with("*", ended(128, 0));
-    BOOST_TEST(cell(table, "answered").cause == "table-full");
-    BOOST_TEST(contains(table.cause, "each of them followed to there"), table.cause);
-    BOOST_TEST(contains(with("", [](TableValues&) {}).cause, "likely: by drop less insert_failed"));
-}
-
-BOOST_AUTO_TEST_CASE(a_filter_is_not_given_this_cause) {
-    const auto result = with("*", [](TableValues& seen) {
-        lose_all(seen);
-        seen.path.drop = 0;
-        seen.path.netfilter_drops = 128;
-    });
-    inconclusive(result, "rules of netfilter dropped 128");
-    BOOST_TEST(cell(result, "answered").cause == "rule-drop");
-}
-
-BOOST_AUTO_TEST_CASE(random_loss_is_not_given_this_cause) {
-    const auto result = with("control.half.answered", [](TableValues& seen) {
-        seen.datagrams_arrived = 45;
-        seen.path.out = 100;
-    });
-    inconclusive(result, "28 of 128 packets did not come out");
-    BOOST_TEST(cell(result, "control.half.answered").cause == "lost");
-    BOOST_TEST(result.unexplained == 28U);
-}
-
-BOOST_AUTO_TEST_CASE(a_small_range_of_ports_is_not_given_this_cause) {
-    const auto result = with("*", [](TableValues& seen) {
-        lose_all(seen);
-        seen.path.drop = seen.path.insert_failed = 128;
-    });
-    inconclusive(result, "insert_failed rose by 128");
-    BOOST_TEST(cell(result, "answered").cause == "insert-failed");
-}
-
-BOOST_AUTO_TEST_CASE(a_dead_link_is_not_given_this_cause) {
-    const auto result = with("*", [](TableValues& seen) {
-        lose_all(seen);
-        seen.path.drop = 0;
-        seen.path.outages = {"d1"};
-    });
-    inconclusive(result, "d1 had no link");
-    BOOST_TEST(cell(result, "control.half.answered").cause == "link-down");
-}
-
-BOOST_AUTO_TEST_CASE(a_server_that_does_not_answer_is_unexplained) {
-    const auto result = with("answered", [](TableValues& seen) {
-        seen.connected = 0;
-        seen.datagrams_arrived = 64;
-        seen.path = {.in = 128, .out = 128};
-    });
-    inconclusive(result, "though each packet came out of the DUT");
-    BOOST_TEST(result.unexplained == 16U);
-}
-
-BOOST_AUTO_TEST_CASE(entries_that_go_uncounted_are_unexplained) {
-    const auto result = with("unanswered", [](TableValues& seen) { seen.path.early_drop = 0; });
-    inconclusive(result, "81 entries of other flows went, and early_drop counted none");
-    BOOST_TEST(result.unexplained == 81U);
-}
-
-BOOST_AUTO_TEST_CASE(an_agent_that_died_and_nothing_executed_conclude_nothing) {
-    inconclusive(
-        with("answered", [](TableValues& seen) { seen = {.objections = {"ended by signal 9"}}; }),
-        "ended by signal 9");
-    inconclusive(
-        with("answered",
-             [](TableValues& seen) { seen = as_usual({.id = "", .label = "", .percent = 50}); }),
-        "the table held 131072 of 262144 entries that it takes");
-    inconclusive(conclude(std::vector<MeasuredTableCell>{}), "nothing was measured");
-    inconclusive(conclude({{.what = table_full_plan()[1], .seen = {}, .evidence = {}}}),
-                 "no flow was begun");
-}
+[[maybe_unused]] const bool kAdded =
+    add_cases(table_full_plan, as_usual, {kShown, kCures, kControls, kTraps}, kTablePhrases);
 
 BOOST_AUTO_TEST_CASE(no_sentence_says_what_no_value_bears_out) {
     ten_thousand(kTablePhrases, [](Dice& dice) {
