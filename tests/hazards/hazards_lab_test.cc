@@ -309,6 +309,37 @@ BOOST_AUTO_TEST_CASE(the_doctor_ranks_what_is_happening_first) {
     BOOST_TEST(doctor.out.find("--to-destination 198.18.8.9") != std::string::npos, doctor.out);
 }
 
+BOOST_AUTO_TEST_CASE(the_doctor_is_asked_about_one_service) {
+    const Path path;
+    path.router.run(
+        "iptables -t nat -A PREROUTING -p udp --dport 7 -j DNAT --to-destination 198.18.8.9");
+    path.router.run(
+        "iptables -t nat -A PREROUTING -p udp --dport 9 -j DNAT --to-destination 198.18.8.10");
+    // Its address alone, a service and a flow: the diagnosis comes first, with the rule.
+    for (const char* subject : {"198.18.8.2:7", "udp 198.18.8.2:7",
+                                "udp 198.18.7.2:4000 198.18.8.2:7", "udp '*' 198.18.8.2:7"}) {
+        const auto doctor = path.ask(fmt::format("doctor --duration 4 {}", subject));
+        BOOST_TEST_CONTEXT(subject) {
+            BOOST_TEST(doctor.exit_status == 1, doctor.out << doctor.err);
+            BOOST_TEST(doctor.out.starts_with("1. happening: "), doctor.out);
+            const std::string first = doctor.out.substr(0, doctor.out.find("\n2. "));
+            BOOST_TEST(first.find("--to-destination 198.18.8.9") != std::string::npos, doctor.out);
+        }
+    }
+    // Of another service: what fails is of others, and no flow of it was seen.
+    const auto other = path.ask("doctor --duration 3 udp 198.18.8.77:53");
+    BOOST_TEST(other.exit_status == 3, other.out << other.err);
+    BOOST_TEST(other.out.find("happening") == std::string::npos, other.out);
+    BOOST_TEST(other.out.find("of others: ") != std::string::npos, other.out);
+    BOOST_TEST(other.out.find("not seen: why udp: ") != std::string::npos, other.out);
+    for (const char* wrong :
+         {"here", "udp here:53", "quark 198.18.8.2:7", "udp 198.18.7.2:x 198.18.8.2:7"}) {
+        const auto refused = path.ask(fmt::format("doctor {}", wrong));
+        BOOST_TEST(refused.exit_status == 2, wrong);
+        BOOST_TEST(!refused.err.empty(), wrong);
+    }
+}
+
 BOOST_AUTO_TEST_CASE(what_cannot_be_read_is_said_and_is_no_clean_bill) {
     const Namespace space("blind");
     space.run("nft add table inet own");

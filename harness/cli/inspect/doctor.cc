@@ -1,14 +1,22 @@
 // pathproof inspect doctor: what the other sub-commands see in ten seconds, as one ranked answer.
+#include <fmt/ranges.h>
+
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cctype>
 #include <future>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <optional>
+#include <set>
 
 #include "dataplane/base/plural.h"
 #include "harness/cli/generate/number_checks.h"
+#include "harness/cli/inspect/asked_flow.h"
 #include "harness/cli/inspect/commands.h"
 #include "harness/cli/inspect/output.h"
+#include "harness/netfilter/filter.h"
+#include "harness/netfilter/lookup.h"
 #include "harness/process/child.h"
 #include "harness/process/foreign.h"
 #include "harness/process/json_text.h"
@@ -30,19 +38,30 @@ constexpr auto kBeyond = std::chrono::seconds(60);
 
 struct DoctorOptions {
     CommonOptions common;
+    std::vector<std::string> words;
     double duration_s = 10;
     bool no_drops = false;
 };
 
 // Certainty of harm, from the surest on.
-enum class Rank : std::uint8_t { kRefusedNow, kStale, kDroppedNow, kSevere, kMay };
+enum class Rank : std::uint8_t {
+    kAsked,
+    kRefusedNow,
+    kStale,
+    kDroppedNow,
+    kSevere,
+    kMay,
+    kElsewhere
+};
 const char* name(Rank rank) {
     switch (rank) {
+        case Rank::kAsked:
         case Rank::kRefusedNow: return "happening";
         case Rank::kStale: return "old entry";
         case Rank::kDroppedNow: return "dropped";
         case Rank::kSevere: return "severe";
         case Rank::kMay: return "may happen";
+        case Rank::kElsewhere: return "of others";
     }
     return "";
 }
@@ -62,6 +81,88 @@ std::string found_text(std::size_t complaints) {
         return fmt::format("{} found, {} shown (--json has all)", complaints, kMostComplaints);
     }
     return fmt::format("{} found", complaints);
+}
+
+// A service or a flow that is asked about.
+struct Subject {
+    std::vector<std::vector<std::string>>
+        flows;                        // for `why`: one for each protocol that it may have
+    std::vector<std::string> filter;  // for the sub-commands that read entries
+    std::string service;              // "10.96.0.10:53", or the address alone
+};
+
+Result<Subject> parse_service(const std::string& protocol, const std::string& words) {
+    const bool has_port = frame::parse_endpoint(words).has_value();
+    if (!has_port && !frame::parse_ip(words)) {
+        return fail(
+            ErrorCode::kBadInput,
+            "'{}' is neither a service, such as 'udp 10.96.0.10:53', nor a flow, such as 'udp "
+            "10.0.0.5:40000 10.96.0.10:53'",
+            words);
+    }
+    Subject subject{.service = words};
+    for (const char* each : {"udp", "tcp"}) {
+        if (has_port && (protocol.empty() || protocol == each)) {
+            subject.flows.push_back({each, "*", words});
+        }
+    }
+    return subject;
+}
+
+// Parses the words of a subject; nothing: there are none. kBadInput says which word is wrong.
+Result<std::optional<Subject>> parse_subject(const std::vector<std::string>& words) {
+    const std::vector<std::string> parts = netfilter::flow_words(words);
+    if (parts.empty()) {
+        return std::optional<Subject>();
+    }
+    Subject subject;
+    if (parts.size() <= 2) {
+        subject = TRY(parse_service(parts.size() == 2 ? parts[0] : "", parts.back()));
+    } else {
+        subject = {.flows = {parts}, .service = parts[2]};
+    }
+    for (const auto& flow : subject.flows) {
+        TRY(parse_asked_flow(flow));
+    }
+    const auto end = [&](const std::string& text, const char* address, const char* port) {
+        if (const auto both = frame::parse_endpoint(text); both) {
+            subject.filter.push_back(
+                fmt::format("{}={}", address, frame::to_string(both->address)));
+            subject.filter.push_back(fmt::format("{}={}", port, both->port));
+        } else if (frame::parse_ip(text)) {
+            subject.filter.push_back(fmt::format("{}={}", address, text));
+        }
+    };
+    end(subject.service, "dst", "dport");
+    if (parts.size() >= 2) {
+        subject.filter.push_back("proto=" + parts[0]);
+    }
+    if (parts.size() > 2) {
+        end(parts[1], "src", "sport");
+    }
+    TRY(netfilter::parse_filter(subject.filter));
+    return std::optional(std::move(subject));
+}
+
+// Returns whether an address stands in the text as a whole.
+bool names(const std::string& text, const std::string& address) {
+    const auto goes_on = [](char letter) {
+        return std::isalnum(static_cast<unsigned char>(letter)) != 0;
+    };
+    for (std::size_t at = text.find(address); at != text.npos; at = text.find(address, at + 1)) {
+        const std::size_t after = at + address.size();
+        const bool begins = at == 0 || (!goes_on(text[at - 1]) && text[at - 1] != '.');
+        const bool ends = after == text.size() || !goes_on(text[after]);
+        if (begins && ends) {
+            return true;
+        }
+    }
+    return false;
+}
+
+std::string address_of(const std::string& end) {
+    const auto both = frame::parse_endpoint(end);
+    return both ? frame::to_string(both->address) : end;
 }
 
 // Lines of JSON that a sub-command has printed, and how it ended.
@@ -101,7 +202,12 @@ Told ask(const std::vector<std::string>& words, const DoctorOptions& options) {
 
 class Doctor {
   public:
-    explicit Doctor(const DoctorOptions& options) : options_(options) {}
+    Doctor(const DoctorOptions& options, std::optional<Subject> subject)
+        : options_(options), subject_(std::move(subject)) {
+        if (subject_) {
+            addresses_.insert(address_of(subject_->service));
+        }
+    }
 
     Result<int> run() {
         TRY(process::require_netns(options_.common.netns));
@@ -115,6 +221,16 @@ class Doctor {
         if (options_.no_drops) {
             questions.erase("drops");
         }
+        if (subject_) {
+            for (const char* filtered : {"stale", "backends", "clashes"}) {
+                std::ranges::copy(subject_->filter, std::back_inserter(questions[filtered]));
+            }
+            for (const auto& flow : subject_->flows) {
+                std::vector<std::string>& why = questions["why " + flow[0]];
+                why = {"why", "--duration", seconds};
+                std::ranges::copy(flow, std::back_inserter(why));
+            }
+        }
         fmt::print(stderr, "pathproof: looking for {} s\n", options_.duration_s);
         std::map<std::string, std::future<Told>> asked;
         for (const auto& question : questions) {
@@ -126,14 +242,15 @@ class Doctor {
         for (auto& question : asked) {
             told[question.first] = question.second.get();
         }
+        take_why(told);
         for (const auto& each : told) {
             if (!each.second.error.empty()) {
                 missing_.push_back(each.first + ": " + each.second.error);
             }
         }
-        take_hazards(told["hazards"]);
         take_stale(told["stale"]);
         take_backends(told["backends"]);
+        take_hazards(told["hazards"]);
         take_clashes(told["clashes"]);
         take_drops(told["drops"]);
         TRY(still_there(options_.common.netns));
@@ -152,6 +269,51 @@ class Doctor {
                     : " --netns " + process::shell_words({options_.common.netns}));
     }
 
+    // Passes over those protocols of a service that nobody asked by.
+    void take_why(std::map<std::string, Told>& told) {
+        const auto is_why = [](const auto& each) { return each.first.starts_with("why "); };
+        const bool any_seen = std::ranges::any_of(
+            told, [&](const auto& each) { return is_why(each) && !each.second.lines.empty(); });
+        for (auto& each : told) {
+            if (!is_why(each)) {
+                continue;
+            }
+            for (const json& line : each.second.lines) {
+                take_diagnosis(line);
+            }
+            each.second.error = any_seen ? "" : each.second.error;
+        }
+    }
+
+    void take_diagnosis(const json& line) {
+        const std::string health = text_of(part(line, "health")), why = text_of(part(line, "why"));
+        if (health.empty()) {
+            return;
+        }
+        if (health != "cause found") {
+            answers_.push_back({health, why});
+            return;
+        }
+        const json& rules = part(line, "rules");
+        const std::string rule = rules.is_array() && !rules.empty() ? text_of(rules[0]) : "";
+        const std::string remedy = text_of(part(line, "remedy"));
+        std::vector<std::string> again{"why", "--rules"};
+        std::ranges::copy(subject_->flows[0], std::back_inserter(again));
+        complaints_.push_back(
+            {.rank = Rank::kAsked,
+             .cause = text_of(part(line, "cause")),
+             .what = why,
+             .evidence = rule.empty() ? text_of(part(line, "text")) : rule,
+             .next = remedy.empty() ? next(process::shell_words(again)) : remedy});
+    }
+
+    // Returns whether the text is about the subject; true without one.
+    bool concerns(const std::string& text) const {
+        return !subject_ || std::ranges::any_of(addresses_, [&](const std::string& address) {
+            return names(text, address);
+        });
+    }
+
     void take_hazards(const Told& told) {
         for (const json& line : told.lines) {
             if (!part(line, "hazard").is_string() || line["hazard"] == "stale-entry") {
@@ -162,9 +324,16 @@ class Doctor {
             const json& evidence = part(line, "evidence");
             const json first =
                 evidence.is_array() && !evidence.empty() ? evidence[0] : json::object();
-            const Rank potential = severe ? Rank::kSevere : Rank::kMay;
+            const bool is_sure = severe || !harm.empty();
+            Rank rank = severe ? Rank::kSevere : Rank::kMay;
+            if (!harm.empty()) {
+                rank = Rank::kRefusedNow;
+            }
+            if (is_sure && !concerns(process::to_text(evidence))) {
+                rank = Rank::kElsewhere;
+            }
             complaints_.push_back(
-                {.rank = harm.empty() ? potential : Rank::kRefusedNow,
+                {.rank = rank,
                  .cause = text_of(part(line, "hazard")),
                  .what = text_of(part(line, "hazard")) + ": " + text_of(part(line, "what")),
                  .evidence =
@@ -196,6 +365,9 @@ class Doctor {
 
     void take_backends(const Told& told) {
         for (const json& line : told.lines) {
+            if (const std::string backend = text_of(part(line, "backend")); !backend.empty()) {
+                addresses_.insert(address_of(backend));
+            }
             const std::string verdict = text_of(part(line, "verdict"));
             const bool dead = verdict.starts_with("dead"),
                        refuses = verdict.starts_with("refusing");
@@ -246,16 +418,16 @@ class Doctor {
                 if (text_of(part(count, "protocol")) == "none") {
                     continue;  // messages on sockets of netlink and the like: no packets
                 }
+                const std::string flow = flow_behind(count, part(line, "flows"));
                 complaints_.push_back(
-                    {.rank = Rank::kDroppedNow,
+                    {.rank = concerns(flow) ? Rank::kDroppedNow : Rank::kElsewhere,
                      .cause = text_of(part(count, "reason")),
                      .count = number_of(part(count, "packets")),
                      .what = fmt::format("the kernel dropped {} of {}: {}",
                                          plural(number_of(part(count, "packets")), "packet"),
                                          text_of(part(count, "protocol")),
                                          text_of(part(count, "reason"))),
-                     .evidence = "at " + text_of(part(count, "location")) +
-                                 flow_behind(count, part(line, "flows")),
+                     .evidence = "at " + text_of(part(count, "location")) + flow,
                      .next = next("drops --flows")});
             }
         }
@@ -281,10 +453,18 @@ class Doctor {
     }
 
     int put() {
-        bool sick = false;
+        bool sick = false, undecided = false;
+        for (const auto& [health, why] : answers_) {
+            undecided |= health != "healthy";
+            if (options_.common.json) {
+                put_json(output_, {{"health", health}, {"why", why}});
+            } else {
+                output_.put_line(fmt::format("{}: {}", health, why));
+            }
+        }
         for (std::size_t i = 0; i < complaints_.size(); ++i) {
             const Complaint& each = complaints_[i];
-            sick |= each.rank != Rank::kMay && each.rank != Rank::kDroppedNow;
+            sick |= each.rank < Rank::kMay && each.rank != Rank::kDroppedNow;
             if (options_.common.json) {
                 put_json(output_, {{"rank", i + 1},
                                    {"kind", name(each.rank)},
@@ -310,18 +490,22 @@ class Doctor {
         if (sick) {
             return kSickness;
         }
-        return missing_.empty() ? kDone : kIncomplete;
+        return missing_.empty() && !undecided ? kDone : kIncomplete;
     }
 
     const DoctorOptions& options_;
+    const std::optional<Subject> subject_;
+    std::set<std::string> addresses_;  // the subject's and its backends'
     Output output_;
+    std::vector<std::pair<std::string, std::string>> answers_;  // of `why`, without a cause
     std::vector<Complaint> complaints_;
     std::vector<std::string> missing_;
 };
 
 Result<int> run_doctor(const DoctorOptions& options) {
+    auto subject = TRY(parse_subject(options.words));
     process::stop_on_signals();
-    return Doctor(options).run();
+    return Doctor(options, std::move(subject)).run();
 }
 
 }  // namespace
@@ -331,6 +515,11 @@ void add_doctor(CLI::App& inspect, Command& chosen) {
         "doctor", "Ten seconds of hazards, stale, backends, clashes and drops: one ranked answer");
     const auto options = options_for<DoctorOptions>(*app, chosen, run_doctor);
     add_common(*app, options->common);
+    app->add_option(
+        "subject", options->words,
+        "a service, 'udp 10.96.0.10:53' or '10.96.0.10:53', or a flow, 'udp 10.0.0.5:40000 "
+        "10.96.0.10:53' ('*' for the source or its port): why it, or the next flow to it, "
+        "is sick, and what concerns it of all else (default: all that fails here)");
     app->add_option("--duration", options->duration_s, "look for so many seconds (default: 10)")
         ->check(kAboveZero);
     app->add_flag("--no-drops", options->no_drops,
@@ -340,6 +529,7 @@ void add_doctor(CLI::App& inspect, Command& chosen) {
         "what "
         "fails whenever it is used, what may fail at times. Each with its evidence and the next "
         "command. Changes nothing.\n"
+        "Asked about a service or a flow, what is of others comes last and does not count.\n"
         "Exit status: 0 nothing that fails was found, 1 something was, 2 wrong usage, 3 nothing "
         "was, "
         "but not all could be seen.");

@@ -14,6 +14,7 @@
 #include "dataplane/base/clock.h"
 #include "dataplane/base/file.h"
 #include "harness/cli/generate/number_checks.h"
+#include "harness/cli/inspect/asked_flow.h"
 #include "harness/cli/inspect/commands.h"
 #include "harness/cli/inspect/output.h"
 #include "harness/drops/tracer.h"
@@ -52,40 +53,6 @@ struct WhyOptions {
     std::uint16_t zone = 0;
     bool rules = false;
 };
-
-// The words of a flow, in which '*' may stand for the source, its port or its id.
-struct Asked {
-    Tuple tuple;
-    bool any_source = false, any_port = false;
-};
-
-Result<Asked> parse_asked(const std::vector<std::string>& words) {
-    std::vector<std::string> parts = netfilter::flow_words(words);
-    Asked asked;
-    if (parts.size() >= 3) {
-        std::string& source = parts[1];
-        const bool is_v6 = parts[2].find('[') == 0 || parts[2].find("::") != std::string::npos;
-        const bool is_icmp = parts[0].starts_with("icmp");
-        const char* const any_v6 = is_icmp ? "::" : "[::]";
-        const std::string any = is_v6 ? any_v6 : "0.0.0.0";
-        if (source == "*") {
-            asked.any_source = asked.any_port = true;
-            source = is_icmp ? any : any + ":0";
-        } else if (source.starts_with("*:")) {
-            asked.any_source = true;
-            source = any + source.substr(1);
-        } else if (source.ends_with(":*")) {
-            asked.any_port = true;
-            source.replace(source.size() - 1, 1, "0");
-        }
-        if (is_icmp && parts.size() == 4 && (parts[3] == "id=*" || parts[3] == "*")) {
-            return fail(ErrorCode::kBadInput, "'{}': of icmp the id has to be given: write id=7",
-                        fmt::join(words, " "));
-        }
-    }
-    asked.tuple = TRY(parse_flow(parts));
-    return asked;
-}
 
 class Why {
   public:
@@ -531,7 +498,7 @@ class Why {
 };
 
 Result<int> run_why(const WhyOptions& options) {
-    const auto asked = TRY(parse_asked(options.words));
+    const auto asked = TRY(parse_asked_flow(options.words));
     process::stop_on_signals();
     const auto deadline = Limits{.duration_s = options.duration_s, .count = {}}.deadline();
     Tuple tuple = asked.tuple;
