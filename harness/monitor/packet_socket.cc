@@ -5,9 +5,12 @@
 #include <pcap/pcap.h>
 #include <sys/socket.h>
 
+#include <array>
 #include <cerrno>
 #include <cstring>
+#include <ctime>
 
+#include "dataplane/base/clock.h"
 #include "dataplane/base/owned.h"
 #include "dataplane/frame/packet_reader.h"
 #include "harness/process/netns.h"
@@ -16,6 +19,19 @@ namespace pathproof::monitor {
 namespace {
 
 constexpr int kReceiveBuffer = 4 << 20;
+
+// Returns the kernel's stamp of a packet; without one, now.
+std::int64_t stamp_of(msghdr& message) {
+    for (cmsghdr* part = CMSG_FIRSTHDR(&message); part != nullptr;
+         part = CMSG_NXTHDR(&message, part)) {
+        if (part->cmsg_level == SOL_SOCKET && part->cmsg_type == SCM_TIMESTAMPNS) {
+            timespec time{};
+            std::memcpy(&time, CMSG_DATA(part), sizeof time);
+            return std::int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec;
+        }
+    }
+    return realtime_ns();
+}
 
 }  // namespace
 
@@ -41,6 +57,8 @@ Result<PacketSocket> PacketSocket::open(const std::string& netns, const sock_fpr
                               : fail(ErrorCode::kKernelLacks, "cannot {}: packet socket: {}",
                                      purpose, std::strerror(errno));
     }));
+    const int on = 1;
+    (void)setsockopt(socket.handle_.get(), SOL_SOCKET, SO_TIMESTAMPNS, &on, sizeof on);
     sockaddr_ll all{};
     all.sll_family = AF_PACKET;
     all.sll_protocol = htons(ETH_P_ALL);
@@ -73,12 +91,20 @@ Result<PacketSocket> PacketSocket::open_for(const std::string& netns, const std:
 
 std::optional<TappedPacket> PacketSocket::next(std::span<std::byte> buffer) {
     TappedPacket packet;
-    socklen_t length = sizeof packet.from;
-    const ssize_t got = recvfrom(handle_.get(), buffer.data(), buffer.size(), 0,
-                                 reinterpret_cast<sockaddr*>(&packet.from), &length);
+    iovec data{.iov_base = buffer.data(), .iov_len = buffer.size()};
+    alignas(cmsghdr) std::array<char, 128> control{};
+    msghdr message{};
+    message.msg_name = &packet.from;
+    message.msg_namelen = sizeof packet.from;
+    message.msg_iov = &data;
+    message.msg_iovlen = 1;
+    message.msg_control = control.data();
+    message.msg_controllen = control.size();
+    const ssize_t got = recvmsg(handle_.get(), &message, 0);
     if (got < 0) {
         return std::nullopt;
     }
+    packet.time_ns = stamp_of(message);
     packet.bytes = buffer.first(static_cast<std::size_t>(got));
     return packet;
 }

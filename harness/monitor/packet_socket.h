@@ -20,6 +20,7 @@ namespace pathproof::monitor {
 struct TappedPacket {
     std::span<const std::byte> bytes;  // as much as the filter lets through and the buffer takes
     sockaddr_ll from{};
+    std::int64_t time_ns = 0;  // CLOCK_REALTIME, when the kernel took it
     bool leaving() const { return from.sll_pkttype == PACKET_OUTGOING; }
 };
 

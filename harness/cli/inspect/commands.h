@@ -18,6 +18,7 @@ void add_backends(CLI::App& inspect, Command& chosen);
 void add_fate(CLI::App& inspect, Command& chosen);
 void add_why(CLI::App& inspect, Command& chosen);
 void add_stale(CLI::App& inspect, Command& chosen);
+void add_dns(CLI::App& inspect, Command& chosen);
 void add_doctor(CLI::App& inspect, Command& chosen);
 void add_hazards(CLI::App& inspect, Command& chosen);
 

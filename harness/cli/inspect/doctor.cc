@@ -217,6 +217,7 @@ class Doctor {
             {"stale", {"stale"}},
             {"backends", {"backends", "--watch", seconds, "--count", "1"}},
             {"clashes", {"clashes", "--duration", seconds}},
+            {"dns", {"dns", "--duration", seconds}},
             {"drops", {"drops", "--flows", "--duration", seconds}}};
         if (options_.no_drops) {
             questions.erase("drops");
@@ -251,6 +252,7 @@ class Doctor {
         take_stale(told["stale"]);
         take_backends(told["backends"]);
         take_hazards(told["hazards"]);
+        take_dns(told["dns"]);
         take_clashes(told["clashes"]);
         take_drops(told["drops"]);
         TRY(still_there(options_.common.netns));
@@ -391,6 +393,41 @@ class Doctor {
         }
     }
 
+    void take_dns(const Told& told) {
+        for (const json& line : told.lines) {
+            const std::uint64_t failed = number_of(part(line, "failed"));
+            if (failed == 0) {
+                continue;
+            }
+            const json& failures = part(line, "failures");
+            const json first =
+                failures.is_array() && !failures.empty() ? failures[0] : json::object();
+            const std::string resolver = text_of(part(line, "resolver"));
+            const std::string slow =
+                part(line, "median_ms").is_number()
+                    ? fmt::format(", answers took {:.1f} ms at the median and {:.1f} ms at most",
+                                  line["median_ms"].get<double>(), line.value("longest_ms", 0.0))
+                    : "";
+            complaints_.push_back(
+                {.rank = concerns(resolver) ? Rank::kRefusedNow : Rank::kElsewhere,
+                 .cause = "dns-failed",
+                 .count = failed,
+                 .what = fmt::format(
+                     "{} of {} to the resolver {} failed, {}", failed,
+                     number_of(part(line, "queries")) == 1
+                         ? "1 DNS query"
+                         : fmt::format("{} DNS queries", number_of(part(line, "queries"))),
+                     resolver,
+                     number_of(part(line, "retries")) == 1
+                         ? "1 retry"
+                         : fmt::format("{} retries", number_of(part(line, "retries")))),
+                 .evidence = fmt::format("{} for {} {} of {}{}", text_of(part(first, "outcome")),
+                                         text_of(part(first, "name")), text_of(part(first, "type")),
+                                         text_of(part(first, "client")), slow),
+                 .next = next(process::shell_words({"why", "udp", "*", resolver}))});
+        }
+    }
+
     void take_clashes(const Told& told) {
         std::uint64_t clashes = 0, late = 0;
         for (const json& line : told.lines) {
@@ -512,7 +549,8 @@ Result<int> run_doctor(const DoctorOptions& options) {
 
 void add_doctor(CLI::App& inspect, Command& chosen) {
     CLI::App* app = inspect.add_subcommand(
-        "doctor", "Ten seconds of hazards, stale, backends, clashes and drops: one ranked answer");
+        "doctor",
+        "Ten seconds of hazards, stale, backends, dns, clashes and drops: one ranked answer");
     const auto options = options_for<DoctorOptions>(*app, chosen, run_doctor);
     add_common(*app, options->common);
     app->add_option(

@@ -20,6 +20,7 @@ void add_inspect(CLI::App& app, Command& chosen) {
     inspect::add_fate(*inspect, chosen);
     inspect::add_stale(*inspect, chosen);
     inspect::add_why(*inspect, chosen);
+    inspect::add_dns(*inspect, chosen);
     inspect::add_doctor(*inspect, chosen);
     inspect::add_hazards(*inspect, chosen);
 }
