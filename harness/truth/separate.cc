@@ -37,33 +37,50 @@ constexpr Number kNumbers[] = {
     {Border::Of::kPayloadBytes, &Sample::payload_bytes, "more than {} bytes of data",
      "less than {} bytes of data"},
 };
+constexpr Number kLastSegment = {Border::Of::kLastSegment, &Sample::last_segment,
+                                 "more than {} bytes in the last segment",
+                                 "less than {} bytes in the last segment"};
 
 using Refs = std::vector<const Sample*>;
 
 // Thresholds that fit all wrong samples: above the largest right one below the smallest wrong one.
+void add_number(const Number& number, const Refs& wrong, const Refs& right,
+                std::vector<Trait>& all) {
+    const auto of = [&](const Sample* sample) { return sample->*number.value; };
+    const std::uint32_t smallest = of(*std::ranges::min_element(wrong, {}, of));
+    const std::uint32_t largest = of(*std::ranges::max_element(wrong, {}, of));
+    std::uint32_t below = 0;
+    std::uint32_t above = 0;
+    for (const Sample* sample : right) {
+        const std::uint32_t value = of(sample);
+        below = value < smallest ? std::max(below, value) : below;
+        above = value > largest && (above == 0 || value < above) ? value : above;
+    }
+    const auto value = number.value;
+    if (below != 0) {
+        all.push_back({fmt::format(fmt::runtime(number.above), below),
+                       [value, below](const Sample& sample) { return sample.*value > below; }, 1,
+                       Border{number.of, below, smallest}});
+    }
+    if (above != 0) {
+        // Whole frames have no last segment.
+        const bool whole_too = number.of != Border::Of::kLastSegment;
+        all.push_back({fmt::format(fmt::runtime(number.below), above),
+                       [value, above, whole_too](const Sample& sample) {
+                           return sample.*value < above && (whole_too || sample.*value != 0);
+                       },
+                       1, Border{number.of, above, largest}});
+    }
+}
+
 void add_numbers(const Refs& wrong, const Refs& right, std::vector<Trait>& all) {
     for (const Number& number : kNumbers) {
-        const auto of = [&](const Sample* sample) { return sample->*number.value; };
-        const std::uint32_t smallest = of(*std::ranges::min_element(wrong, {}, of));
-        const std::uint32_t largest = of(*std::ranges::max_element(wrong, {}, of));
-        std::uint32_t below = 0;
-        std::uint32_t above = 0;
-        for (const Sample* sample : right) {
-            const std::uint32_t value = of(sample);
-            below = value < smallest ? std::max(below, value) : below;
-            above = value > largest && (above == 0 || value < above) ? value : above;
-        }
-        const auto value = number.value;
-        if (below != 0) {
-            all.push_back({fmt::format(fmt::runtime(number.above), below),
-                           [value, below](const Sample& sample) { return sample.*value > below; },
-                           1, Border{number.of, below, smallest}});
-        }
-        if (above != 0) {
-            all.push_back({fmt::format(fmt::runtime(number.below), above),
-                           [value, above](const Sample& sample) { return sample.*value < above; },
-                           1, Border{number.of, above, largest}});
-        }
+        add_number(number, wrong, right, all);
+    }
+    const auto is_super = [](const Sample* sample) { return sample->last_segment != 0; };
+    const bool super_frames = std::ranges::all_of(wrong, is_super);
+    if (super_frames) {
+        add_number(kLastSegment, wrong, right, all);
     }
     for (const bool odd : {true, false}) {
         const auto fits = [odd](const Sample& sample) {
@@ -73,6 +90,15 @@ void add_numbers(const Refs& wrong, const Refs& right, std::vector<Trait>& all) 
             all.push_back(
                 {odd ? "an odd number of bytes of data" : "an even number of bytes of data", fits,
                  1});
+        }
+        const auto tail_fits = [odd](const Sample& sample) {
+            return sample.last_segment != 0 && (sample.last_segment % 2 != 0) == odd;
+        };
+        if (super_frames &&
+            std::ranges::all_of(wrong, [&](const Sample* sample) { return tail_fits(*sample); })) {
+            all.push_back({odd ? "an odd number of bytes in the last segment"
+                               : "an even number of bytes in the last segment",
+                           tail_fits, 1});
         }
     }
 }
@@ -161,28 +187,37 @@ void choose(const std::vector<Trait>& all, std::size_t from, const Choice& so_fa
 }
 
 // Conditions that keep out the same right samples as this one, beside the other ones chosen.
-std::vector<std::string> alike(const std::vector<Trait>& all, const Choice& chosen,
-                               std::size_t number, const Refs& right) {
+std::vector<const Trait*> alike(const std::vector<Trait>& all, const Choice& chosen,
+                                std::size_t number, const Refs& right) {
     Refs standing = right;
     for (std::size_t i = 0; i < chosen.conditions.size(); ++i) {
         standing = i == number ? standing : kept_by(*chosen.conditions[i], standing);
     }
     const Refs kept = kept_by(*chosen.conditions[number], standing);
-    std::vector<std::string> texts;
+    std::vector<const Trait*> others;
     for (const Trait& other : all) {
         const bool is_chosen =
             std::ranges::find(chosen.conditions, &other) != chosen.conditions.end();
         if (!is_chosen && kept_by(other, standing) == kept) {
-            texts.push_back(other.text);
+            others.push_back(&other);
         }
     }
-    return texts;
+    others.resize(std::min(others.size(), kMostAlike));
+    return others;
 }
 
-// Values other than plain ones that all wrong samples share and no condition names: they may be as
-// much the cause as what tells them apart.
-std::string common_of(const Refs& wrong, const Choice& chosen) {
-    std::string text;
+// A value other than a plain one that all wrong samples share and no condition names: it may be as much
+// the cause as what tells them apart.
+struct Common {
+    Dimension dimension;
+    std::uint8_t value = 0;
+
+    std::string text() const {
+        return fmt::format("{} {}", matrix::name(dimension), matrix::value_names(dimension)[value]);
+    }
+};
+std::vector<Common> common_of(const Refs& wrong, const Choice& chosen) {
+    std::vector<Common> common;
     const auto plain = matrix::values_of(matrix::Row{});
     for (const Dimension dimension :
          {Dimension::kEncap, Dimension::kVlan, Dimension::kInnerNetwork, Dimension::kInnerTransport,
@@ -196,12 +231,35 @@ std::string common_of(const Refs& wrong, const Choice& chosen) {
             return condition->text.starts_with(matrix::name(dimension));
         });
         if (all && !named && value != plain[i]) {
-            text += fmt::format("{}{} {}", text.empty() ? "" : ", ", matrix::name(dimension),
-                                matrix::value_names(dimension)[value]);
+            common.push_back({dimension, value});
         }
     }
-    return text;
+    return common;
 }
+
+// The traits of samples and those that separate them; none where all are wrong, or none is.
+struct Separation {
+    Refs wrong;
+    Refs right;
+    std::vector<Trait> all;
+    Choice best;  // of `all`
+
+    explicit Separation(std::span<const Sample> samples) {
+        for (const Sample& sample : samples) {
+            (sample.wrong ? wrong : right).push_back(&sample);
+        }
+        if (wrong.empty() || right.empty()) {
+            return;
+        }
+        add_numbers(wrong, right, all);
+        add_dimensions(wrong, right, all);
+        const Choice none{.conditions = {}, .standing = right};
+        best = none;
+        choose(all, 0, none, best);
+    }
+    Separation(const Separation&) = delete;
+    Separation& operator=(const Separation&) = delete;
+};
 
 }  // namespace
 
@@ -211,6 +269,7 @@ Sample sample_of(const matrix::Row& row, const matrix::Probe& probe, bool wrong)
     for (const matrix::FrameBytes& frame : probe.intended) {
         sample.frame_bytes = std::max(sample.frame_bytes, static_cast<std::uint32_t>(frame.size()));
     }
+
     if (!probe.handed.empty()) {
         const matrix::FrameBytes& handed = probe.handed.front().bytes;
         const frame::FrameView view = frame::parse_frame(handed, probe.tunnels);
@@ -219,35 +278,29 @@ Sample sample_of(const matrix::Row& row, const matrix::Probe& probe, bool wrong)
                                    ? packet.network_end - packet.payload_offset
                                    : 0;
     }
+    if (probe.segment_bytes != 0 && sample.payload_bytes != 0) {
+        sample.last_segment = (sample.payload_bytes - 1) % probe.segment_bytes + 1;
+    }
     return sample;
 }
 
 Description separate(std::span<const Sample> samples) {
-    Refs wrong;
-    Refs right;
-    for (const Sample& sample : samples) {
-        (sample.wrong ? wrong : right).push_back(&sample);
-    }
+    const Separation found(samples);
     Description description{.text = "all frames"};
-    if (wrong.empty() || right.empty()) {
+    if (found.wrong.empty() || found.right.empty()) {
         return description;
     }
-    std::vector<Trait> all;
-    add_numbers(wrong, right, all);
-    add_dimensions(wrong, right, all);
-    const Choice none{.conditions = {}, .standing = right};
-    Choice best = none;
-    choose(all, 0, none, best);
+    const Choice& best = found.best;
     std::vector<std::string> texts;
     for (std::size_t i = 0; i < best.conditions.size(); ++i) {
         const Trait& condition = *best.conditions[i];
-        std::string text = condition.text;
-        std::vector<std::string> others = alike(all, best, i, right);
-        others.resize(std::min(others.size(), kMostAlike));
-        if (!others.empty()) {
-            text += fmt::format(" (the same frames: {})", fmt::join(others, "; "));
+        std::vector<std::string> others;
+        for (const Trait* other : alike(found.all, best, i, found.right)) {
+            others.push_back(other->text);
         }
-        texts.push_back(std::move(text));
+        texts.push_back(others.empty() ? condition.text
+                                       : fmt::format("{} (the same frames: {})", condition.text,
+                                                     fmt::join(others, "; ")));
         if (condition.border && !description.border) {
             description.border = condition.border;
         }
@@ -255,7 +308,9 @@ Description separate(std::span<const Sample> samples) {
     if (!texts.empty()) {
         description.text = fmt::format("{}", fmt::join(texts, ", "));
     }
-    description.common = common_of(wrong, best);
+    for (const Common& common : common_of(found.wrong, best)) {
+        description.common += (description.common.empty() ? "" : ", ") + common.text();
+    }
     description.counter_examples = best.standing.size();
     if (!best.standing.empty() && !best.conditions.empty()) {
         description.counter_example = matrix::describe(best.standing.front()->row);
@@ -264,6 +319,45 @@ Description separate(std::span<const Sample> samples) {
                         plural(best.standing.size(), "frame"), description.counter_example);
     }
     return description;
+}
+
+std::vector<OpenChoice> open_choices(std::span<const Sample> samples) {
+    const Separation found(samples);
+    std::vector<OpenChoice> open;
+    if (found.wrong.empty() || found.right.empty()) {
+        return open;
+    }
+    const auto conditions_but = [&](std::size_t left_out) {
+        std::vector<std::function<bool(const Sample&)>> fits;
+        for (std::size_t i = 0; i < found.best.conditions.size(); ++i) {
+            if (i != left_out) {
+                fits.push_back(found.best.conditions[i]->fits);
+            }
+        }
+        return [fits](const Sample& sample) {
+            return std::ranges::all_of(fits, [&](const auto& one) { return one(sample); });
+        };
+    };
+    for (std::size_t i = 0; i < found.best.conditions.size(); ++i) {
+        const Trait& named = *found.best.conditions[i];
+        for (const Trait* other : alike(found.all, found.best, i, found.right)) {
+            open.push_back({.between = named.text + "; " + other->text,
+                            .tells = [rest = conditions_but(i), one = named.fits,
+                                      two = other->fits](const Sample& sample) {
+                                return rest(sample) && one(sample) != two(sample);
+                            }});
+        }
+    }
+    for (const Common& common : common_of(found.wrong, found.best)) {
+        open.push_back({.between = common.text(),
+                        .tells = [all = conditions_but(found.best.conditions.size()),
+                                  common](const Sample& sample) {
+                            const auto values = matrix::values_of(sample.row);
+                            return all(sample) &&
+                                   values[matrix::index_of(common.dimension)] != common.value;
+                        }});
+    }
+    return open;
 }
 
 }  // namespace pathproof::truth

@@ -71,6 +71,64 @@ BOOST_AUTO_TEST_CASE(the_shortest_description_that_tells_wrong_from_right_is_giv
     }
 }
 
+BOOST_AUTO_TEST_CASE(a_last_segment_is_described_by_its_bytes) {
+    const auto super = [](bool wrong, std::uint32_t last) {
+        Sample one = sample(wrong, kTcp, 1514, 4);
+        one.payload_bytes = 3 * 1460 + last;
+        one.last_segment = last;
+        return one;
+    };
+    const std::string shorter =
+        separate(std::vector<Sample>{super(true, 1), super(true, 2), super(false, 731),
+                                     super(false, 1459), sample(false, kPlain, 43)})
+            .text;
+    BOOST_TEST(shorter.find("less than 731 bytes in the last segment") != std::string::npos,
+               shorter);
+    const std::string odd =
+        separate(std::vector<Sample>{super(true, 1), super(true, 731), super(false, 2),
+                                     super(false, 1460), super(false, 128), super(true, 1459)})
+            .text;
+    BOOST_TEST(odd.find("an odd number of bytes in the last segment") != std::string::npos, odd);
+    // Whole frames have none.
+    const std::string whole =
+        separate(std::vector<Sample>{sample(true, kPlain, 43), sample(false, kPlain, 44)}).text;
+    BOOST_TEST(whole.find("last segment") == std::string::npos, whole);
+}
+
+BOOST_AUTO_TEST_CASE(choices_that_are_open_are_closed_by_frames_that_tell) {
+    // Long frames with a tag: which of the two it is, and whether TCP has to do with it.
+    const Row tagged_tcp{.vlan = Vlan::kOne, .transport = InnerTransport::kTcp};
+    std::vector<Sample> samples = {sample(true, tagged_tcp, 1514), sample(false, kTcp, 98),
+                                   sample(false, kPlain, 98)};
+    const auto truth = [](const Sample& one) { return one.frame_bytes > 1400; };
+    const auto tell = [&] {
+        for (const OpenChoice& choice : open_choices(samples)) {
+            for (const Row& row : {kPlain, kTagged, kTcp, tagged_tcp}) {
+                for (const std::uint32_t bytes : {98U, 1514U}) {
+                    Sample made = sample(false, row, bytes);
+                    made.wrong = truth(made);
+                    if (choice.tells(made)) {
+                        samples.push_back(made);
+                        return true;
+                    }
+                }
+            }
+        }
+        return false;
+    };
+    int told = 0;
+    while (told < 8 && tell()) {
+        ++told;
+    }
+    BOOST_TEST(told >= 1);
+    BOOST_TEST(told < 8);
+    // Bytes of data and of the frame go together in these samples.
+    const Description seen = separate(samples);
+    BOOST_TEST(seen.text ==
+               "frames of more than 98 bytes (the same frames: more than 56 bytes of data)");
+    BOOST_TEST(seen.common.empty(), seen.common);
+}
+
 BOOST_AUTO_TEST_CASE(right_frames_of_the_same_description_are_counter_examples) {
     const Description seen = separate(std::vector<Sample>{
         sample(true, kTagged, 98), sample(false, kTagged, 98), sample(false, kPlain, 98)});

@@ -29,9 +29,9 @@ using truth::TruthRun;
 constexpr std::size_t kMostLocated = 3;  // values whose border is looked for
 constexpr int kBorderTries = 16;
 constexpr std::uint32_t kBorderProbes = 3;
-constexpr std::size_t kManySegments =
-    24;  // uncut, they fit the slots of an af_packet port for long frames
-constexpr std::size_t kSomeSegments = 9;
+constexpr int kMostTold = 8;  // rows that are sent to tell descriptions of one value apart
+constexpr std::size_t kMostBases = 2;
+constexpr std::size_t kFewSegments = 10;
 constexpr int kChases = 12;
 constexpr std::size_t kEnoughStalls = 3;
 constexpr std::uint64_t kMostForStall = 2500;  // frames without one
@@ -104,6 +104,11 @@ std::optional<std::size_t> payload_for(const Sample& like, const Probe& probe, B
             return probe.segment_bytes == 0
                        ? std::nullopt
                        : std::optional(std::size_t{number} * probe.segment_bytes);
+        case Border::Of::kLastSegment:
+            return probe.segment_bytes == 0 || number == 0 || number > probe.segment_bytes
+                       ? std::nullopt
+                       : std::optional(std::size_t{like.segments - 1} * probe.segment_bytes +
+                                       number);
         case Border::Of::kFrameBytes: break;
     }
     const std::uint32_t headers = like.frame_bytes - std::min(like.frame_bytes, like.payload_bytes);
@@ -137,7 +142,7 @@ Status refine(TruthBench& bench, const ProbeSet& set, const TruthRun& run,
     // Segments are counted in super-frames, bytes in whole frames.
     const auto number = std::ranges::find_if(defect.rows, [&](std::size_t each) {
         const bool whole = set.matrix.rows[each].segmentation == matrix::Segmentation::kNone;
-        return whole == (of != Border::Of::kSegments);
+        return whole == (of != Border::Of::kSegments && of != Border::Of::kLastSegment);
     });
     const Probe* probe = number == defect.rows.end() ? nullptr : first_probe(set, *number);
     if (probe == nullptr) {
@@ -164,6 +169,151 @@ Status refine(TruthBench& bench, const ProbeSet& set, const TruthRun& run,
         return std::optional<bool>(wrong);
     };
     TRY(truth::find_border(*first.border, kBorderTries, wrong_at));
+    return {};
+}
+
+Row with_value(const Row& row, matrix::Dimension dimension, std::size_t value) {
+    auto values = matrix::values_of(row);
+    values[matrix::index_of(dimension)] = static_cast<std::uint8_t>(value);
+    return matrix::row_of(values);
+}
+
+// The row itself, and rows that differ from each of these in one of the dimensions.
+std::vector<Row> rows_near(const std::vector<Row>& rows,
+                           std::span<const matrix::Dimension> dimensions) {
+    std::vector<Row> near = rows;
+    for (const Row& row : rows) {
+        for (const matrix::Dimension dimension : dimensions) {
+            for (std::size_t value = 0; value < matrix::value_names(dimension).size(); ++value) {
+                near.push_back(with_value(row, dimension, value));
+            }
+        }
+    }
+    return near;
+}
+
+// Frames that stand in one of two descriptions alone, and a plain copy of them as another row, by which the
+// path proves itself.
+struct Telling {
+    Row row;
+    ProbeSet made;
+    Sample sample;
+};
+
+std::optional<Telling> made_to_tell(const TruthBench& bench, const ProbeSet& set, const Row& row,
+                                    std::optional<std::size_t> payload,
+                                    const truth::OpenChoice& choice) {
+    if (matrix::objection(row, set.maker.limits(), matrix::Direction::kTransmit) ||
+        bench.blind_to(row)) {
+        return std::nullopt;
+    }
+    const auto first = set.maker.make(row, {0, 0}, payload);
+    const std::size_t longest = set.maker.limits().mtu + 14 + 8;  // with two tags
+    if (!first || std::ranges::any_of(first->intended, [&](const matrix::FrameBytes& frame) {
+            return frame.size() > longest;
+        })) {
+        return std::nullopt;
+    }
+    const Sample sample = truth::sample_of(row, *first, false);
+    if (!choice.tells(sample)) {
+        return std::nullopt;
+    }
+    ProbeSet made{.maker = set.maker, .matrix = {}, .probes = {}};
+    made.matrix.rows = {row, row};
+    for (const std::uint32_t number : {0U, 1U}) {
+        for (std::uint32_t index = 0; index < kBorderProbes; ++index) {
+            auto probe = set.maker.make(row, {number, index}, payload);
+            if (!probe) {
+                return std::nullopt;
+            }
+            made.probes.push_back(number == 0 ? std::move(*probe) : matrix::as_plain(*probe));
+        }
+    }
+    return Telling{.row = row, .made = std::move(made), .sample = sample};
+}
+
+// Rows like one that is wrong, the nearest first, and payloads for them.
+struct Candidates {
+    std::vector<Row> rows;
+    std::vector<std::optional<std::size_t>> payloads;  // nothing: the row's own
+};
+
+std::vector<Candidates> candidates_of(const Row& base, std::span<const Sample> samples) {
+    using matrix::Dimension;
+    constexpr Dimension kAll[] = {Dimension::kVlan,           Dimension::kInnerNetwork,
+                                  Dimension::kInnerTransport, Dimension::kLength,
+                                  Dimension::kTrailer,        Dimension::kFragmentation,
+                                  Dimension::kBuffers,        Dimension::kSegmentation};
+    constexpr Dimension kOften[] = {Dimension::kVlan, Dimension::kInnerNetwork,
+                                    Dimension::kInnerTransport, Dimension::kLength,
+                                    Dimension::kSegmentation};
+    Candidates one{.rows = rows_near({base}, kAll), .payloads = {std::nullopt}};
+    for (std::size_t i = samples.size(); i-- > 0 && one.payloads.size() < 6;) {
+        for (const std::uint32_t more : {0U, 1U}) {
+            one.payloads.emplace_back(samples[i].payload_bytes + more);
+        }
+    }
+    const Candidates two{.rows = rows_near(rows_near({base}, kOften), kOften),
+                         .payloads = {std::nullopt}};
+    return {one, two};
+}
+
+// Frames for the first choice that is open and was not tried in vain; nothing: there are none.
+std::optional<Telling> telling(const TruthBench& bench, const ProbeSet& set,
+                               const SettingOutcome& outcome, const Defect& defect,
+                               std::span<const Sample> samples, const truth::OpenChoice& choice) {
+    for (std::size_t i = 0; i < std::min(defect.rows.size(), kMostBases); ++i) {
+        const Row& base = set.matrix.rows[defect.rows[i]];
+        const bool sum = asks(base, outcome, false);
+        const bool cut = asks(base, outcome, true);
+        for (const Candidates& candidates : candidates_of(base, samples)) {
+            for (const Row& row : candidates.rows) {
+                if (asks(row, outcome, false) != sum || asks(row, outcome, true) != cut) {
+                    continue;
+                }
+                for (const auto& payload : candidates.payloads) {
+                    if (auto made = made_to_tell(bench, set, row, payload, choice)) {
+                        return made;
+                    }
+                }
+            }
+        }
+    }
+    return std::nullopt;
+}
+
+// Sends by itself what tells descriptions apart that fit the same frames so far.
+Status tell_apart(TruthBench& bench, const ProbeSet& set, const TruthRun& run,
+                  const SettingOutcome& outcome, const Defect& defect,
+                  std::vector<Sample>& samples) {
+    std::set<std::string> in_vain;
+    for (int i = 0; i < kMostTold; ++i) {
+        const auto open = truth::open_choices(samples);
+        const auto choice = std::ranges::find_if(
+            open, [&](const truth::OpenChoice& each) { return !in_vain.contains(each.between); });
+        if (choice == open.end()) {
+            return {};
+        }
+        auto next = telling(bench, set, outcome, defect, samples, *choice);
+        bool wrong = false, told = false;
+        if (next) {
+            TRY(under(bench, run, outcome.setting, [&](SettingOutcome& again) -> Status {
+                TRY(send_rows(
+                    bench, next->made, nullptr, [](std::size_t) { return true; }, again));
+                const matrix::TxCellResult& seen = again.rows[0].seen(run.wire);
+                const matrix::TxCellResult& plain = again.rows[1].seen(run.wire);
+                wrong = !seen.findings.empty();
+                told = seen.probes != 0 && plain.probes != 0 && plain.findings.empty();
+                return {};
+            }));
+        }
+        if (!told) {
+            in_vain.insert(choice->between);
+            continue;
+        }
+        next->sample.wrong = wrong;
+        samples.push_back(next->sample);
+    }
     return {};
 }
 
@@ -212,6 +362,18 @@ Status send_on(TruthBench& bench, const ProbeSet& set, StallWatch& watch,
     return {};
 }
 
+// `tail`: bytes behind the full segments.
+matrix::Segmentation segmentation_of(bool udp, int tail) {
+    using matrix::Segmentation;
+    if (udp) {
+        return Segmentation::kUdp;
+    }
+    if (tail == 0) {
+        return Segmentation::kTcpExact;
+    }
+    return tail == 1 ? Segmentation::kTcpOneByte : Segmentation::kTcpOddRest;
+}
+
 }  // namespace
 
 Probe plain_probe(const ProbeSet& set) {
@@ -234,26 +396,52 @@ Status add_long_super_frames(std::uint32_t each, ProbeSet& set) {
     using matrix::Segmentation;
     struct Kind {
         InnerNetwork network;
-        Segmentation segmentation;
         matrix::InnerTransport transport;
+        bool all;  // of the sizes below; else of every other segment size and tail one
     };
-    for (const Kind& kind :
-         {Kind{InnerNetwork::kIpv4, Segmentation::kTcpExact, matrix::InnerTransport::kTcp},
-          Kind{InnerNetwork::kIpv6, Segmentation::kTcpExact, matrix::InnerTransport::kTcp},
-          Kind{InnerNetwork::kIpv4, Segmentation::kUdp, matrix::InnerTransport::kUdp}}) {
-        for (const std::size_t segments : {kSomeSegments, kManySegments}) {
+    // Full segments, and the bytes of the one behind them: tails of one byte up to one less than a
+    // segment, odd and even, up to 64 segments and 64 KiB.
+    struct Sizes {
+        matrix::Length segment;
+        std::size_t full;
+        int tail;  // below 0: so much less than a segment
+        bool of_all_kinds;
+    };
+    using matrix::Length;
+    constexpr Sizes kSizes[] = {
+        {Length::kMtu, 9, 0, true},     {Length::kMtu, 24, 0, true},
+        {Length::kMtu, 43, 1, true},    {Length::kMtu, 2, 2, false},
+        {Length::kMtu, 5, -1, false},   {Length::kMtu, 3, 731, false},
+        {Length::k256, 63, 1, false},   {Length::k256, 31, 255, true},
+        {Length::k256, 16, 128, false}, {Length::k171, 63, 170, true},
+        {Length::k171, 63, 2, false},   {Length::k171, 32, 85, false},
+    };
+    constexpr std::size_t kLongestPacket = 65'535 - 40 - 60;
+    for (const Kind& kind : {Kind{InnerNetwork::kIpv4, matrix::InnerTransport::kTcp, true},
+                             Kind{InnerNetwork::kIpv6, matrix::InnerTransport::kTcp, false},
+                             Kind{InnerNetwork::kIpv4, matrix::InnerTransport::kUdp, false}}) {
+        for (const Sizes& sizes : kSizes) {
+            if (!kind.all && !sizes.of_all_kinds) {
+                continue;
+            }
+            const bool udp = kind.transport == matrix::InnerTransport::kUdp;
             const Row row{.network = kind.network,
                           .transport = kind.transport,
-                          .length = matrix::Length::kMtu,
-                          .segmentation = kind.segmentation,
+                          .length = sizes.segment,
+                          .segmentation = segmentation_of(udp, sizes.tail),
                           .handover = matrix::Handover::kInner};
             const auto number = static_cast<std::uint32_t>(set.matrix.rows.size());
-            const std::uint32_t probes = segments == kManySegments ? 1 : each;
+            const std::size_t segment = TRY(set.maker.make(row, {number, 0})).segment_bytes;
+            const std::size_t tail = sizes.tail < 0
+                                         ? segment - static_cast<std::size_t>(-sizes.tail)
+                                         : static_cast<std::size_t>(sizes.tail);
+            const std::size_t payload = sizes.full * segment + tail;
+            if (tail >= segment || payload > kLongestPacket) {
+                continue;
+            }
+            const std::uint32_t probes = sizes.full < kFewSegments ? each : 1;
             for (std::uint32_t index = 0; index < probes; ++index) {
-                const Probe usual = TRY(set.maker.make(row, {number, index}));
-                auto probe =
-                    TRY(set.maker.make(row, {number, index}, segments * usual.segment_bytes));
-                set.probes.push_back(std::move(probe));
+                set.probes.push_back(TRY(set.maker.make(row, {number, index}, payload)));
             }
             set.matrix.rows.push_back(row);
         }
@@ -306,6 +494,7 @@ Status study_places(TruthBench& bench, const ProbeSet& set, TruthRun& run) {
             }
             if (i < kMostLocated) {
                 TRY(refine(bench, set, run, outcome, defect, samples));
+                TRY(tell_apart(bench, set, run, outcome, defect, samples));
             }
             run.where[place_and_title(defect)] = truth::separate(samples).with_common();
         }
