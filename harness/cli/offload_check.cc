@@ -77,6 +77,13 @@ void declare_device_check(CLI::App& check, OffloadCheckOptions& options) {
         .add_option("--tester-netns", options.tester_netns,
                     "Network namespace of --tester (default: that of DEV)")
         ->needs(tester);
+    check
+        .add_option(
+            "--path-proven-by", options.path_proven_by,
+            "With DEV: another device beside it whose frames take the same path to the "
+            "tester's port: where plain frames come wrong, it sends the same ones, and tells "
+            "DEV from the path")
+        ->needs(device);
     add_repeat_option(check, options);
     add_wait_option(check, options.wait_s);
 }

@@ -341,6 +341,7 @@ void fields(auto& archive, RunOptions& all) {
     archive.optional("requirements", !all.requirements.empty(), all.requirements);
     archive("device", all.device, "netns", all.netns, "tester", all.tester, "tester_netns",
             all.tester_netns, "quick", all.quick);
+    archive.optional("path_proven_by", !all.path_proven_by.empty(), all.path_proven_by);
     // Reports before 2026-12 have two options of scenarios beside the others.
     std::uint64_t pairs = 0;
     bool full = false;

@@ -138,4 +138,22 @@ Result<DeviceChoice> choose_device(const lab::CabledDevice& cable, agent::Client
         truth::evidence_note(evidence, fmt::format("{} ({})", cable.name, info.driver))};
 }
 
+Status choose_proof(const std::string& name, scenario::TruthDevice& device) {
+    const std::string option = "--path-proven-by " + name;
+    const auto behind = port::kernel_port(device.tester_port.device);
+    const bool is_tester =
+        behind && behind->interface == name && device.tester_netns == device.netns;
+    if (name == device.name || is_tester) {
+        return fail(ErrorCode::kBadInput,
+                    "{}: it is {}; name another device of the same host whose frames take the same "
+                    "path to the tester's port",
+                    option, is_tester ? "the tester's port" : "the device under test");
+    }
+    const auto info = TRY(doing(read_device(device.netns, name), "{}", option));
+    TRY(doing(lab::check_touchable(name, device.netns), "{}", option));
+    TRY(doing(check_device(info), "{}", option));
+    device.proven_by = name;
+    return {};
+}
+
 }  // namespace pathproof::run

@@ -24,4 +24,8 @@ struct DeviceChoice {
 // that is not known.
 Result<DeviceChoice> choose_device(const lab::CabledDevice& cable, agent::Client* dut = nullptr);
 
+// Takes another device of that host as the one by which the path is proven. Errors (kBadInput): it is the
+// device itself or the tester's port, must not be touched, is a tunnel or has no link; kNotFound: there is none.
+Status choose_proof(const std::string& name, scenario::TruthDevice& device);
+
 }  // namespace pathproof::run

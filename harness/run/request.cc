@@ -91,6 +91,9 @@ Status take_device(SessionOptions& session) {
          .tester_netns = asked.tester_netns.empty() ? asked.netns : asked.tester_netns,
          .tester_port = asked.tester}));
     session.device = std::move(choice.device);
+    if (!asked.path_proven_by.empty()) {
+        TRY(choose_proof(asked.path_proven_by, *session.device));
+    }
     session.evidence = choice.evidence;
     session.evidence_note = choice.evidence_note;
     session.lab = "device " + asked.device;

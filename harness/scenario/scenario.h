@@ -37,6 +37,8 @@ struct TruthDevice {
     std::uint32_t longest_packet = 9000;             // bytes, that the tester's port takes whole
     lab::Finish finish = lab::Finish::kAsItsDriverIs;
     std::string label = {};  // of evidence, where one run judges several; empty: it is the only one
+    // Another device beside it, whose frames take the same path to the tester's port; empty: there is none.
+    std::string proven_by = {};
 };
 
 // An option of a scenario: the command line and the report learn of it from the scenario's row.

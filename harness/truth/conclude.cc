@@ -201,6 +201,27 @@ std::string others_beside(const TruthValues& values, const WrongValue& leader) {
                        more == 0 ? "" : fmt::format("; and {} more", more));
 }
 
+// Tells what the other device's frames say of the path.
+std::string proof_text(const PathFacts& path) {
+    const PathProof& proof = path.proof;
+    const std::string frames =
+        fmt::format("{} of {} by {}", proof.right, plural(proof.sent, "plain frame"), proof.name);
+    if (!proof.carries()) {
+        return fmt::format(
+            "Only {} came right: it is no device whose frames take the same path, and "
+            "tells nothing",
+            frames);
+    }
+    if (proof.faults.empty()) {
+        return fmt::format("The same frames by another device come right, {}", frames);
+    }
+    const PathFault& first = proof.faults.front();
+    return fmt::format(
+        "The same frames by another device come wrong too ({} right; {}: {}): the path changes or "
+        "loses frames itself, which is to be mended first",
+        frames, first.where, first.what);
+}
+
 void conclude_path(const TruthValues& values, verdict::ScenarioResult& result) {
     const PathFacts& path = values.path;
     const std::vector<PathFault> own = path.own_faults();
@@ -212,13 +233,21 @@ void conclude_path(const TruthValues& values, verdict::ScenarioResult& result) {
                                                from ? path.far.name : path.device.name));
         }
         result.verdict = verdict::ScenarioVerdict::kDefectFound;
-        result.headline = fmt::format(
-            "The path changes or loses plain frames, with nothing left to {}: {}. Between {} and "
-            "{} "
-            "nothing else that could is known: it is {}, its cable or {}. Another port as --tester "
-            "tells which. Nothing else is said of {}, for its frames would meet the same.",
-            values.device, fmt::join(sentences, "; "), path.device.name, path.far.name,
-            path.device.name, path.far.name, path.device.name);
+        result.headline =
+            path.proof.name.empty()
+                ? fmt::format(
+                      "The path changes or loses plain frames, with nothing left to {}: {}. "
+                      "Between {} and {} nothing else that could is known: it is {}, its "
+                      "cable or {}. Another port as --tester, or another device as "
+                      "--path-proven-by, tells which.",
+                      values.device, fmt::join(sentences, "; "), path.device.name, path.far.name,
+                      path.device.name, path.far.name)
+                : fmt::format(
+                      "{} or its cable changes or loses plain frames, with nothing left to "
+                      "it: {}. {}: it is not the rest of the path.",
+                      values.device, fmt::join(sentences, "; "), proof_text(path));
+        result.headline += fmt::format(
+            " Nothing else is said of {}, for its frames would meet the same.", path.device.name);
         result.cause = fmt::format("Plain frames: {}: {}.", own.front().where, own.front().what);
         return;
     }
@@ -230,6 +259,9 @@ void conclude_path(const TruthValues& values, verdict::ScenarioResult& result) {
     }
     std::string text = fmt::format("Nothing is said of {}, for the path to it is not proven: {}.",
                                    values.device, fmt::join(sentences, "; "));
+    if (!path.faults.empty() && !path.proof.name.empty()) {
+        text += fmt::format(" {}.", proof_text(path));
+    }
     if (!path.faults.empty() && !path.between.empty()) {
         text += fmt::format(" Whether {} does it cannot be told beside {}: without that it can.",
                             path.device.name, fmt::join(path.between, "; "));
@@ -270,12 +302,22 @@ std::vector<std::string> path_sentences(const PathFacts& path) {
     return sentences;
 }
 
+bool PathProof::shows_faults(Way way) const {
+    return std::ranges::any_of(faults, [&](const PathFault& fault) { return fault.way == way; });
+}
+
 std::vector<PathFault> PathFacts::own_faults() const {
     if (!between.empty()) {
         return {};
     }
     std::vector<PathFault> own;
     for (const PathFault& fault : faults) {
+        if (!proof.name.empty()) {
+            if (proof.carries() && !proof.shows_faults(fault.way)) {
+                own.push_back(fault);
+            }
+            continue;
+        }
         const bool from = fault.way == Way::kFromDevice;
         const PathCount& count = from ? to_tester : to_device;
         const auto& receiver = from ? far : device;

@@ -47,6 +47,18 @@ struct PathDrop {
     std::uint64_t packets = 0;
 };
 
+// The same plain frames by another device on the same path.
+struct PathProof {
+    std::string name;         // of the device; empty: there is none, or it was not needed
+    std::uint64_t sent = 0;   // either way, all looks
+    std::uint64_t right = 0;  // byte for byte
+    std::vector<PathFault> faults;
+
+    // It says something of the path.
+    bool carries() const { return !name.empty() && 2 * right > sent; }
+    bool shows_faults(Way way) const;
+};
+
 struct PathFacts {
     PathCount to_tester;
     PathCount to_device;
@@ -62,8 +74,10 @@ struct PathFacts {
     std::vector<PathFault> faults;
     // Other things that may do that, each with the command that shows it or takes it away.
     std::vector<std::string> between;
+    PathProof proof;
 
-    // Faults that only the device, its cable or the far end can have: one is a defect.
+    // Faults that only the device, its cable or the far end can have: one is a defect. With a proof: those that
+    // the other device's frames do not show.
     std::vector<PathFault> own_faults() const;
     bool proven() const { return to_tester.proven() && to_device.proven(); }
 };

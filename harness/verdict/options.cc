@@ -16,6 +16,7 @@ std::string repeat_command(const RunOptions& options) {
     add(!options.netns.empty(), "--netns", options.netns);
     add(!options.tester.empty(), "--tester", options.tester);
     add(!options.tester_netns.empty(), "--tester-netns", options.tester_netns);
+    add(!options.path_proven_by.empty(), "--path-proven-by", options.path_proven_by);
     add(!options.profile.empty(), "--profile", options.profile);
     add(options.command == "qualify" && !options.scenarios.empty(), "--only",
         fmt::format("{}", fmt::join(options.scenarios, ",")));

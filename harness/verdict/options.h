@@ -49,6 +49,7 @@ struct RunOptions {
     std::string netns = {};
     std::string tester = {};
     std::string tester_netns = {};
+    std::string path_proven_by = {};  // another device on the same path
     bool quick = false;
 };
 

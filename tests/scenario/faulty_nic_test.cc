@@ -24,6 +24,18 @@ struct Planted {
     bool quick = false;                    // in the lab ring too
 };
 
+// Behind all tags.
+std::size_t network_of(const UserFrame& frame) {
+    std::size_t at = 14;
+    while (frame[at - 2] == 0x81 || frame[at - 2] == 0x88) {
+        if (frame[at - 1] != 0x00 && frame[at - 1] != 0xa8) {
+            break;
+        }
+        at += 4;
+    }
+    return at;
+}
+
 bool is_long_tagged(const UserFrame& frame) {
     return frame.size() > 1514 && frame[12] == 0x81 && frame[13] == 0;
 }
@@ -262,6 +274,25 @@ const std::vector<Planted>& planted() {
               }},
          1,
          {"MISSING", "more than 16 segments"}},
+        {"super-frames of more than 40 segments are lost",
+         {.loses =
+              [](const UserWork& work) {
+                  return work.super_frame && !work.ipv6() && work.frame.size() > 60'000;
+              }},
+         1,
+         {"MISSING", "bytes of data"}},
+        {"a last segment of an odd number of bytes is lost",
+         {.segments =
+              [](std::vector<UserFrame>& segments) {
+                  const UserFrame& last = segments.back();
+                  const std::size_t network = network_of(last);
+                  const bool tcp = last[network] >> 4 == 4 && last[network + 9] == 6;
+                  if (tcp && last[network + 3] % 2 != 0) {  // its headers have an even length
+                      segments.pop_back();
+                  }
+              }},
+         1,
+         {"MISSING", "an odd number of bytes in the last segment"}},
         {"the last two segments change places",
          {.segments =
               [](std::vector<UserFrame>& segments) {
@@ -366,6 +397,55 @@ void check(const Planted& row) {
     std::fflush(stdout);
 }
 
+// nic0 and q0 of the DUT's namespace on a bridge, behind which a second NIC in user space is the rest of the
+// path to the tester's t0.
+struct BridgedPath {
+    const Ends ends;
+    const std::string between = fmt::format("pp-user-mid-{}", getpid());
+    std::unique_ptr<UserNic> nic, rest;
+
+    BridgedPath(const UserFault& of_nic, const UserFault& of_rest) {
+        run("ip netns add " + between);
+        nic = std::make_unique<UserNic>(ends.dut, "nic0", between, "wire0", of_nic);
+        rest = std::make_unique<UserNic>(between, "p0", ends.far, "t0", of_rest);
+        run(fmt::format("ip -n {0} link add q0 type veth peer name wq netns {1}", ends.dut,
+                        between));
+        run(fmt::format("ip -n {} link add br0 type bridge", between));
+        // Netfilter's bridge hooks cut what lies behind an IP packet.
+        for (const char* tables : {"iptables", "ip6tables"}) {
+            static_cast<void>(
+                process::run_program({"ip", "netns", "exec", between, "sysctl", "-qw",
+                                      fmt::format("net.bridge.bridge-nf-call-{}=0", tables)}));
+        }
+        for (const char* port : {"wire0", "wq", "p0"}) {
+            run(fmt::format("ip -n {0} link set {1} master br0; ip -n {0} link set {1} up", between,
+                            port));
+        }
+        run(
+            fmt::format("for f in br0 wq; do ip netns exec {0} sysctl -qw "
+                        "net.ipv6.conf.$f.disable_ipv6=1; done; ip -n {0} link set br0 up; "
+                        "ip netns exec {1} sysctl -qw net.ipv6.conf.q0.disable_ipv6=1; "
+                        "ip -n {1} link set q0 arp off up",
+                        between, ends.dut));
+    }
+    ~BridgedPath() {
+        nic.reset();
+        rest.reset();
+        static_cast<void>(process::run_program({"ip", "netns", "delete", between}));
+    }
+    static void run(const std::string& commands) {
+        const auto done = process::run_checked({"sh", "-ec", commands});
+        BOOST_REQUIRE_MESSAGE(done, commands << ": " << done.error().message);
+    }
+    process::ProgramOutput check(const std::vector<std::string>& options) const {
+        std::vector<std::string> words = {
+            "offload",        "check",  "nic0",    "--netns", ends.dut, "--tester", "t0",
+            "--tester-netns", ends.far, "--quick", "--seed",  "7",      "--json"};
+        words.insert(words.end(), options.begin(), options.end());
+        return pathproof_run(words);
+    }
+};
+
 void check_each(bool quick_only) {
     const char* only = std::getenv("PATHPROOF_FAULT");  // those with this word in their name
     for (const Planted& row : planted()) {
@@ -386,4 +466,35 @@ BOOST_AUTO_TEST_CASE(few) {
 BOOST_AUTO_TEST_CASE(all) {
     BOOST_TEST(planted().size() > 40U);
     check_each(false);
+}
+
+BOOST_AUTO_TEST_CASE(another_device_tells_the_nic_from_the_path) {
+    const UserFault cuts{.out = cut_long_tagged};
+    struct Case {
+        UserFault nic, rest;
+        int status;
+        const char* says;
+    };
+    const std::vector<Case> cases = {
+        {cuts, {}, 1, "The same frames by another device come right"},
+        {{}, cuts, 3, "The same frames by another device come wrong too"},
+        {{}, {}, 0, "No defect found"},
+    };
+    for (const Case& each : cases) {
+        const BridgedPath path(each.nic, each.rest);
+        const auto done = path.check({"--path-proven-by", "q0"});
+        const json report = json::parse(done.out, nullptr, false);
+        BOOST_REQUIRE_MESSAGE(report.is_object(), done.err);
+        const std::string text = text_in(scenario_named(report, "offload-truth"));
+        BOOST_TEST(done.exit_status == each.status, text);
+        BOOST_TEST(text.find(each.says) != std::string::npos, text);
+        BOOST_TEST(report["options"]["path_proven_by"] == "q0");
+    }
+    const BridgedPath path({}, {});
+    for (const auto& [device, says] :
+         {std::pair("nic0", "the device under test"), {"nowhere", "--path-proven-by nowhere"}}) {
+        const auto done = path.check({"--path-proven-by", device});
+        BOOST_TEST(done.exit_status == 2, done.err);
+        BOOST_TEST(done.err.find(says) != std::string::npos, done.err);
+    }
 }

@@ -268,4 +268,42 @@ BOOST_AUTO_TEST_CASE(a_layer_has_the_clause_that_defines_its_checksum) {
     BOOST_TEST(clause_of("frame").empty());
 }
 
+BOOST_AUTO_TEST_CASE(another_device_tells_the_device_from_the_path) {
+    TruthValues values;
+    values.device = "c0 (veth in a)";
+    values.path.device = {.name = "c0", .netns = "a", .mtu = 1500};
+    values.path.far = {.name = "d0", .netns = "b", .mtu = 1500, .merging = {"rx-gro"}};
+    values.path.to_tester = {.sent = 40, .right = 30, .changed = 10};
+    values.path.to_device = {.sent = 40, .right = 40};
+    values.path.faults = {{.what = "the last 4 bytes are missing",
+                           .where = "VLAN one",
+                           .frames = 10,
+                           .sent = 40,
+                           .looks = 3}};
+    const auto concluded = [&] {
+        ScenarioResult result;
+        conclude_truth(values, result);
+        return result;
+    };
+    // The far end joins frames: it may be that.
+    BOOST_TEST((concluded().verdict == ScenarioVerdict::kInconclusive));
+    values.path.proof = {.name = "q0", .sent = 120, .right = 120};
+    ScenarioResult result = concluded();
+    BOOST_TEST((result.verdict == ScenarioVerdict::kDefectFound));
+    BOOST_TEST(contains(result.headline, "come right, 120 of 120 plain frames by q0"),
+               result.headline);
+    // A program at the device alone may do it all the same.
+    values.path.between = {"an XDP program at c0"};
+    BOOST_TEST((concluded().verdict == ScenarioVerdict::kInconclusive));
+    values.path.between.clear();
+    values.path.proof = {.name = "q0", .sent = 120, .right = 90, .faults = values.path.faults};
+    result = concluded();
+    BOOST_TEST((result.verdict == ScenarioVerdict::kInconclusive));
+    BOOST_TEST(contains(result.headline, "come wrong too"), result.headline);
+    values.path.proof = {.name = "q0", .sent = 120, .right = 0};
+    result = concluded();
+    BOOST_TEST((result.verdict == ScenarioVerdict::kInconclusive));
+    BOOST_TEST(contains(result.headline, "tells nothing"), result.headline);
+}
+
 BOOST_AUTO_TEST_SUITE_END()

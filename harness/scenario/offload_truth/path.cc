@@ -227,21 +227,24 @@ Status prove_received(TruthBench& bench, truth::RowSettings settings, PathFacts&
 
 constexpr int kFaultLooks = 3;
 
-// Sends the probes, either way, and returns the frames that came of each.
-Result<std::vector<std::vector<FrameBytes>>> came_of(TruthBench& bench,
+// Sends the probes by that device, either way, and returns the frames that came of each.
+Result<std::vector<std::vector<FrameBytes>>> came_of(TruthBench& bench, const std::string& device,
                                                      const matrix::ProbeMaker& maker,
                                                      truth::Way way,
                                                      const std::vector<Probe>& probes) {
     std::vector<std::vector<FrameBytes>> came;
+    truth::KernelExchange cable = bench.exchange_by(device);
     if (way == truth::Way::kFromDevice) {
         TesterTally tally;
-        for (Carried& carried : TRY(bench.carry(probes, maker, tally))) {
+        const bool is_dut = device == bench.device().name;
+        for (Carried& carried :
+             TRY(is_dut ? bench.carry(probes, maker, tally)
+                        : truth::carry(cable.path(), probes, maker, bench.pace().frames, tally))) {
             came.push_back(std::move(carried.wire));
         }
         return came;
     }
     constexpr std::size_t kAtATime = 64;
-    truth::KernelExchange cable = bench.exchange();
     for (std::size_t begin = 0; begin < probes.size(); begin += kAtATime) {
         const std::span<const Probe> batch =
             std::span(probes).subspan(begin, std::min(kAtATime, probes.size() - begin));
@@ -279,8 +282,16 @@ std::vector<FrameBytes> paired(const Probe& probe, std::vector<FrameBytes> came)
     return pairs;
 }
 
+// The faults of one way, and the frames that showed none.
+struct Looks {
+    std::vector<truth::PathFault> faults;
+    std::uint64_t sent = 0;
+    std::uint64_t right = 0;
+};
+
 // Sends all plain frames this way, and again and again.
-Status find_faults(TruthBench& bench, const ProbeSet& set, truth::Way way, PathFacts& path) {
+Result<Looks> look_for_faults(TruthBench& bench, const std::string& device, const ProbeSet& set,
+                              truth::Way way) {
     const std::vector<Probe> plain = plain_probes(bench, set);
     std::vector<PathSample> samples;
     for (const Probe& probe : plain) {
@@ -292,7 +303,7 @@ Status find_faults(TruthBench& bench, const ProbeSet& set, truth::Way way, PathF
         }
     }
     for (int look = 0; look < kFaultLooks; ++look) {
-        auto came = TRY(came_of(bench, set.maker, way, plain));
+        auto came = TRY(came_of(bench, device, set.maker, way, plain));
         std::size_t next = 0;
         for (std::size_t i = 0; i < plain.size(); ++i) {
             for (FrameBytes& frame : paired(plain[i], std::move(came[i]))) {
@@ -300,8 +311,35 @@ Status find_faults(TruthBench& bench, const ProbeSet& set, truth::Way way, PathF
             }
         }
     }
-    auto faults = truth::path_faults(way, samples);
-    std::ranges::move(faults, std::back_inserter(path.faults));
+    Looks looks{.faults = truth::path_faults(way, samples)};
+    for (const PathSample& sample : samples) {
+        looks.sent += sample.came.size();
+        looks.right += static_cast<std::uint64_t>(
+            std::ranges::count(sample.came, sample.probe->intended[sample.part]));
+    }
+    return looks;
+}
+
+Status find_faults(TruthBench& bench, const ProbeSet& set, truth::Way way, PathFacts& path) {
+    Looks looks = TRY(look_for_faults(bench, bench.device().name, set, way));
+    std::ranges::move(looks.faults, std::back_inserter(path.faults));
+    return {};
+}
+
+// The same frames by another device, in each way that shows a fault.
+Status prove_by_other(TruthBench& bench, const ProbeSet& set, PathFacts& path) {
+    path.proof.name = bench.device().proven_by;
+    for (const truth::Way way : {truth::Way::kFromDevice, truth::Way::kToDevice}) {
+        if (std::ranges::none_of(path.faults,
+                                 [&](const truth::PathFault& fault) { return fault.way == way; })) {
+            continue;
+        }
+        Looks looks = TRY(doing(look_for_faults(bench, path.proof.name, set, way),
+                                "--path-proven-by {}", path.proof.name));
+        path.proof.sent += looks.sent;
+        path.proof.right += looks.right;
+        std::ranges::move(looks.faults, std::back_inserter(path.proof.faults));
+    }
     return {};
 }
 
@@ -309,7 +347,7 @@ Status find_faults(TruthBench& bench, const ProbeSet& set, truth::Way way, PathF
 // frame of these comes right the other way too.
 Result<bool> come_back_right(TruthBench& bench, const ProbeSet& set) {
     const std::vector<Probe> plain = plain_probes(bench, set);
-    auto came = TRY(came_of(bench, set.maker, truth::Way::kToDevice, plain));
+    auto came = TRY(came_of(bench, bench.device().name, set.maker, truth::Way::kToDevice, plain));
     for (std::size_t i = 0; i < plain.size(); ++i) {
         if (paired(plain[i], std::move(came[i])) != plain[i].intended) {
             return false;
@@ -412,9 +450,18 @@ Status prove_path(TruthBench& bench, const ProbeSet& set, const truth::RowSettin
             path.to_device.changed += path.faults[i].lost ? 0 : path.faults[i].frames;
         }
     }
-    if (!path.faults.empty()) {
-        path.between = between(bench.device(), path);
+    if (path.faults.empty()) {
+        return {};
     }
+    if (bench.device().proven_by.empty()) {
+        path.between = between(bench.device(), path);
+        return {};
+    }
+    TRY(prove_by_other(bench, set, path));
+    // The far end is the other device's too: programs at the device alone are left.
+    PathFacts near = path;
+    near.far = {};
+    path.between = between(bench.device(), near);
     return {};
 }
 

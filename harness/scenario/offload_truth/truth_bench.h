@@ -56,7 +56,11 @@ class TruthBench {
                                               const matrix::ProbeMaker& maker,
                                               truth::TesterTally& tally);
     // The cable, for a moment: it goes with the pace that is set now.
-    truth::KernelExchange exchange() { return {*tester_, *dut_, device_.name, pace_.patience}; }
+    truth::KernelExchange exchange() { return exchange_by(device_.name); }
+    // The way from another device of its host to the same tester's port, and back.
+    truth::KernelExchange exchange_by(const std::string& device) {
+        return {*tester_, *dut_, device, pace_.patience};
+    }
     // Frames out of the tester's port, as they are. Errors: one that the port would not take.
     Status send(const std::vector<matrix::FrameBytes>& frames);
     // Good and bad frames of rows sent to the device, and what its kernel says of them.
