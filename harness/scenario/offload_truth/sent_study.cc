@@ -532,7 +532,8 @@ Status chase(TruthBench& bench, const ProbeSet& set, StallWatch& watch, TruthRun
                 }
             }
             // Both are what the device did: the first stands for them.
-            for (auto& [number, row] : outcome.rows) {
+            for (auto& entry : outcome.rows) {
+                truth::RowOutcome& row = entry.second;
                 if (!shown || row.once.empty()) {
                     continue;
                 }
