@@ -356,10 +356,9 @@ void tell_cure(const OverlayFacts& failing, const OverlayNaming& naming,
                             back->cause == judge_overlay(failing).cause;
     result.before_cell = failing.id;
     result.after_cell = kFlagOff;
-    result.cure = fmt::format(
-        "{}. Seen in this run: {}; {}.",
-        setting::cure("tx-checksum-off").text({{"$TUNNEL", naming.vxlan}}), flag_off_text(*off),
-        flag_back_text(back, same_again));
+    result.cure = fmt::format("{}. Seen in this run: {}; {}.",
+                              setting::cure("tx-checksum-off").text({{"$TUNNEL", naming.vxlan}}),
+                              flag_off_text(*off), flag_back_text(back, same_again));
     result.cure_shown = cured && same_again && naming.flag_restored;
 }
 
