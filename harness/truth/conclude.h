@@ -47,7 +47,7 @@ struct PathDrop {
     std::uint64_t packets = 0;
 };
 
-// The same plain frames by another device on the same path.
+// Outcome of the same plain frames by another device on the same path.
 struct PathProof {
     std::string name;         // of the device; empty: there is none, or it was not needed
     std::uint64_t sent = 0;   // either way, all looks

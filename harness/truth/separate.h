@@ -60,7 +60,8 @@ struct OpenChoice {
     std::string between;                       // "VLAN one; more than 1472 bytes of data"
     std::function<bool(const Sample&)> tells;  // a frame that belongs to one of the two alone
 };
-// Those of separate()'s description. A sample that tells, wrong or right, closes it.
+// Returns the choices that separate()'s description leaves open. A sample that tells, wrong or right,
+// closes its choice.
 std::vector<OpenChoice> open_choices(std::span<const Sample> samples);
 
 }  // namespace pathproof::truth

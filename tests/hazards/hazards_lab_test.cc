@@ -326,7 +326,7 @@ BOOST_AUTO_TEST_CASE(the_doctor_is_asked_about_one_service) {
             BOOST_TEST(first.find("--to-destination 198.18.8.9") != std::string::npos, doctor.out);
         }
     }
-    // Of another service: what fails is of others, and no flow of it was seen.
+    // A service of which no flow was seen: only others fail.
     const auto other = path.ask("doctor --duration 3 udp 198.18.8.77:53");
     BOOST_TEST(other.exit_status == 3, other.out << other.err);
     BOOST_TEST(other.out.find("happening") == std::string::npos, other.out);

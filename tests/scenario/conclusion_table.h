@@ -40,7 +40,7 @@ struct Conclusion {
     std::function<void(const ScenarioResult&)> more = {};
 };
 
-// Nothing is concluded, and the headline says why.
+// Expects that nothing is concluded, and that the headline says why.
 Conclusion nothing(const std::string& why,
                    std::vector<std::pair<std::string, std::string>> causes = {},
                    std::optional<std::uint64_t> unexplained = {});

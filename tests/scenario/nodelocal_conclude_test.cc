@@ -156,7 +156,7 @@ const Rows kDemonstrations = {
                   [](NodelocalValues& seen) { seen.answered = 1; }),
 };
 
-// The same symptom by another cause.
+// Traps: the same symptom by another cause.
 const Rows kTraps = {
     {.name = "lost_answers_are_not_given_this_cause",
      .changes = {{"no-cache",

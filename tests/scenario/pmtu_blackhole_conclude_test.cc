@@ -117,7 +117,7 @@ const Rows kShown = {
      .only = kDropped},
 };
 
-// The same symptom by another cause.
+// Traps: the same symptom by another cause.
 const Rows kTraps = {
     {.name = "a_filter_of_large_packets_is_not_given_this_cause",
      .changes = {{kMatrixCells,

@@ -152,7 +152,7 @@ const Rows kShown = {
      .only = "fill-50"},
 };
 
-// The same symptom by another cause.
+// Traps: the same symptom by another cause.
 const Rows kTraps = {
     // In a range of which half is free the search fails for nobody.
     {.name = "refusals_beyond_what_the_search_leaves_have_another_cause",

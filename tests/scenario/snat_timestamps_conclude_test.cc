@@ -227,7 +227,7 @@ const Rows kShown = {
      .only = kFew},
 };
 
-// The same symptom by another cause.
+// Traps: the same symptom by another cause.
 const Rows kTraps = {
     {.name = "a_slow_server_is_not_given_this_cause",
      .changes = {{kFewKept, harmed(SynFate::kUnanswered, 7, 9)},

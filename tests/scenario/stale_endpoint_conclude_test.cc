@@ -163,7 +163,7 @@ const Rows kShown = {
      .only = "dead.closed"},
 };
 
-// The same symptom by another cause.
+// Traps: the same symptom by another cause.
 const Rows kTraps = {
     {.name = "random_loss_is_not_given_this_cause",
      .changes = {{"dead.closed", lost(30)}},

@@ -185,7 +185,7 @@ const Rows kControls = {
      .only = "control.new-flow"},
 };
 
-// The same symptom by another cause.
+// Traps: the same symptom by another cause.
 const Rows kTraps = {
     // IPVS sends the flow on, and something else drops it; or nothing tells where it goes.
     {.name = "datagrams_that_ipvs_knows_nothing_of_are_not_given_this_cause",

@@ -178,7 +178,7 @@ const Rows kControls = {
      .only = "answered"},
 };
 
-// The same symptom by another cause.
+// Traps: the same symptom by another cause.
 const Rows kTraps = {
     {.name = "drops_of_strangers_do_not_make_the_table_the_cause",
      .changes = {{"answered",

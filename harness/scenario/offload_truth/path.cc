@@ -326,7 +326,7 @@ Status find_faults(TruthBench& bench, const ProbeSet& set, truth::Way way, PathF
     return {};
 }
 
-// The same frames by another device, in each way that shows a fault.
+// Sends the same frames by another device, in each way that shows a fault.
 Status prove_by_other(TruthBench& bench, const ProbeSet& set, PathFacts& path) {
     path.proof.name = bench.device().proven_by;
     for (const truth::Way way : {truth::Way::kFromDevice, truth::Way::kToDevice}) {
