@@ -114,7 +114,7 @@ struct parsed {
     __u8 filter;
     __u8 is_fragment;        // one of several
     __u8 is_later_fragment;  // not the first
-    __u8 pad;
+    __u8 is_around;          // the kernel has put it around another packet
     __u64 payload;
 };
 
@@ -562,6 +562,7 @@ static __always_inline int identify(struct sk_buff* skb, const unsigned char* at
     int wanted = identify_at(packet, bpf_ntohs(BPF_CORE_READ(skb, protocol)), (__u64)head.at,
                              (__u64)head.end);
     close_head(&head);
+    packet->is_around = BPF_CORE_READ_BITFIELD_PROBED(skb, encapsulation);
     return wanted;
 }
 
@@ -569,7 +570,11 @@ static __always_inline int identify(struct sk_buff* skb, const unsigned char* at
 static __always_inline int is_same(const struct fate_record* record, const struct parsed* packet) {
     if (packet->tuple.protocol != record->first.protocol ||
         packet->tuple.family != record->first.family) {
-        // It may be inside of something that is not looked into, but not inside of these.
+        // It may be inside of something that is not looked into: of UDP where the kernel has put that around
+        // it, and never of these.
+        if (packet->tuple.protocol == UDP_PROTOCOL) {
+            return packet->is_around;
+        }
         return packet->tuple.protocol != TCP_PROTOCOL && packet->tuple.protocol != SCTP_PROTOCOL &&
                packet->tuple.protocol != ICMP_PROTOCOL && packet->tuple.protocol != ICMP6_PROTOCOL;
     }

@@ -84,6 +84,7 @@ struct sk_buff {
     unsigned long _nfct;
     unsigned int len;
     unsigned int data_len;
+    __u8 encapsulation : 1;  // the kernel has put another packet around it
     __be16 protocol;
     __u16 network_header;
     unsigned char* head;
