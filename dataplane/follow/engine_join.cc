@@ -163,7 +163,7 @@ void Follower::Engine::put_fitting_first(const Record& record, std::vector<Recor
     if (bytes <= record.packet.payload_length()) {
         return;
     }
-    std::ranges::stable_partition(candidates, [&](const Record* candidate) {
+    std::stable_partition(candidates.begin(), candidates.end(), [&](const Record* candidate) {
         const Record& in_side = record.side == Side::kIn ? record : *candidate;
         const Record& out_side = record.side == Side::kIn ? *candidate : record;
         const bool forward = direction_of(in_side, out_side) == Direction::kForward;
